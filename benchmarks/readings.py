@@ -27,7 +27,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.embedded import DatabaseUnavailable, running_mongod
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import creation
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.support.three_years import FIRST, LAST, Years, train
@@ -118,7 +118,7 @@ async def prepare(settings: Settings) -> tuple[str, Years]:
         ctx = Context(services)
         owner = await team.create_company(ctx, "Bench", "Olga Owner", "owner@example.com", "no hash")
         ctx = ctx.acting_as(owner)
-        client = await customers.create(ctx, {"name": "Ana"})
+        client = await creation.create_customer(ctx, {"name": "Ana"})
         years = await train(ctx, client["_id"])
         return str((await api_keys.create(ctx, "Bench"))["key"]), years
 

@@ -23,7 +23,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.embedded import running_mongod
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import creation
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from coaching_service.training.schedule import service as schedule
@@ -57,7 +57,7 @@ async def create_week(ctx: Context) -> ClientCalendar:
         )
         for number in range(_ITEMS)
     ]
-    client = await customers.create(ctx, {"name": "Ana"})
+    client = await creation.create_customer(ctx, {"name": "Ana"})
     calendar = ClientCalendar(client["_id"])
     planned = {"type": "reps_load", "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60, "isWarmup": False}
     sets = [{"index": index, "rest": 90, "rpe": None, "rir": 2, "tempo": None, **planned} for index in (1, 2, 3)]

@@ -33,7 +33,7 @@ from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.embedded import running_mongod
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import creation
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 
@@ -145,7 +145,7 @@ async def prepare(settings: Settings) -> tuple[str, list[str]]:
         await runtime.make_indexes(services)
         owner = await team.create_company(Context(services), "Bench", "Olga", "owner@example.com", "no hash")
         ctx = Context(services).acting_as(owner)
-        clients = [await customers.create(ctx, {"name": name}) for name in ("Ana", "Ben")]
+        clients = [await creation.create_customer(ctx, {"name": name}) for name in ("Ana", "Ben")]
         key = await api_keys.create(ctx, "Bench")
         return str(key["key"]), [f"/coach/customers/{client['_id']}" for client in clients]
 

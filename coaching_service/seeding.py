@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import creation
 from coaching_service.people.customers.models import CustomerDetails, NewCustomerDocument
 
 BATCH = 1_000
@@ -77,7 +77,7 @@ async def seed_clients(
     coaches = trainers or (ctx.caller.id,)
     for first in range(0, count, BATCH):
         last = min(first + BATCH, count)
-        await customers.add_many(ctx, [_client(chance, number, count, coaches) for number in range(first, last)])
+        await creation.add_many(ctx, [_client(chance, number, count, coaches) for number in range(first, last)])
         progress(last)
 
 
@@ -106,7 +106,7 @@ def _client(chance: random.Random, number: int, count: int, trainers: Sequence[O
         "assignedTo": None if chance.random() < _WITHOUT_TRAINER_SHARE else chance.choice(trainers),
     }
     archived = chance.random() < _ARCHIVED_SHARE
-    return customers.build_document(details, str(uuid.uuid4()), sample=True, archived=archived)
+    return creation.build_document(details, str(uuid.uuid4()), sample=True, archived=archived)
 
 
 def _ascii(name: str) -> str:

@@ -24,6 +24,7 @@ from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.units import unit_id
 from coaching_service.people.activity import service as activity
+from coaching_service.people.customers import creation
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.team import service as team
@@ -68,8 +69,8 @@ async def fill_company(
         await _create_client(ctx, client, trainers[client.trainer], assets, check_in, program_id)
     for archived_name, surname, groups in content.ARCHIVED_CLIENTS:
         details: CustomerDetails = {"name": archived_name, "surname": surname, "groups": list(groups)}
-        document = customers.build_document(details, str(uuid.uuid4()), sample=True, archived=True)
-        await customers.add_many(ctx, [document])
+        document = creation.build_document(details, str(uuid.uuid4()), sample=True, archived=True)
+        await creation.add_many(ctx, [document])
 
 
 # --- libraries -------------------------------------------------------------------------------------------------------
@@ -183,11 +184,11 @@ async def _add_customer(ctx: Context, client: Client, trainer: ObjectId | None, 
         "groups": list(client.groups),
         "assignedTo": trainer,
     }
-    document = customers.build_document(details, str(uuid.uuid4()), sample=True)
+    document = creation.build_document(details, str(uuid.uuid4()), sample=True)
     customer_id = document["_id"] = assets.customer_ids[client.name]
     document["customerRoleData"]["firstLoginDate"] = _at(today - timedelta(weeks=client.weeks))
     document["lastActivityDate"] = _at(today - timedelta(days=1 + 9 * (client.character == "fading")))
-    await customers.add_many(ctx, [document])
+    await creation.add_many(ctx, [document])
     await customers.set_profile_photo(ctx, customer_id, await assets.attach(ctx, f"profile/{client.name}"))
 
 

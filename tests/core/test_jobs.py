@@ -18,6 +18,7 @@ from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Steps, enqueue, ensure_standing_jobs, run_due
 from coaching_service.lifecycle.erasure import service as erasure
+from coaching_service.people.customers import creation
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
@@ -304,7 +305,7 @@ async def test_erasing_continues_after_an_interruption(idle: Services) -> None:
     """A step removes at most 500 documents; after an interruption the next worker continues."""
     owner = await team.create_company(Context(idle), "One", "Olga", "olga@one.test", "correct horse battery")
     ctx = Context(idle, owner)
-    client = (await customers.create(ctx, {"name": "Zebulon"}))["_id"]
+    client = (await creation.create_customer(ctx, {"name": "Zebulon"}))["_id"]
     await _blocks(idle, owner, client, 501)
     await customers.erase(ctx, client)
     assert await naming(idle, str(client), "zebulon") == ["changes", "jobs", "workoutBlocks"]

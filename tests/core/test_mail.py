@@ -20,7 +20,7 @@ from coaching_service.core.jobs import mail, queue
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 from coaching_service.core.jobs.queue import RunAgain, enqueue
 from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customers import first_access
+from coaching_service.people.customers import creation, first_access
 from coaching_service.people.customers import service as customers
 from coaching_service.people.sessions import service as sessions
 from coaching_service.settings import Settings
@@ -45,7 +45,7 @@ LATER = timedelta(days=3)
 
 async def create(mailing: Services, coach: CoachClient, **options: Any) -> Any:
     ctx = Context(mailing, coach.ctx.principal)
-    return await customers.create(ctx, {"name": "Ana", "email": "ana@example.com"}, **options)
+    return await creation.create_customer(ctx, {"name": "Ana", "email": "ana@example.com"}, **options)
 
 
 async def queued(mailing: Services) -> list[Any]:
@@ -88,7 +88,7 @@ async def test_no_invitation_without_request_or_address(
 ) -> None:
     """Specification 2: when `sendInvitation` is false, no invitation e-mail is sent."""
     await create(mailing, coach, send_invitation=False)
-    await customers.create(Context(mailing, coach.ctx.principal), {"name": "No address"}, send_invitation=True)
+    await creation.create_customer(Context(mailing, coach.ctx.principal), {"name": "No address"}, send_invitation=True)
     await queue.run_due(mailing, MAIL)
     assert mailbox[0].tries == 0
 

@@ -21,6 +21,7 @@ from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import RunAgain
 from coaching_service.people.changes import service as history
+from coaching_service.people.customers import creation
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
@@ -43,7 +44,7 @@ async def create_clients(ctx: Context, count: int) -> list[ObjectId]:
     """Create clients; returns their changes in the order of the commits."""
     ids = []
     for number in range(count):
-        client = await customers.create(ctx, {"name": f"Client {number}"})
+        client = await creation.create_customer(ctx, {"name": f"Client {number}"})
         change: Any = await ctx.db["changes"].find_one({"customerId": client["_id"]})
         ids.append(change["_id"])
     return ids
@@ -186,7 +187,7 @@ async def test_failures_are_survived(ctx: Context, monkeypatch: pytest.MonkeyPat
 
 async def test_values_are_removed_after_30_days_and_the_history_stays(ctx: Context) -> None:
     async with sequencing(ctx.services):
-        client = await customers.create(ctx, {"name": "Ana"})
+        client = await creation.create_customer(ctx, {"name": "Ana"})
         for name in ("Bo", "Cy"):
             await customers.update(ctx, client["_id"], {"name": name})
         await until(lambda: _none_pending(ctx, 3), "all changes are numbered", 30)

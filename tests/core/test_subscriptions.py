@@ -11,7 +11,7 @@ import pytest
 from coaching_service import subscriptions
 from coaching_service.core.database.context import Context
 from coaching_service.core.events import DomainEvent, EventBus
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import creation, listing
 from tests.support.client import CoachClient
 
 PACKAGE = Path(__file__).parents[2] / "coaching_service"
@@ -43,8 +43,8 @@ async def test_service_without_subscriptions_refuses_to_publish(coach: CoachClie
     """A script that forgets the subscriptions gets an error that says so, and stores nothing."""
     bare = replace(coach.ctx, services=replace(coach.ctx.services, events=EventBus()))
     with pytest.raises(RuntimeError, match=r"CustomersCreated has no subscriber: .*subscriptions\.assemble"):
-        await customers.create(bare, {"name": "Ana"})
-    assert (await customers.list_customers(coach.ctx, archived=False, page=1, size=10))["totalDocs"] == 0
+        await creation.create_customer(bare, {"name": "Ana"})
+    assert (await listing.list_customers(coach.ctx, archived=False, page=1, size=10))["totalDocs"] == 0
 
 
 def test_every_declared_event_has_a_subscriber() -> None:

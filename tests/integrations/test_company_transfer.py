@@ -22,7 +22,7 @@ from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.integrations.company_export.format import portable_collections
 from coaching_service.integrations.company_import import dry_run, service
 from coaching_service.integrations.company_import.progress import Outcome, Progress
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import creation
 from tests.conftest import NewCompany
 from tests.contract.test_examples import train
 from tests.support.client import CoachClient
@@ -316,7 +316,7 @@ async def test_only_one_of_two_processes_continues_a_job(coach: CoachClient) -> 
     ]
 
     async def write(tx: Context) -> None:
-        await customers.create(tx, {"name": "Ana"})
+        await creation.create_customer(tx, {"name": "Ana"})
 
     await first.advance((0, 1), 1, Outcome({"customers": 1}), write)
     with pytest.raises(Superseded):

@@ -19,7 +19,7 @@ from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import creation, listing
 from coaching_service.people.team import service as team
 from coaching_service.seeding import seed_clients
 
@@ -66,7 +66,7 @@ class Company:
         await db["system.profile"].drop()
         await db.command("profile", 2)
         try:
-            page = await customers.list_customers(self.ctx, size=SIZE, **query)
+            page = await listing.list_customers(self.ctx, size=SIZE, **query)
         finally:
             await db.command("profile", 0)
         entries = await db["system.profile"].find({"ns": f"{db.name}.customers"}).to_list(None)
@@ -82,8 +82,8 @@ async def big(services: Services) -> AsyncIterator[Company]:
     owner = await team.create_company(Context(neighbours), "Large", "Olga Owner", "owner@large.test", "no hash")
     ctx = Context(neighbours).acting_as(owner)
     await seed_clients(neighbours, ctx, SCALE - LATE - RARE)
-    await customers.add_many(ctx, [_client(f"Zzz{number}", [LATE_GROUP], LATE_TRAINER) for number in range(LATE)])
-    await customers.add_many(ctx, [_client(f"Qwxyzabcd{number}", ["Morning"], None) for number in range(RARE)])
+    await creation.add_many(ctx, [_client(f"Zzz{number}", [LATE_GROUP], LATE_TRAINER) for number in range(LATE)])
+    await creation.add_many(ctx, [_client(f"Qwxyzabcd{number}", ["Morning"], None) for number in range(RARE)])
     # Last, because then it is many times as fast.
     await ensure_indexes(db, {name: declared_collections()[name].indexes for name in ("customers", "customerTotals")})
     yield Company(ctx)
@@ -92,7 +92,7 @@ async def big(services: Services) -> AsyncIterator[Company]:
 
 def _client(name: str, groups: list[str], trainer: ObjectId | None) -> dict[str, Any]:
     details = {"name": name, "email": f"{name}@example.net", "groups": groups, "assignedTo": trainer}
-    return customers.build_document(details, f"token of {name}")
+    return creation.build_document(details, f"token of {name}")
 
 
 async def check(company: Company, term: str, page: int, archived: bool = False, **filters: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import creation
 from coaching_service.progress.attention.renewal import renew_batch
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
@@ -32,11 +32,11 @@ async def names(coach: CoachClient, **query: Any) -> list[str]:
 
 async def create_clients(coach: CoachClient, rates: dict[str, float | None]) -> None:
     """Create clients with stored rates of 30 days that are not due to be renewed."""
-    clients = [customers.build_document({"name": name}, secrets.token_hex()) for name in rates]
+    clients = [creation.build_document({"name": name}, secrets.token_hex()) for name in rates]
     for client, rate in zip(clients, rates.values(), strict=True):
         client["customerRoleData"]["complianceRate30d"] = rate
         client["figuresUntil"] = datetime(9999, 1, 1)  # noqa: DTZ001 - as it is stored
-    await customers.add_many(coach.ctx, clients)
+    await creation.add_many(coach.ctx, clients)
 
 
 async def walk(coach: CoachClient, limit: int, **query: Any) -> list[Json]:

@@ -16,6 +16,7 @@ from coaching_service.integrations.company_import.customer_rows import (
     read_customers,
 )
 from coaching_service.integrations.company_import.progress import Outcome, Progress
+from coaching_service.people.customers import creation, listing
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerDetails
 
@@ -68,7 +69,7 @@ class CustomerImport:
             if not self._progress.work["isDryRun"]:
                 for row in accepted:
                     if row.details is not None:
-                        await customers.create(tx, row.details, send_invitation=False)
+                        await creation.create_customer(tx, row.details, send_invitation=False)
 
         await self._progress.advance((0, first + len(rows)), len(rows), outcome, write)
         return True
@@ -81,9 +82,7 @@ class CustomerImport:
         if row.details is None or not (email := row.details.get("email")):
             return False
         for archived in (False, True):
-            page = await customers.list_customers(
-                self._progress.ctx, archived=archived, page=1, size=_PAGE, email=email
-            )
+            page = await listing.list_customers(self._progress.ctx, archived=archived, page=1, size=_PAGE, email=email)
             for known in page["docs"]:
                 details: CustomerDetails = {
                     "name": known["name"],

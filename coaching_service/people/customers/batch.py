@@ -11,7 +11,7 @@ from coaching_service.core.entries import InvalidEntry
 from coaching_service.core.errors import FieldError
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
-from coaching_service.people.customers import service, store
+from coaching_service.people.customers import creation, store
 from coaching_service.people.customers.events import CustomerCreation, CustomersCreated
 from coaching_service.people.customers.models import BatchEntryResult, BatchResult, CustomerDetails, NewCustomer
 from coaching_service.people.team import service as team
@@ -35,7 +35,7 @@ async def create_many(ctx: Context, entries: Sequence[Entry]) -> BatchResult:
         for index, entry in enumerate(entries)
         if not isinstance(entry, InvalidEntry) and "errors" not in results[index]
     ]
-    documents = [service.build_document(service.with_trainer(ctx, entry), token) for _, entry, token in valid]
+    documents = [creation.build_document(creation.with_trainer(ctx, entry), token) for _, entry, token in valid]
     stored = await store.insert_many(ctx, documents)
     for (index, _, _), customer in zip(valid, stored, strict=True):
         results[index]["_id"] = customer["_id"]

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import MAX_STRINGS
-from coaching_service.people.customers import bulk_store, service, store
+from coaching_service.people.customers import bulk_store, listing, service, store
 from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.customers.models import CustomerFilter
 from coaching_service.people.customers.search import substring_filter
@@ -32,7 +32,7 @@ async def list_names(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]
 
 async def iterate_matching(ctx: Context, selection: CustomerFilter, batch_size: int) -> AsyncIterator[list[ObjectId]]:
     """Yield the identifiers of the clients in the coach's scope that match a filter, in batches."""
-    where, _ = service.build_list_filter(
+    where, _ = listing.build_list_filter(
         ctx, selection["archived"], selection.get("groups"), selection.get("assignedTo")
     )
     if term := selection.get("contains", "").strip():

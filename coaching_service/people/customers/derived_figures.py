@@ -10,7 +10,7 @@ from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import PipelineStage
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import figures_store, service, store
+from coaching_service.people.customers import figures_store, listing, service, store
 from coaching_service.people.customers.models import Attention, Customer, CustomerRate, ReasonType
 
 RateOrder = Literal["percentage", "name"]
@@ -25,7 +25,7 @@ async def list_rates(
     `sort`: by `percentage`, ascending with None last, or by `name`. `below`: only clients whose rate (0 to 100) is
     below it. Raises InvalidFields if `after` is not a cursor of this list with the same filters.
     """
-    where, _ = service.build_list_filter(ctx, archived=False, groups=None, trainers=None)
+    where, _ = listing.build_list_filter(ctx, archived=False, groups=None, trainers=None)
     filters = {"period": days, "below": below, "sort": sort}
     order = store.ORDER if sort == "name" else (store.rate_field(days), *store.ORDER)
     position = Position(ctx, "compliance", filters, order, after)
@@ -52,7 +52,7 @@ async def list_clients_by_name(
     Each has `_id`, name, surname and time zone. Raises InvalidFields if `after` is not a cursor of this list with the
     same filters.
     """
-    where, _ = service.build_list_filter(ctx, archived=False, groups=None, trainers=None)
+    where, _ = listing.build_list_filter(ctx, archived=False, groups=None, trainers=None)
     position = Position(ctx, list_name, filters, store.ORDER, after)
     clients = await figures_store.find_by_name(ctx, where | position.condition(), limit=limit + 1)
     return position.page(clients, limit, lambda customer: customer)
@@ -73,7 +73,7 @@ async def list_attention(
     has the fields of the attention list. Raises InvalidFields if `after` is not a cursor of this list with the same
     filters.
     """
-    where, _ = service.build_list_filter(ctx, archived=False, groups=groups, trainers=trainers)
+    where, _ = listing.build_list_filter(ctx, archived=False, groups=groups, trainers=trainers)
     if reasons:
         where[store.REASON] = {"$in": sorted(set(reasons))}
     filters = {"reason": sorted(set(reasons)), "groups": groups, "assignedTo": trainers}

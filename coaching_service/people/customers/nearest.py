@@ -10,7 +10,7 @@ from rapidfuzz import fuzz, process
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, straighten
-from coaching_service.people.customers import list_store, service
+from coaching_service.people.customers import list_store, listing, service
 
 # Names that are compared of active, and of archived clients: the first in the order of the list.
 _COMPARED, _SUGGESTED, _MIN_SCORE = 20_000, 5, 65
@@ -36,7 +36,7 @@ async def find_near_clients(ctx: Context, text: str) -> list[NearClient]:
     """Return clients in the coach's scope whose names are nearest to a text, the nearest first, archived ones too."""
     wanted, names, archived_ids = _comparable(text), dict[ObjectId, str](), set[ObjectId]()
     for archived in (False, True):
-        where, _ = service.build_list_filter(ctx, archived, None, None)
+        where, _ = listing.build_list_filter(ctx, archived, None, None)
         for client in await list_store.list_sort_names(ctx, where, _COMPARED):
             names[client["_id"]] = straighten(f"{client['sortName']} {client['sortSurname']}")
             if archived:
@@ -50,7 +50,7 @@ async def find_near_clients(ctx: Context, text: str) -> list[NearClient]:
 
 async def match_groups(ctx: Context, names: Sequence[str]) -> GroupNames:
     """Return the groups of clients that names mean, without regard to case, accents and the kind of apostrophe."""
-    groups = [group["name"] for group in await service.list_groups(ctx)]
+    groups = [group["name"] for group in await listing.list_groups(ctx)]
     by_text = {_comparable(group): group for group in groups}
     known = [group for group in groups if _comparable(group) in {_comparable(name) for name in names}]
     unknown = [name for name in names if _comparable(name) not in by_text]

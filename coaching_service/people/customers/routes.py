@@ -16,7 +16,7 @@ from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
-from coaching_service.people.customers import batch, models, service
+from coaching_service.people.customers import batch, creation, listing, models, service
 from coaching_service.people.customers.schemas import (
     CreatedCustomer,
     Customer,
@@ -40,7 +40,7 @@ async def list_customers(ctx: Context, query: dict[str, Any]) -> Page[models.Cus
 
     Sorted by name, surname and identifier, without regard to case and accents. Filters combine with AND.
     """
-    return await service.list_customers(
+    return await listing.list_customers(
         ctx,
         archived=query["archived"],
         page=query["pageNum"],
@@ -68,7 +68,7 @@ async def create_customer(ctx: Context, body: models.NewCustomer) -> models.Crea
 
     With an `email`, an invitation is sent unless `sendInvitation` is false. Two clients may share an e-mail address.
     """
-    return await service.create(ctx, body, send_invitation=body["sendInvitation"])
+    return await creation.create_customer(ctx, body, send_invitation=body["sendInvitation"])
 
 
 @routes.post(
@@ -97,7 +97,7 @@ async def list_customer_groups(ctx: Context) -> list[models.GroupCount]:
 
     Archived clients are counted too.
     """
-    return await service.list_groups(ctx)
+    return await listing.list_groups(ctx)
 
 
 @routes.put(
@@ -150,7 +150,7 @@ async def upsert_customer(ctx: Context, external_id: str, body: dict[str, Any]) 
     a new client.
     """
     change = {name: value for name, value in body.items() if name != "sendInvitation"}
-    return await service.upsert_external(
+    return await creation.upsert_external(
         ctx,
         external_id,
         cast("models.CustomerChange", change),

@@ -1,45 +1,31 @@
-"""What coaches do with clients."""
+"""Reading and changing clients, and who may access them."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, cast
 
-from coaching_service.core.auth.permissions import CUSTOMERS
-from coaching_service.core.auth.secrets import token_hash
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Filter, PipelineStage, now, version_conflict
+from coaching_service.core.database.documents import PipelineStage, now, version_conflict
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.external_identity import (
-    Upserted,
     find_differences,
     present_identity,
     stored_fields,
-    stored_identity,
-    upsert,
 )
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
-from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
-from coaching_service.core.pagination import Page
-from coaching_service.core.walking import Walk
-from coaching_service.people.customers import list_store, store
-from coaching_service.people.customers.events import CustomerCreation, CustomersCreated, CustomersDeleted
+from coaching_service.people.customers import store
+from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.customers.models import (
-    CreatedCustomer,
     Customer,
     CustomerChange,
-    CustomerDetails,
     CustomerProfile,
     CustomerReference,
-    GroupCount,
-    NewCustomer,
-    NewCustomerDocument,
     Notifications,
     OwnDetails,
     ProfilePhoto,
@@ -58,72 +44,6 @@ _SEARCHED_FIELDS = {"name", "surname", "email"}
 async def find_taken_external_ids(ctx: Context, external_ids: Sequence[str]) -> set[str]:
     """Return those of the identifiers in another system that clients of the company have."""
     return await store.find_taken_external_ids(ctx, external_ids)
-
-
-async def list_customers(
-    ctx: Context,
-    *,
-    archived: bool,
-    page: int,
-    size: int,
-    contains: str = "",
-    words: str = "",
-    groups: list[str] | None = None,
-    trainers: list[ObjectId | None] | None = None,
-    email: str | None = None,
-    external_id: str | None = None,
-    selection: ListSelection = ALL_ENTRIES,
-    after: str | None = None,
-) -> Page[CustomerProfile]:
-    """Return one page of the clients in the coach's scope, by name, or those after a cursor.
-
-    `contains` is part of a name, surname or e-mail address; so is each of `words`, in any order. Clients in any of
-    `groups`, of any of `trainers` (None among them: clients without a trainer) match. `email` is a whole address,
-    without regard to case; `external_id` is the identifier in another system.
-    """
-    where, unfiltered = build_list_filter(ctx, archived, groups, trainers)
-    where |= selection.filter()
-    if external_id is not None:
-        where["externalId"] = external_id
-    contains, words = contains.strip(), words.strip()
-    filters = {
-        "archived": archived,
-        "contains": contains,
-        "groups": sorted(groups or []),
-        "trainers": sorted(map(str, trainers or [])),
-        "email": email,
-        "externalId": external_id,
-        **selection.for_cursor(),
-        **({"words": words} if words else {}),
-    }
-    order = selection.order(store.ORDER)
-    walk = Walk(ctx, "customers", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER)
-    if email is not None:
-        ids = await list_store.find_ids_by_email(ctx, email.strip())
-        where["_id"] = {"$in": ids if selection.ids is None else [each for each in ids if each in selection.ids]}
-    if where.keys() & {"_id", "externalId"}:
-        stored, total = await list_store.find_selected_page(ctx, where, walk, contains=contains)
-    else:
-        stored, total = await list_store.find_page(
-            ctx, where, walk, contains=contains, words=words, unfiltered=unfiltered and selection.is_all
-        )
-    customers, cursor = walk.cut(stored)
-    return walk.page([to_response(ctx, customer) for customer in customers], total, cursor)
-
-
-def build_list_filter(
-    ctx: Context, archived: bool, groups: list[str] | None, trainers: list[ObjectId | None] | None
-) -> tuple[Filter, bool]:
-    """Return the filter of a list, and whether it selects all archived or all active clients of the company."""
-    where: Filter = {store.ARCHIVED: archived}
-    if groups:
-        where[store.GROUPS] = {"$in": groups}
-    allowed: set[ObjectId | None] | None = set(trainers) if trainers else None
-    if ctx.caller.customers_scope == "assigned":
-        allowed = {ctx.caller.id} if allowed is None else allowed & {ctx.caller.id}
-    if allowed is not None:
-        where[store.TRAINER] = {"$in": list(allowed)}
-    return where, len(where) == 1
 
 
 async def read(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
@@ -240,12 +160,6 @@ async def has_any(ctx: Context) -> bool:
     return await store.has_any(ctx)
 
 
-async def list_groups(ctx: Context) -> list[GroupCount]:
-    """Return the groups of the clients in the coach's scope with the number of clients in each, by name."""
-    where: Filter = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
-    return await list_store.count_groups(ctx, where)
-
-
 def to_response(ctx: Context, customer: Customer) -> CustomerProfile:
     """Return a stored client as interfaces return one."""
     response: dict[str, Any] = {**customer, **present_identity(customer)}
@@ -261,115 +175,6 @@ def profile_photo_url(ctx: Context, customer: Customer) -> str | None:
 
 
 # --- changing --------------------------------------------------------------------------------------------------------
-
-
-async def create(
-    ctx: Context, details: CustomerDetails, *, send_invitation: bool = False, sample: bool = False
-) -> CreatedCustomer:
-    """Create a client; `details` needs at least a `name`.
-
-    An employee with the scope `assigned` becomes the trainer unless `assignedTo` names another. Raises NotFound if
-    `assignedTo` is not a coach of the company.
-    """
-    token = str(uuid.uuid4())
-    if (trainer := details.get("assignedTo")) is not None:
-        await team.require_coach(ctx, trainer)
-    document = build_document(with_trainer(ctx, details), token, sample=sample)
-    stored = await _insert(ctx, document, token, send_invitation=send_invitation)
-    return cast("CreatedCustomer", {**to_response(ctx, stored), "firstAccessToken": token})
-
-
-def with_trainer(ctx: Context, details: CustomerDetails) -> CustomerDetails:
-    """Return the fields of a new client; an employee with the scope `assigned` is the trainer unless they name one."""
-    if details.get("assignedTo") is None and ctx.caller.customers_scope == "assigned":
-        return {**details, "assignedTo": ctx.caller.id}
-    return details
-
-
-@transactional
-async def _insert(
-    ctx: Context, customer: NewCustomerDocument, first_access_token: str, *, send_invitation: bool
-) -> Customer:
-    stored = await store.insert(ctx, customer)
-    await ctx.publish(CustomersCreated([CustomerCreation(stored, first_access_token, send_invitation)]))
-    return stored
-
-
-def build_document(
-    details: CustomerDetails, first_access_token: str, *, sample: bool = False, archived: bool = False
-) -> NewCustomerDocument:
-    """Return a new client's document, without what the database package adds."""
-    search = search_fields(details["name"], details.get("surname"), details.get("email"))
-    document: NewCustomerDocument = {
-        "name": details["name"],
-        "surname": details.get("surname"),
-        "email": details.get("email"),
-        "phone": details.get("phone"),
-        "birthday": details.get("birthday"),
-        "timezone": details.get("timezone"),
-        "role": "CUSTOMER",
-        "profilePhoto": None,
-        "lastActivityDate": None,
-        "customerRoleData": {
-            "isArchived": archived,
-            "groups": details.get("groups", []),
-            "assignedTo": details.get("assignedTo"),
-            "customerType": "SAMPLE" if sample else "REAL",
-            "complianceRate7d": None,
-            "complianceRate30d": None,
-            "complianceRate90d": None,
-            "complianceDate": None,
-            "lastWorkoutDate": None,
-            "lastTrainedDate": None,
-            "firstLoginDate": None,
-        },
-        "firstAccessHash": token_hash(first_access_token),
-        "figuresUntil": now(),
-        "sortName": search["sortName"],
-        "sortSurname": search["sortSurname"],
-        "search": search["search"],
-        "suf": search["suf"],
-    }
-    return cast("NewCustomerDocument", {**document, **stored_identity(details)})
-
-
-@transactional
-async def add_many(ctx: Context, documents: Sequence[NewCustomerDocument]) -> None:
-    """Store clients made by `build_document`, all or none, for sample data.
-
-    Their trainers are not checked and CustomersCreated is not published: no invitation is sent.
-    """
-    await store.insert_samples(ctx, documents)
-
-
-async def upsert_external(
-    ctx: Context, external_id: str, change: CustomerChange, complete: Callable[[], NewCustomer]
-) -> Upserted:
-    """Change the client with this identifier in another system, or create one of what `complete` returns.
-
-    What is stored already is no change. Raises what `update`, `create` and core's `upsert` raise.
-    """
-
-    async def create_new(tx: Context) -> CustomerProfile:
-        new = complete()
-        details: dict[str, Any] = {name: value for name, value in new.items() if name != "sendInvitation"}
-        created: dict[str, Any] = {
-            **await create(
-                tx,
-                cast("CustomerDetails", {**details, "externalId": external_id}),
-                send_invitation=new["sendInvitation"],
-            )
-        }
-        created.pop("firstAccessToken")
-        return cast("CustomerProfile", created)
-
-    return await upsert(
-        ctx,
-        lambda tx: store.find_id_by_external_id(tx, external_id),
-        lambda tx, customer_id: update(tx, customer_id, change, only_differences=True),
-        create_new,
-        (CUSTOMERS.CREATE, CUSTOMERS.EDIT),
-    )
 
 
 async def update(
@@ -495,39 +300,7 @@ async def unassign_from_coach(ctx: Context, coach_id: ObjectId) -> None:
     await store.unassign(ctx, coach_id)
 
 
-# --- what other features report --------------------------------------------------------------------------------------
-
-
-async def record_activity(ctx: Context, customer_id: ObjectId) -> None:
-    """Set `lastActivityDate` if the caller is the client; actions of a coach, even impersonating, do not change it.
-
-    In both cases it serialises transactions as `lock` does. Raises NotFound if there is no such client.
-    """
-    if ctx.caller.id == customer_id and ctx.caller.impersonated_by is None:
-        await store.set_last_activity(ctx, customer_id)
-    else:
-        await lock(ctx, customer_id)
-
-
 async def lock(ctx: Context, customer_id: ObjectId) -> None:
     """Serialise transactions that call this for the same client. Raises NotFound if there is no such client."""
     if not await store.lock(ctx, customer_id):
-        raise NotFound("customer")
-
-
-async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> None:
-    """Set the last date on which anything is scheduled for a client, and lock the client as `lock` does.
-
-    Raises NotFound if there is no such client.
-    """
-    if not await store.set_last_workout_date(ctx, customer_id, day):
-        raise NotFound("customer")
-
-
-async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str) -> None:
-    """Set the last date on which anything is scheduled for a client to `day`, unless it is later.
-
-    Locks the client as `lock` does. Raises NotFound if there is no such client.
-    """
-    if not await store.extend_last_workout_date(ctx, customer_id, day):
         raise NotFound("customer")

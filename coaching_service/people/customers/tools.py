@@ -17,7 +17,7 @@ from coaching_service.core.mcp.lists import format_figure, format_time, join_fac
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Email, ListOf, StringList, Text
-from coaching_service.people.customers import service
+from coaching_service.people.customers import creation, listing
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile, CustomerReference
 from coaching_service.people.customers.nearest import GroupNames, find_near_clients, match_groups
 from coaching_service.people.team import service as team
@@ -86,11 +86,11 @@ async def list_customers(
     where: dict[str, Any] = {"archived": is_archived, "groups": [*wanted.known, *wanted.unknown] or None}
     where |= {"page": page, "size": page_size}
     clients, coaches = await gather_reads(
-        ctx, service.list_customers(ctx, **where, contains=search), team.list_coaches(ctx)
+        ctx, listing.list_customers(ctx, **where, contains=search), team.list_coaches(ctx)
     )
     hints = [suggest_groups(wanted)]
     if search and not clients["totalDocs"]:
-        clients = await service.list_customers(ctx, **where, words=search)
+        clients = await listing.list_customers(ctx, **where, words=search)
     if search and not clients["totalDocs"]:
         hints.append(await _suggest_clients(ctx, search))
     names = {coach["_id"]: coach["name"] for coach in coaches}
@@ -227,7 +227,7 @@ async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -
     """Create a client; no invitation is sent unless sendInvitation is true. Two clients may share a name or an e-mail
     address, so search with list_customers first."""
     invited = send_invitation and details["email"] is not None
-    customer = await service.create(ctx, cast("CustomerDetails", details), send_invitation=invited)
+    customer = await creation.create_customer(ctx, cast("CustomerDetails", details), send_invitation=invited)
     name = " ".join(part for part in (customer["name"], customer["surname"]) if part)
     outcome = " and invited them by e-mail." if invited else _NOT_INVITED if send_invitation else "."
     return Written(

@@ -6,6 +6,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden
+from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, OwnDetails
 from coaching_service.people.own_profile.models import ErasureRequest, OwnProfile
@@ -29,7 +30,7 @@ async def update(ctx: Context, change: OwnDetails) -> OwnProfile:
     Raises Conflict if it has changed since `change["version"]`, NotFound if the client has been deleted.
     """
     await customers.update_own(ctx, change)
-    await customers.record_activity(ctx, ctx.caller.id)
+    await activity_dates.record_activity(ctx, ctx.caller.id)
     return await read(ctx)
 
 
@@ -41,7 +42,7 @@ async def set_profile_photo(ctx: Context, file: StoredFile | None, version: int 
     """
     await customers.set_profile_photo(ctx, ctx.caller.id, file, version)
     if file is not None:
-        await customers.record_activity(ctx, ctx.caller.id)
+        await activity_dates.record_activity(ctx, ctx.caller.id)
     return await read(ctx)
 
 
@@ -65,7 +66,7 @@ async def request_erasure(ctx: Context) -> ErasureRequest:
     if ctx.caller.impersonated_by is not None:
         raise Forbidden("An impersonation session cannot ask for erasure")
     requested_at = await customers.request_erasure(ctx)
-    await customers.record_activity(ctx, ctx.caller.id)
+    await activity_dates.record_activity(ctx, ctx.caller.id)
     return {"erasureRequestedAt": requested_at}
 
 

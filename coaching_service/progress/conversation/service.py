@@ -15,7 +15,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import derived_figures
+from coaching_service.people.customers import activity_dates, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.customers.models import DatedCount
@@ -136,7 +136,7 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewMessage) -> Messag
     """
     _require_own_words(ctx)
     await customers.get_visible(ctx, customer_id)
-    await customers.record_activity(ctx, customer_id)
+    await activity_dates.record_activity(ctx, customer_id)
     about = await _resolve_about(ctx, customer_id, new.get("about"))
     attached = await attachments.take(ctx, customer_id, new.get("attachments", ()))
     return _to_message(ctx, await _send(ctx, customer_id, new["text"], about, attached))
@@ -193,7 +193,7 @@ async def update(ctx: Context, customer_id: ObjectId, message_id: ObjectId, chan
     has changed since `change["version"]`, and what `list_messages` raises.
     """
     stored = await _read_own(ctx, customer_id, message_id)
-    await customers.record_activity(ctx, customer_id)
+    await activity_dates.record_activity(ctx, customer_id)
     is_changed = "text" in change and change["text"] != stored["text"]
     fields = {"text": change["text"], "editedAt": now()} if is_changed else {}
     message = await store.update_message(ctx, customer_id, message_id, fields, change.get("version"))
@@ -210,7 +210,7 @@ async def delete(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> N
     `list_messages` raises.
     """
     stored = await _read_own(ctx, customer_id, message_id)
-    await customers.record_activity(ctx, customer_id)
+    await activity_dates.record_activity(ctx, customer_id)
     await store.empty_message(ctx, customer_id, message_id)
     await files.discard(ctx, [file_id for file in stored["attachments"] for file_id in attachments.file_ids(file)])
     conversation = await store.find_conversation(ctx, customer_id)
@@ -231,7 +231,7 @@ async def mark_read(ctx: Context, customer_id: ObjectId) -> Conversation:
     await customers.get_visible(ctx, customer_id)
     side = _own_side(ctx)
     if ctx.caller.impersonated_by is None and await store.mark_read(ctx, customer_id, side):
-        await customers.record_activity(ctx, customer_id)
+        await activity_dates.record_activity(ctx, customer_id)
         await store.set_unread(ctx, customer_id, side, 0)
         await _mark_attention_due(ctx, customer_id, side)
         await ctx.publish(MessagesRead(customer_id, side))

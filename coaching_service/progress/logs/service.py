@@ -19,6 +19,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ActivityType, ImportedEvent
 from coaching_service.people.changes import service as changes
+from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import client_sets, client_texts, single_sets
@@ -112,7 +113,7 @@ async def _log_item(
 ) -> WorkItem:
     # The lock comes first, so that concurrent logs of one client wait before they do any work that is repeated.
     await customers.lock(ctx, customer_id)
-    await customers.record_activity(ctx, customer_id)
+    await activity_dates.record_activity(ctx, customer_id)
     block, previous = await item_service.log_item(
         ctx, ClientCalendar(customer_id), block_id, item_id, await _prepare_log(ctx, log)
     )
@@ -295,7 +296,7 @@ async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log
 
 @transactional
 async def _log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log: BlockLog) -> Block:
-    await customers.record_activity(ctx, customer_id)
+    await activity_dates.record_activity(ctx, customer_id)
     calendar = ClientCalendar(customer_id)
     stored = await workouts.read_log_texts(ctx, calendar, block_id)
     if not ctx.caller.is_coach:

@@ -11,6 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSetWithArchived
 from coaching_service.people.activity import service as activity
+from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersCreated
 from coaching_service.progress.metrics import store
@@ -171,7 +172,7 @@ async def _record(
 ) -> MetricEntry:
     entry = await store.record(ctx, customer_id, set_id, metric["_id"], date, value, None)
     if not ctx.caller.is_coach:
-        await customers.record_activity(ctx, customer_id)
+        await activity_dates.record_activity(ctx, customer_id)
     await _record_activity(ctx, entry, metric)
     return {
         "_id": entry["_id"],

@@ -18,6 +18,7 @@ from coaching_service.core.media import JPEG, file_extension
 from coaching_service.core.pagination import Page
 from coaching_service.core.walking import Walk
 from coaching_service.people.activity import service as activity
+from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.progress_photos import store
 from coaching_service.progress.progress_photos.models import PhotoLinks, ProgressPhotos, StoredPhoto, StoredPhotos
@@ -84,7 +85,7 @@ async def _add(
     await files.discard(ctx, _file_ids(before, side))
     data = {"photoId": photos["_id"], "side": side, "day": date}
     await activity.record_event(ctx, "photo_added", customer_id, photos["_id"], **data)
-    await customers.record_activity(ctx, customer_id)
+    await activity_dates.record_activity(ctx, customer_id)
     return photos
 
 
@@ -131,7 +132,7 @@ async def delete(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> No
     await activity.remove_events(ctx, customer_id, photos_id, "photo_added")
     await files.discard(ctx, [file_id for side in SIDES.values() for file_id in _file_ids(photos, side)])
     if not ctx.caller.is_coach:
-        await customers.record_activity(ctx, customer_id)
+        await activity_dates.record_activity(ctx, customer_id)
 
 
 def _to_stored(file: StoredFile) -> StoredPhoto:

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.events import CompletedWorkChanged, ScheduleChanged
@@ -69,10 +70,10 @@ class ClientCalendar:
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Store the date of the client's last block, and publish ScheduleChanged."""
         if added_until is not None:
-            await customers.extend_last_workout_date(ctx, self.customer_id, added_until)
+            await activity_dates.extend_last_workout_date(ctx, self.customer_id, added_until)
         else:
             last_date = await store.find_last_date(ctx, self.block_filter)
-            await customers.set_last_workout_date(ctx, self.customer_id, last_date)
+            await activity_dates.set_last_workout_date(ctx, self.customer_id, last_date)
         await ctx.publish(ScheduleChanged(self.customer_id))
 
     async def after_completed_work_change(

@@ -15,7 +15,7 @@ from coaching_service.core.dates import local_date
 from coaching_service.core.errors import Conflict, InvalidFields
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Input
-from coaching_service.people.customers import derived_figures
+from coaching_service.people.customers import derived_figures, listing
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, Reason, ReasonType
 from coaching_service.progress.attention import service as attention
@@ -97,7 +97,7 @@ async def attention_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] 
 
 
 async def _has_clients(ctx: Context) -> bool:
-    return (await customers.list_customers(ctx, archived=False, page=1, size=1))["totalDocs"] > 0
+    return (await listing.list_customers(ctx, archived=False, page=1, size=1))["totalDocs"] > 0
 
 
 @pages.post("/{customerId}/dismiss", access=coach(CUSTOMERS.EDIT), form=AttentionDismissal(), on=week_page)

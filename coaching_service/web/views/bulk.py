@@ -18,8 +18,7 @@ from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.lifecycle.customer_bulk.models import BulkResult, Selection
 from coaching_service.lifecycle.customer_bulk.service import OnProgress
 from coaching_service.people.customers import bulk as customers_by_id
-from coaching_service.people.customers import models
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import listing, models
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.limits import MAX_TEXT_LENGTH
 from coaching_service.training.programs import service as programs
@@ -111,7 +110,7 @@ def _get_action(ctx: Context, name: str) -> Action:
 async def _load_options(ctx: Context, field: str) -> dict[str, Any]:
     """Return the template variables from which the action's input is chosen."""
     if field == "groupNames":
-        return {"groups": await customers.list_groups(ctx)}
+        return {"groups": await listing.list_groups(ctx)}
     if field == "coachId":
         return {"coaches": await team.list_coaches(ctx)}
     if field == "metricsSetId":

@@ -13,6 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.integrations.calendar_feed import service as calendar_feed
 from coaching_service.people.customer_access import service as customer_access
+from coaching_service.people.customers import listing
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerChange
 from coaching_service.people.customers.schemas import CustomerDetails
@@ -32,7 +33,7 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
         ctx,
         load_header(ctx, customer_id),
         customer_profile.read(ctx, customer_id),
-        customers.list_groups(ctx),
+        listing.list_groups(ctx),
         team.list_coaches(ctx),
     )
     may_share = CUSTOMERS.EDIT in ctx.caller.permissions

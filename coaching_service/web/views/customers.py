@@ -14,7 +14,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Input, Integer
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import creation, listing
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile
 from coaching_service.people.customers.schemas import NO_TRAINER, NewCustomer
 from coaching_service.people.team import service as team
@@ -47,7 +47,7 @@ def parse_trainer_ids(values: list[str]) -> list[ObjectId | None]:
 
 async def find_customers(ctx: Context, query: dict[str, Any], size: int = _CLIENTS_PER_PAGE) -> Page[CustomerProfile]:
     """Find one page of the clients that match a filter."""
-    return await customers.list_customers(
+    return await listing.list_customers(
         ctx,
         archived=query["archived"],
         page=query["page"],
@@ -71,12 +71,12 @@ def list_path(query: dict[str, Any], **changes: Any) -> str:
 async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The clients in the coach's scope, by name."""
     page, groups, coaches = await gather_reads(
-        ctx, find_customers(ctx, query), customers.list_groups(ctx), team.list_coaches(ctx)
+        ctx, find_customers(ctx, query), listing.list_groups(ctx), team.list_coaches(ctx)
     )
     is_filtered = bool(query["keywords"] or query["groups"] or query["assignedTo"])
     archived_count = 0
     if not (page["totalDocs"] or is_filtered or query["archived"]):
-        archived_count = (await customers.list_customers(ctx, archived=True, page=1, size=1))["totalDocs"]
+        archived_count = (await listing.list_customers(ctx, archived=True, page=1, size=1))["totalDocs"]
     return {
         "page": page,
         "groups": groups,
@@ -93,7 +93,7 @@ async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
 @pages.get("/new", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
 async def new_customer_page(ctx: Context) -> dict[str, Any]:
     """The form for a new client."""
-    groups, coaches = await gather_reads(ctx, customers.list_groups(ctx), team.list_coaches(ctx))
+    groups, coaches = await gather_reads(ctx, listing.list_groups(ctx), team.list_coaches(ctx))
     if _sees_assigned_only(ctx):
         return {"groups": groups, "trainers": [(str(ctx.caller.id), ctx.caller.name)]}
     trainers = [("", "Unassigned"), *((str(coach["_id"]), coach["name"]) for coach in coaches)]
@@ -111,7 +111,7 @@ async def new_customer(ctx: Context, form: dict[str, Any]) -> Redirect:
     details = cast("CustomerDetails", form)
     if _sees_assigned_only(ctx):
         details["assignedTo"] = ctx.caller.id
-    customer = await customers.create(ctx, details, send_invitation=send_invitation)
+    customer = await creation.create_customer(ctx, details, send_invitation=send_invitation)
     notice = f"{customer['name']} added."
     if send_invitation and customer["email"]:
         notice += " Invitation sent."

@@ -14,7 +14,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Identifier, Input, Integer
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import listing
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramInput
@@ -71,7 +71,7 @@ async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]
         ctx,
         programs.read(ctx, program_id),
         workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY),
-        customers.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
+        listing.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
     )
     weeks: dict[int, list[Document]] = {}
     for block in blocks:

@@ -11,7 +11,7 @@ from coaching_service.core.validation import patch_of
 from coaching_service.people.account import service as account
 from coaching_service.people.account.models import AccountChange
 from coaching_service.people.account.schemas import AccountDetails, AccountErasure
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import listing
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings")
@@ -41,8 +41,8 @@ async def update_company(ctx: Context, form: AccountChange) -> Redirect:
 @pages.get("/delete-account", access=owner_session(), template="settings/delete_account.html")
 async def delete_account_page(ctx: Context) -> dict[str, Any]:
     """Confirmation of deleting the company."""
-    active = await customers.list_customers(ctx, archived=False, page=1, size=1)
-    archived = await customers.list_customers(ctx, archived=True, page=1, size=1)
+    active = await listing.list_customers(ctx, archived=False, page=1, size=1)
+    archived = await listing.list_customers(ctx, archived=True, page=1, size=1)
     return {"client_count": active["totalDocs"] + archived["totalDocs"]}
 
 

@@ -9,7 +9,7 @@ from coaching_service.core.auth.permissions import ACTIONS, AREAS
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Version
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import listing
 from coaching_service.people.team import service as team
 from coaching_service.people.team.models import EmployeeChange
 from coaching_service.people.team.schemas import SCOPES, NewEmployee, Permissions
@@ -73,7 +73,7 @@ async def update_employee(ctx: Context, employee_id: ObjectId, form: EmployeeCha
 async def delete_employee_page(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
     """Confirmation of removing an employee."""
     employee = await team.get_employee(ctx, employee_id)
-    assigned = await customers.list_customers(ctx, archived=False, page=1, size=1, trainers=[employee_id])
+    assigned = await listing.list_customers(ctx, archived=False, page=1, size=1, trainers=[employee_id])
     return {"employee": employee, "client_count": assigned["totalDocs"]}
 
 

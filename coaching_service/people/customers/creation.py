@@ -1,0 +1,140 @@
+"""Creating clients: one, sample data, or the record of another system."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.secrets import token_hash
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.external_identity import (
+    Upserted,
+    stored_identity,
+    upsert,
+)
+from coaching_service.people.customers import service, store
+from coaching_service.people.customers.events import CustomerCreation, CustomersCreated
+from coaching_service.people.customers.models import (
+    CreatedCustomer,
+    Customer,
+    CustomerChange,
+    CustomerDetails,
+    CustomerProfile,
+    NewCustomer,
+    NewCustomerDocument,
+)
+from coaching_service.people.customers.search import search_fields
+from coaching_service.people.team import service as team
+
+
+async def create_customer(
+    ctx: Context, details: CustomerDetails, *, send_invitation: bool = False, sample: bool = False
+) -> CreatedCustomer:
+    """Create a client; `details` needs at least a `name`.
+
+    An employee with the scope `assigned` becomes the trainer unless `assignedTo` names another. Raises NotFound if
+    `assignedTo` is not a coach of the company.
+    """
+    token = str(uuid.uuid4())
+    if (trainer := details.get("assignedTo")) is not None:
+        await team.require_coach(ctx, trainer)
+    document = build_document(with_trainer(ctx, details), token, sample=sample)
+    stored = await _insert(ctx, document, token, send_invitation=send_invitation)
+    return cast("CreatedCustomer", {**service.to_response(ctx, stored), "firstAccessToken": token})
+
+
+def with_trainer(ctx: Context, details: CustomerDetails) -> CustomerDetails:
+    """Return the fields of a new client; an employee with the scope `assigned` is the trainer unless they name one."""
+    if details.get("assignedTo") is None and ctx.caller.customers_scope == "assigned":
+        return {**details, "assignedTo": ctx.caller.id}
+    return details
+
+
+@transactional
+async def _insert(
+    ctx: Context, customer: NewCustomerDocument, first_access_token: str, *, send_invitation: bool
+) -> Customer:
+    stored = await store.insert(ctx, customer)
+    await ctx.publish(CustomersCreated([CustomerCreation(stored, first_access_token, send_invitation)]))
+    return stored
+
+
+def build_document(
+    details: CustomerDetails, first_access_token: str, *, sample: bool = False, archived: bool = False
+) -> NewCustomerDocument:
+    """Return a new client's document, without what the database package adds."""
+    search = search_fields(details["name"], details.get("surname"), details.get("email"))
+    document: NewCustomerDocument = {
+        "name": details["name"],
+        "surname": details.get("surname"),
+        "email": details.get("email"),
+        "phone": details.get("phone"),
+        "birthday": details.get("birthday"),
+        "timezone": details.get("timezone"),
+        "role": "CUSTOMER",
+        "profilePhoto": None,
+        "lastActivityDate": None,
+        "customerRoleData": {
+            "isArchived": archived,
+            "groups": details.get("groups", []),
+            "assignedTo": details.get("assignedTo"),
+            "customerType": "SAMPLE" if sample else "REAL",
+            "complianceRate7d": None,
+            "complianceRate30d": None,
+            "complianceRate90d": None,
+            "complianceDate": None,
+            "lastWorkoutDate": None,
+            "lastTrainedDate": None,
+            "firstLoginDate": None,
+        },
+        "firstAccessHash": token_hash(first_access_token),
+        "figuresUntil": now(),
+        "sortName": search["sortName"],
+        "sortSurname": search["sortSurname"],
+        "search": search["search"],
+        "suf": search["suf"],
+    }
+    return cast("NewCustomerDocument", {**document, **stored_identity(details)})
+
+
+@transactional
+async def add_many(ctx: Context, documents: Sequence[NewCustomerDocument]) -> None:
+    """Store clients made by `build_document`, all or none, for sample data.
+
+    Their trainers are not checked and CustomersCreated is not published: no invitation is sent.
+    """
+    await store.insert_samples(ctx, documents)
+
+
+async def upsert_external(
+    ctx: Context, external_id: str, change: CustomerChange, complete: Callable[[], NewCustomer]
+) -> Upserted:
+    """Change the client with this identifier in another system, or create one of what `complete` returns.
+
+    What is stored already is no change. Raises what `update`, `create` and core's `upsert` raise.
+    """
+
+    async def create_new(tx: Context) -> CustomerProfile:
+        new = complete()
+        details: dict[str, Any] = {name: value for name, value in new.items() if name != "sendInvitation"}
+        created: dict[str, Any] = {
+            **await create_customer(
+                tx,
+                cast("CustomerDetails", {**details, "externalId": external_id}),
+                send_invitation=new["sendInvitation"],
+            )
+        }
+        created.pop("firstAccessToken")
+        return cast("CustomerProfile", created)
+
+    return await upsert(
+        ctx,
+        lambda tx: store.find_id_by_external_id(tx, external_id),
+        lambda tx, customer_id: service.update(tx, customer_id, change, only_differences=True),
+        create_new,
+        (CUSTOMERS.CREATE, CUSTOMERS.EDIT),
+    )

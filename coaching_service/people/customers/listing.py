@@ -1,0 +1,87 @@
+"""Lists of clients: filtered, by page or cursor; and the groups of clients."""
+
+from __future__ import annotations
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
+from coaching_service.core.pagination import Page
+from coaching_service.core.walking import Walk
+from coaching_service.people.customers import list_store, service, store
+from coaching_service.people.customers.models import (
+    CustomerProfile,
+    GroupCount,
+)
+
+
+async def list_customers(
+    ctx: Context,
+    *,
+    archived: bool,
+    page: int,
+    size: int,
+    contains: str = "",
+    words: str = "",
+    groups: list[str] | None = None,
+    trainers: list[ObjectId | None] | None = None,
+    email: str | None = None,
+    external_id: str | None = None,
+    selection: ListSelection = ALL_ENTRIES,
+    after: str | None = None,
+) -> Page[CustomerProfile]:
+    """Return one page of the clients in the coach's scope, by name, or those after a cursor.
+
+    `contains` is part of a name, surname or e-mail address; so is each of `words`, in any order. Clients in any of
+    `groups`, of any of `trainers` (None among them: clients without a trainer) match. `email` is a whole address,
+    without regard to case; `external_id` is the identifier in another system.
+    """
+    where, unfiltered = build_list_filter(ctx, archived, groups, trainers)
+    where |= selection.filter()
+    if external_id is not None:
+        where["externalId"] = external_id
+    contains, words = contains.strip(), words.strip()
+    filters = {
+        "archived": archived,
+        "contains": contains,
+        "groups": sorted(groups or []),
+        "trainers": sorted(map(str, trainers or [])),
+        "email": email,
+        "externalId": external_id,
+        **selection.for_cursor(),
+        **({"words": words} if words else {}),
+    }
+    order = selection.order(store.ORDER)
+    walk = Walk(ctx, "customers", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER)
+    if email is not None:
+        ids = await list_store.find_ids_by_email(ctx, email.strip())
+        where["_id"] = {"$in": ids if selection.ids is None else [each for each in ids if each in selection.ids]}
+    if where.keys() & {"_id", "externalId"}:
+        stored, total = await list_store.find_selected_page(ctx, where, walk, contains=contains)
+    else:
+        stored, total = await list_store.find_page(
+            ctx, where, walk, contains=contains, words=words, unfiltered=unfiltered and selection.is_all
+        )
+    customers, cursor = walk.cut(stored)
+    return walk.page([service.to_response(ctx, customer) for customer in customers], total, cursor)
+
+
+def build_list_filter(
+    ctx: Context, archived: bool, groups: list[str] | None, trainers: list[ObjectId | None] | None
+) -> tuple[Filter, bool]:
+    """Return the filter of a list, and whether it selects all archived or all active clients of the company."""
+    where: Filter = {store.ARCHIVED: archived}
+    if groups:
+        where[store.GROUPS] = {"$in": groups}
+    allowed: set[ObjectId | None] | None = set(trainers) if trainers else None
+    if ctx.caller.customers_scope == "assigned":
+        allowed = {ctx.caller.id} if allowed is None else allowed & {ctx.caller.id}
+    if allowed is not None:
+        where[store.TRAINER] = {"$in": list(allowed)}
+    return where, len(where) == 1
+
+
+async def list_groups(ctx: Context) -> list[GroupCount]:
+    """Return the groups of the clients in the coach's scope with the number of clients in each, by name."""
+    where: Filter = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
+    return await list_store.count_groups(ctx, where)
