@@ -13,6 +13,7 @@ from marshmallow import ValidationError
 
 from coaching_service.core.auth.access import check_access
 from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import (
     BadRequest,
@@ -38,8 +39,16 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import camel_case
 from coaching_service.core.token_buckets import RateLimitExceeded
 from coaching_service.people.changes import undo
-from coaching_service.web import form_idempotency, reauthentication, rendering, static_files, uploads, views
-from coaching_service.web.browser_sessions import CSRF_FIELD, BrowserSession, StaleForm
+from coaching_service.web import (
+    form_idempotency,
+    reauthentication,
+    rendering,
+    scripted_forms,
+    static_files,
+    uploads,
+    views,
+)
+from coaching_service.web.browser_sessions import CSRF_FIELD, BrowserSession, StaleForm, device_of, home_of
 from coaching_service.web.error_pages import render_error, to_service_error
 from coaching_service.web.formatting import quantity
 from coaching_service.web.forms import FormData, FormState, field_names, load_form, rejected_form
@@ -58,7 +67,7 @@ _FORM_ERRORS = (BadRequest, Conflict, LegacyFailure, NotFound, SignInRejected, T
 
 
 def mount(app: web.Application, dependencies: HandlerDependencies) -> None:
-    """Add the routes of every page to `app`, and an error page for every other path under /app."""
+    """Add the routes of every page to `app`, and an error page for every other path under /app and /train."""
     rendering.configure_templates(app, dependencies.limits)
     app.add_routes(static_files.routes())
     pages = views.list_pages()
@@ -69,7 +78,8 @@ def mount(app: web.Application, dependencies: HandlerDependencies) -> None:
     for pattern in {page.pattern for page in pages}:
         pages_of_path = [page for page in pages if page.pattern == pattern]
         app.router.add_route("*", pattern, application.fallback_handler(pages_of_path))
-    app.router.add_route("*", "/app/{rest:.*}", application.fallback_handler([]))
+    for prefix in ("/app", "/train"):
+        app.router.add_route("*", prefix + "/{rest:.*}", application.fallback_handler([]))
     app.router.add_get("/", application.handle_root)
 
 
@@ -116,14 +126,22 @@ class WebApplication:
                     browser_session = await BrowserSession.from_request(self.dependencies.services, request)
                     await self._count(request, browser_session)
                     return await self._respond(self._page_request(page, request, browser_session))
-            except Unauthorized:
-                return redirect_to_sign_in(request, browser_session)
             except ClientDisconnected:
                 raise
             except Exception as error:  # noqa: BLE001 - the one place where exceptions become error pages
-                return render_error(request, browser_session, to_service_error(request, error))
+                return self._failure_response(request, browser_session, error)
 
         return handle
+
+    @staticmethod
+    def _failure_response(
+        request: web.Request, browser_session: BrowserSession, error: Exception
+    ) -> web.StreamResponse:
+        if scripted_forms.is_scripted(request):
+            return scripted_forms.error_response(request, browser_session, to_service_error(request, error))
+        if isinstance(error, Unauthorized):
+            return redirect_to_sign_in(request, browser_session)
+        return render_error(request, browser_session, to_service_error(request, error))
 
     async def _count(self, request: web.Request, browser_session: BrowserSession) -> None:
         """Count a request of a session, if requests are limited. Raises RateLimitExceeded."""
@@ -187,6 +205,8 @@ class WebApplication:
                 return await self._reauthenticate(page_request)
             page_request.request[PRINCIPAL] = browser_session.principal
         if page.method == "GET":
+            if (home := _home_elsewhere(page, browser_session.principal)) is not None:
+                return see_other(home)
             return await self._render(page_request)
         check_access(page.access, browser_session.principal, writes=True)
         data, upload = await uploads.read_submission(page, page_request.request, self.dependencies.limits)
@@ -194,6 +214,8 @@ class WebApplication:
             try:
                 browser_session.check_form_token(page_request.request, data.popall(CSRF_FIELD, [""])[0])
             except StaleForm:
+                if scripted_forms.is_scripted(page_request.request):
+                    raise
                 return await self._render_stale_form(page_request, data)
             return await self._process_form(page_request, data, upload)
 
@@ -203,7 +225,7 @@ class WebApplication:
         Raises Unauthorized for a page, and for a form from elsewhere.
         """
         page, request, browser_session = page_request.page, page_request.request, page_request.browser_session
-        if page.on is None or browser_session.is_same_site(request) is not True:
+        if page.on is None or browser_session.is_same_site(request) is not True or scripted_forms.is_scripted(request):
             raise Unauthorized()
         data, _ = await uploads.read_submission(page, request, None)
         credentials, values = reauthentication.credential_values(data), reauthentication.original_values(data)
@@ -211,19 +233,19 @@ class WebApplication:
         if not credentials or not browser_session.accepts_form_token(form_token):
             return self._render_reauthentication(page_request, values, FormState(reauthentication.FORM_NAME))
         try:
-            session_token = await reauthentication.sign_in(page_request.ctx, credentials)
+            session = await reauthentication.sign_in(page_request.ctx, credentials, device_of(request))
         except (ValidationError, *_FORM_ERRORS) as error:
             form_state, status = _reject(
                 reauthentication.FORM_NAME, credentials, error, field_names(reauthentication.SCHEMA)
             )
             return self._render_reauthentication(page_request, values, form_state, status)
-        browser_session = await browser_session.with_token(session_token)
+        browser_session = await browser_session.signed_in(session)
         form_state = FormState(page.name, values, form_errors=[reauthentication.SIGNED_IN_AGAIN])
         try:
             response = await self._render(self._page_request(self.pages[page.on], request, browser_session), form_state)
         except ServiceError as error:
             response = render_error(request, browser_session, error)
-        browser_session.set_cookies(response, session_token=session_token)
+        browser_session.set_cookies(response, session=session)
         return response
 
     @staticmethod
@@ -245,7 +267,7 @@ class WebApplication:
         if page_request.browser_session.is_same_site(page_request.request) is not True:
             raise StaleForm()
         if page.on is None:
-            return see_other("/app")
+            return see_other(home_of(page_request.browser_session.principal))
         values = reauthentication.original_values(data)
         form_state = FormState(page.name, values, form_errors=[reauthentication.STALE_FORM])
         return await self._render_form_page(page_request, form_state, status=StaleForm.status)
@@ -319,6 +341,8 @@ class WebApplication:
                 raise
             error = failure if isinstance(failure, ValidationError) else to_service_error(request, failure)
             form_state, status = _reject(page.name, data, error, _fields_of(page), uploads.file_messages(page.upload))
+            if scripted_forms.is_scripted(request):
+                return scripted_forms.rejection_response(page_request.browser_session, failure, form_state, status)
             response = await self._render_form_page(page_request, form_state, status=status)
             if isinstance(error, ServiceError):
                 response.headers.update(error.headers)
@@ -348,12 +372,23 @@ class WebApplication:
     async def _form_response(self, page_request: _PageRequest, result: Any) -> web.StreamResponse:
         if isinstance(result, web.StreamResponse):
             return result
+        if isinstance(result, Redirect) and scripted_forms.is_scripted(page_request.request):
+            return scripted_forms.success_response(page_request.browser_session, result)
         if isinstance(result, Redirect):
             change_id = next(iter(page_request.ctx.change_ids), None)
             return redirect_response(page_request.browser_session, result, change_id)
         if isinstance(result, Render):
             return await self._render_form_page(page_request, additional_variables=result.variables)
         raise TypeError(f"{page_request.page.path}: a form returns a Redirect, Render or StreamedTask")
+
+
+def _home_elsewhere(page: Page, principal: Principal | None) -> str | None:
+    """Return the start page of a user who opens a page for others: a client one for coaches, or a coach a client's."""
+    if principal is None or page.access.audience not in ("coach", "customer"):
+        return None
+    if (page.access.audience == "coach") == principal.is_coach:
+        return None
+    return home_of(principal)
 
 
 def _fields_of(page: Page) -> set[str]:

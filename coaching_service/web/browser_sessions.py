@@ -15,10 +15,12 @@ from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Forbidden
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions.web_sessions import StartedSession
 
 CSRF_FIELD = "csrf"
-_LOCAL_PATH = re.compile(r"/(app|oauth)([/?][!-\[\]-~]*)?", re.ASCII)
+_LOCAL_PATH = re.compile(r"/(app|oauth|train)([/?][!-\[\]-~]*)?", re.ASCII)
 _NOTICE_SECONDS = 60
 
 
@@ -46,7 +48,7 @@ class Notice:
 
 @dataclass
 class BrowserSession:
-    """The cookies of one request and the coach they identify, if any.
+    """The cookies of one request and the coach or client they identify, if any.
 
     A form's CSRF token is a signature of a secret that only this browser's cookies hold: the session token or, before
     sign-in, the `visitor` cookie.
@@ -71,9 +73,10 @@ class BrowserSession:
         """Return a session without cookies, for errors that occur before they are read."""
         return cls(services, None, None, new_token(), is_new_visitor=False)
 
-    async def with_token(self, token: str) -> BrowserSession:
-        """Return the same browser's session after signing in with `token`."""
-        return replace(self, token=token, principal=await web_sessions.find_principal(self.services, token))
+    async def signed_in(self, session: StartedSession) -> BrowserSession:
+        """Return the same browser's session after signing in."""
+        principal = await web_sessions.find_principal(self.services, session.token)
+        return replace(self, token=session.token, principal=principal)
 
     @property
     def csrf_token(self) -> str:
@@ -105,13 +108,19 @@ class BrowserSession:
         return self.services.vault.verify_signature(self._csrf_subject, token)
 
     def set_cookies(
-        self, response: web.StreamResponse, *, session_token: str | None = None, ends_session: bool = False
+        self, response: web.StreamResponse, *, session: StartedSession | None = None, ends_session: bool = False
     ) -> None:
-        """Set the cookies of this session on a response; `session_token` starts one, `ends_session` ends it."""
-        if session_token is not None:
-            self._set_cookie(response, "session", session_token, int(web_sessions.LIFETIME.total_seconds()))
+        """Set the cookies of this session on a response; `session` is one that starts, `ends_session` ends it.
+
+        The cookie of a client lasts as long as the session, which each request extends.
+        """
+        if session is not None:
+            self._set_cookie(response, "session", session.token, int(session.cookie_lifetime.total_seconds()))
         elif ends_session or (self.token and self.principal is None):
             self._delete_cookie(response, "session")
+        elif self.token and self.principal is not None and not self.principal.is_coach:
+            lifetime = int(web_sessions.CUSTOMER_LIFETIME.total_seconds())
+            self._set_cookie(response, "session", self.token, lifetime)
         if self.is_new_visitor and self.principal is None:
             self._set_cookie(response, "visitor", self.visitor_id, None)
 
@@ -167,3 +176,21 @@ def local_path(path: str | None, default: str = "/app") -> str:
         return default
     segments = unquote(path.partition("?")[0]).split("/")[1:]
     return default if {"", ".", ".."} & set(segments) else path
+
+
+def device_of(request: web.Request) -> str:
+    """Return what a browser says it is, to describe its session."""
+    return request.headers.get("User-Agent", "")
+
+
+def home_of(user: Principal | None) -> str:
+    """Return the start page of a user; None: there is no session."""
+    return "/app" if user is None or user.is_coach else "/train"
+
+
+def landing_path(kind: SubjectKind, next_path: str | None) -> str:
+    """Return where a user goes after signing in: `next_path` if it is a page for them, else the start page."""
+    home = "/app" if kind == "coach" else "/train"
+    path = local_path(next_path, home)
+    is_of_client = path.partition("?")[0].split("/")[1] == "train"
+    return path if is_of_client == (kind == "customer") else home

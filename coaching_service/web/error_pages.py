@@ -36,10 +36,6 @@ _BY_STATUS = {
     503: ("Temporarily unavailable", "Try again shortly."),
 }
 _DEFAULT = ("Something went wrong", "This is our fault. Try again; if the problem persists, contact support.")
-_NOT_A_COACH = (
-    "Access denied",
-    "If you are a client, sign in to your training app. Your coach can tell you where it is.",
-)
 _WITHOUT_MESSAGE = (404, 405, 500)
 
 
@@ -59,7 +55,7 @@ def to_service_error(request: web.Request, error: Exception) -> ServiceError:
 
 def render_error(request: web.Request, browser_session: BrowserSession, error: ServiceError) -> web.Response:
     """Render the page of an error."""
-    title, advice = _title_and_advice(browser_session, error)
+    title, advice = _title_and_advice(error)
     messages = [error.message] if isinstance(error.message, str) else error.message
     if permission := error.details.get("permission"):
         messages = [f"The permission “{permission_label(permission)}” is missing"]
@@ -76,9 +72,7 @@ def render_error(request: web.Request, browser_session: BrowserSession, error: S
     return response
 
 
-def _title_and_advice(browser_session: BrowserSession, error: ServiceError) -> tuple[str, str]:
+def _title_and_advice(error: ServiceError) -> tuple[str, str]:
     if type(error) in _BY_TYPE:
         return _BY_TYPE[type(error)]
-    if error.status == 403 and browser_session.principal is None:
-        return _NOT_A_COACH
     return _BY_STATUS.get(error.status, _DEFAULT)

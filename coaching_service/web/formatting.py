@@ -27,7 +27,7 @@ def format_datetime(context: jinja2.runtime.Context, value: datetime | None) -> 
     if value is None:
         return _MISSING
     user, customer = context.get("current_user"), context.get("customer") or {}
-    timezone = customer.get("timezone") or (user.company.timezone if user is not None else "UTC")
+    timezone = customer.get("timezone") or ((user.timezone or user.company.timezone) if user is not None else "UTC")
     local_time = value.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone))
     return f"{local_time.day} {local_time:%b %Y, %H:%M %Z}"
 

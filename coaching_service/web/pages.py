@@ -25,6 +25,7 @@ from coaching_service.core.auth.access import Access
 from coaching_service.core.http.routes import MultipartBody, RequestClass
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import snake_case
+from coaching_service.people.sessions.web_sessions import StartedSession
 
 Handler = Callable[..., Awaitable[Any]]
 IDENTIFIER = "[0-9a-fA-F]{24}"
@@ -34,15 +35,16 @@ IDENTIFIER = "[0-9a-fA-F]{24}"
 class Redirect:
     """A response that redirects to `location`, where `notice` is shown once.
 
-    `session_token` starts a sign-in session, `ends_session` ends the present one. `customer_id`: the client the change
-    was about, when the form's path does not name one.
+    `session` is a sign-in session that starts, `ends_session` ends the present one. `customer_id`: the client the
+    change was about, when the form's path does not name one. `data`: what a script that sent the form receives.
     """
 
     location: str
     notice: str = ""
-    session_token: str | None = None
+    session: StartedSession | None = None
     ends_session: bool = False
     customer_id: ObjectId | None = None
+    data: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.validation import Input
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.schemas import Credentials
+from coaching_service.people.sessions.web_sessions import StartedSession
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
 from coaching_service.web.forms import FormData, load_form
 
@@ -44,7 +45,7 @@ def credential_values(data: FormData) -> FormData:
     return MultiDict([(name, value) for name, value in data.items() if name.startswith(_PREFIX)])
 
 
-async def sign_in(ctx: Context, data: FormData) -> str:
-    """Return the token of a new session. Raises ValidationError, and what web_sessions.sign_in raises."""
+async def sign_in(ctx: Context, data: FormData, device: str) -> StartedSession:
+    """Start a session. Raises ValidationError, and what web_sessions.sign_in raises."""
     credentials = load_form(SCHEMA, data)[FORM_NAME]
-    return await web_sessions.sign_in(ctx, credentials["email"], credentials["password"])
+    return await web_sessions.sign_in(ctx, credentials["email"], credentials["password"], device)

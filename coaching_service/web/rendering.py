@@ -13,13 +13,13 @@ from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.media import UploadLimits
 from coaching_service.core.validation import TIMEZONES
 from coaching_service.web import static_files
-from coaching_service.web.browser_sessions import BrowserSession, is_secure
+from coaching_service.web.browser_sessions import BrowserSession, home_of, is_secure
 from coaching_service.web.formatting import FILTERS
 from coaching_service.web.forms import FormState
 
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
+    "manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _HEADERS = {
     "Referrer-Policy": "same-origin",
@@ -78,7 +78,8 @@ def render_page(
 ) -> web.Response:
     """Render a page in the layout.
 
-    Besides `variables` templates have `current_user` (the coach, or None), `csrf_token`, `path`, `path_with_query`,
+    Besides `variables` templates have `current_user` (the coach or client, or None), `home` (the user's start page),
+    `layout` (the template of the layout for the user), `csrf_token`, `path`, `path_with_query`,
     `notice`, `undoable_change` (what the notice reports, if the coach may undo it), `can(permission)`, `submitted_form`
     (the rejected form, or None) and `form(name)`: the submitted values and errors of that form if it was rejected, else
     an empty state.
@@ -87,6 +88,8 @@ def render_page(
     user = browser_session.principal
     context = {
         "current_user": user,
+        "home": home_of(user),
+        "layout": "train/layout.html" if user is not None and not user.is_coach else "layout.html",
         "csrf_token": browser_session.csrf_token,
         "path": request.path,
         "path_with_query": request.path_qs,

@@ -1,9 +1,10 @@
-"""Static files: stylesheets, scripts, libraries and icons, each at a URL that contains a hash of its content."""
+"""Static files: stylesheets, scripts, libraries, icons and the manifest, each at a URL with a hash of its content."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cache
@@ -15,12 +16,25 @@ from coaching_service.core.http.compression import accepts_gzip
 
 PREFIX = "/app/static/"
 _CACHE_CONTROL = "public, max-age=31536000, immutable"
-_CONTENT_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_CONTENT_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml; charset=utf-8",
+    "png": "image/png",
+    "webmanifest": "application/manifest+json; charset=utf-8",
+}
+MANIFEST = "train.webmanifest"
 # Each static file with its sources, which are joined. Those in `vendor` are written by scripts/vendor.
 _SOURCES = {
     "style.css": ("base.css", "components.css", "charts.css", "print.css"),
     "app.js": ("app.js",),
+    "train.css": ("train.css",),
+    "train.js": ("train.js",),
     "icon.svg": ("icon.svg",),
+    "icon-192.png": ("icon-192.png",),
+    "icon-512.png": ("icon-512.png",),
+    "icon-maskable-512.png": ("icon-maskable-512.png",),
+    "apple-touch-icon.png": ("apple-touch-icon.png",),
     "icons.svg": ("vendor/lucide/icons.svg",),
     "htmx.js": ("vendor/htmx/htmx.min.js",),
     "sortable.js": ("vendor/sortable/Sortable.min.js",),
@@ -40,8 +54,32 @@ _MODULES = frozenset({"combobox.js"})  # published as a JavaScript module only
 
 @cache
 def _read_content(name: str) -> bytes:
+    if name == MANIFEST:
+        return _create_manifest()
     folder = files(__package__) / "static"
     return b"\n".join((folder / source).read_bytes() for source in _SOURCES[name])
+
+
+def _create_manifest() -> bytes:
+    """Return the web application manifest of the pages for clients, with which a phone installs them."""
+    icons = [
+        {"src": url_of("icon-192.png"), "sizes": "192x192", "type": "image/png"},
+        {"src": url_of("icon-512.png"), "sizes": "512x512", "type": "image/png"},
+        {"src": url_of("icon-maskable-512.png"), "sizes": "512x512", "type": "image/png", "purpose": "maskable"},
+    ]
+    manifest = {
+        "id": "/train",
+        "name": "Training",
+        "short_name": "Training",
+        "description": "Your workouts, measurements and messages.",
+        "start_url": "/train",
+        "scope": "/train",
+        "display": "standalone",
+        "background_color": "#f6f7f5",
+        "theme_color": "#0b6e4f",
+        "icons": icons,
+    }
+    return json.dumps(manifest).encode()
 
 
 @cache
@@ -74,7 +112,7 @@ def files_of_libraries(names: Iterable[str]) -> Sequence[tuple[str, str]]:
 
 def routes() -> list[web.RouteDef]:
     """Return the aiohttp routes of all static files."""
-    return [web.get(url_of(name), _create_handler(name)) for name in _SOURCES]
+    return [web.get(url_of(name), _create_handler(name)) for name in (*_SOURCES, MANIFEST)]
 
 
 @cache
@@ -91,13 +129,13 @@ def _kind_of(name: str) -> str:
 def _create_handler(name: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     content_type = _CONTENT_TYPES[name.partition(".")[2]]
     headers = {
-        hdrs.CONTENT_TYPE: f"{content_type}; charset=utf-8",
+        hdrs.CONTENT_TYPE: content_type,
         hdrs.CACHE_CONTROL: _CACHE_CONTROL,
         hdrs.VARY: hdrs.ACCEPT_ENCODING,
     }
 
     async def serve_file(request: web.Request) -> web.StreamResponse:
-        if accepts_gzip(request):
+        if accepts_gzip(request) and not name.endswith(".png"):
             return web.Response(body=_compressed(name), headers=headers | {hdrs.CONTENT_ENCODING: "gzip"})
         return web.Response(body=_read_content(name), headers=headers)
 

@@ -33,7 +33,7 @@ CONSENT_PAGE = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
-        "base-uri 'none'; frame-ancestors 'none'"
+        "manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Referrer-Policy": "same-origin",
     "Server": "coaching-service",
@@ -42,7 +42,7 @@ CONSENT_PAGE = {
 PAGE = CONSENT_PAGE | {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
-        "base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+        "manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
     ),
 }
 REDIRECT = JSON | {"Referrer-Policy": "same-origin"}

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestServer
 
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
 from tests.support.visitor import Visitor
 
 NewVisitor = Callable[[], Visitor]
+ClientPage = Callable[[CoachClient, Mapping[str, Any]], Awaitable[Visitor]]
 Colleague = Callable[..., Awaitable[Visitor]]
 SignedIn = Callable[[CoachClient], Awaitable[Visitor]]
 
@@ -54,6 +58,19 @@ async def colleague(coach: CoachClient, new_visitor: NewVisitor, password_hash: 
         await team.create_employee(coach.ctx, "Eli", email, list(permissions), scope, password_hash)
         visitor = new_visitor()
         (await visitor.sign_in(email, PASSWORD)).ok()
+        return visitor
+
+    return sign_in
+
+
+@pytest.fixture
+async def client_page(new_visitor: NewVisitor) -> ClientPage:
+    """Opens a browser in which a client of a company is signed in."""
+
+    async def sign_in(company: CoachClient, customer: Mapping[str, Any]) -> Visitor:
+        session = await web_sessions.start_for_customer(company.ctx, ObjectId(customer["_id"]), "Test browser")
+        visitor = new_visitor()
+        visitor.keep(coach_session=session.token)
         return visitor
 
     return sign_in

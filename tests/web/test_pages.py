@@ -14,13 +14,15 @@ from tests.contract.test_queries import profiling
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.declared_world import World, make_world
 from tests.support.visitor import Visitor
-from tests.web.conftest import NewVisitor
+from tests.web.conftest import ClientPage, NewVisitor
 
 PAGES = views.list_pages()
-INSIDE = [page for page in PAGES if page.access.audience != "public"]
+INSIDE = [page for page in PAGES if page.access.audience not in ("public", "customer")]
+OF_CLIENTS = [page for page in PAGES if page.access.audience == "customer"]
 DOWNLOADS = (".zip", ".csv")
 SEEN = [page for page in INSIDE if page.method == "GET" and not page.path.endswith(DOWNLOADS)]
-FORMS = [page for page in INSIDE if page.method == "POST"]
+SEEN_BY_CLIENTS = [page for page in OF_CLIENTS if page.method == "GET" and not page.path.endswith(DOWNLOADS)]
+FORMS = [page for page in INSIDE + OF_CLIENTS if page.method == "POST"]
 named = pytest.mark.parametrize("page", [p for p in INSIDE if p.path_parameters], ids=lambda p: f"{p.method} {p.path}")
 OTHER_NAMES = {"blockId": "wblockId"}
 
@@ -121,7 +123,7 @@ async def test_coach_without_permissions_sees_which_is_missing(powerless: Visito
 
 
 async def test_anonymous_visitor_is_redirected_to_sign_in(visitor: Visitor, world: World) -> None:
-    for page in SEEN:
+    for page in SEEN + SEEN_BY_CLIENTS:
         redirect = await visitor.get(filled(page, world), follow=False)
         assert redirect.ok(303).headers["Location"].startswith("/app/sign-in"), page.path
 
@@ -134,6 +136,67 @@ async def test_no_page_scans_a_collection(company: CoachClient, owner_of_all: Vi
         entries = await profile()
     assert len(entries) > len(SEEN)
     assert [(e["ns"], e["command"]) for e in entries if "COLLSCAN" in e["planSummary"]] == []
+
+
+@pytest.fixture
+async def client_of_all(company: CoachClient, world: World, client_page: ClientPage) -> Visitor:
+    return await client_page(company, {"_id": world["customerId"]})
+
+
+def test_only_pages_under_train_are_for_clients() -> None:
+    assert {page.path for page in OF_CLIENTS if not page.path.startswith("/train")} == set()
+    assert {page.path for page in PAGES if page.path.startswith("/train")} - {page.path for page in OF_CLIENTS} == {
+        "/train/first-access"
+    }
+
+
+async def test_every_page_for_clients_renders(
+    company: CoachClient, client_of_all: Visitor, client_page: ClientPage, world: World
+) -> None:
+    newcomer = await client_page(company, await company.create_customer("Bea"))
+    wrong = []
+    async with profiling(company) as profile:
+        for page in SEEN_BY_CLIENTS:
+            drawn = await client_of_all.get(filled(page, world))
+            if drawn.status != 200 or "None" in drawn.text or "<bound method" in drawn.html:
+                wrong.append((page.path, drawn.status, drawn.text[:300]))
+            if not page.path_parameters:
+                empty = await newcomer.get(page.path)
+                if empty.status != 200 or "None" in empty.text:
+                    wrong.append((page.path, empty.status, empty.text[:300]))
+        entries = await profile()
+    assert wrong == []
+    assert [(e["ns"], e["command"]) for e in entries if "COLLSCAN" in e["planSummary"]] == []
+
+
+async def test_clients_do_not_find_data_of_others(
+    coach: CoachClient, company: CoachClient, client_page: ClientPage, world: World
+) -> None:
+    for employer in (coach, company):
+        stranger = await client_page(employer, await employer.create_customer("Bea"))
+        token = (await stranger.get("/train")).html.partition('data-csrf="')[2].partition('"')[0]
+        for page in (page for page in OF_CLIENTS if page.path_parameters and "exerciseId" not in page.path):
+            data = {"csrf": token} if page.method == "POST" else None
+            response = await stranger.send(page.method, filled(page, world), data=data)
+            assert response.status == 404 or (response.status == 400 and page.form is not None), page.path
+            assert "Page not found" in response.text, "the page of the form is not shown either"
+
+
+async def test_users_are_redirected_from_pages_of_others(
+    owner_of_all: Visitor, client_of_all: Visitor, world: World
+) -> None:
+    for page in SEEN_BY_CLIENTS:
+        redirect = await owner_of_all.get(filled(page, world), follow=False)
+        assert redirect.ok(303).headers["Location"] == "/app", page.path
+    for page in SEEN:
+        redirect = await client_of_all.get(filled(page, world), follow=False)
+        if page.access.audience == "coach":
+            assert redirect.ok(303).headers["Location"] == "/train", page.path
+    csrf = (await client_of_all.get("/train")).html.partition('data-csrf="')[2].partition('"')[0]
+    for page in INSIDE:
+        if page.method == "POST":
+            rejected = await client_of_all.send("POST", filled(page, world), data={"csrf": csrf})
+            rejected.ok(403).says("Access denied")
 
 
 @pytest.mark.parametrize(("size", "text"), [(1, "1 byte"), (40, "40 bytes"), (1_234, "1.2 kB"), (25_000_000, "25 MB")])

@@ -23,8 +23,8 @@ from coaching_service.web.pages import Page
 from tests.conftest import PASSWORD
 from tests.core.test_protocol import exchange
 from tests.support.client import UNKNOWN, CoachClient
-from tests.support.visitor import Visitor
-from tests.web.conftest import NewVisitor
+from tests.support.visitor import HtmlPage, Visitor
+from tests.web.conftest import ClientPage, NewVisitor
 
 PAGES = views.list_pages()
 each_form = pytest.mark.parametrize("page", [p for p in PAGES if p.method == "POST"], ids=lambda page: page.path)
@@ -35,6 +35,16 @@ def filled(page: Page) -> str:
     for wire, _ in page.path_parameters:
         path = path.replace(f"{{{wire}}}", UNKNOWN)
     return path
+
+
+async def client_visitor(coach: CoachClient, client_page: ClientPage) -> Visitor:
+    return await client_page(coach, await coach.create_customer())
+
+
+def csrf_token_of(page: HtmlPage) -> str:
+    return page.html.partition('name="csrf" value="' if "data-csrf" not in page.html else 'data-csrf="')[2].partition(
+        '"'
+    )[0]
 
 
 async def test_session_cookie_attributes(coach: CoachClient, visitor: Visitor) -> None:
@@ -95,7 +105,7 @@ async def test_only_a_hash_of_the_cookie_is_stored(coach: CoachClient, owner_pag
 
 async def test_session_expires(coach: CoachClient) -> None:
     ctx, sessions = coach.ctx, coach.ctx.db["sessions"]
-    token = await web_sessions.create_session(ctx, ctx.caller.id)
+    token = (await web_sessions.start_for_coach(ctx, ctx.caller.id)).token
 
     async def until(**access: Any) -> Any:
         await sessions.update_one({"companyId": ctx.company_id}, {"$set": access})
@@ -114,11 +124,14 @@ async def test_session_expires(coach: CoachClient) -> None:
 
 
 @each_form
-async def test_form_without_csrf_token_is_rejected(owner_page: Visitor, new_visitor: NewVisitor, page: Page) -> None:
-    for visitor in (owner_page, new_visitor()):
+async def test_form_without_csrf_token_is_rejected(
+    coach: CoachClient, owner_page: Visitor, client_page: ClientPage, new_visitor: NewVisitor, page: Page
+) -> None:
+    user = await client_visitor(coach, client_page) if page.access.audience == "customer" else owner_page
+    for visitor in (user, new_visitor()):
         for data in ({}, {"csrf": "x" * 43}):
             rejected = await visitor.send("POST", filled(page), data=aiohttp.FormData(data))
-            if visitor is not owner_page and page.access.audience != "public":
+            if visitor is not user and page.access.audience != "public":
                 assert rejected.ok().says("Your session has ended, so nothing was changed.").path == "/app/sign-in"
             elif data:
                 rejected.ok(403).says("This page was out of date, so nothing was changed.")
@@ -127,15 +140,18 @@ async def test_form_without_csrf_token_is_rejected(owner_page: Visitor, new_visi
 
 
 @each_form
-async def test_cross_site_form_is_rejected(owner_page: Visitor, page: Page) -> None:
-    token = (await owner_page.get("/app")).form("/app/sign-out").fields[0][1]
+async def test_cross_site_form_is_rejected(
+    coach: CoachClient, owner_page: Visitor, client_page: ClientPage, page: Page
+) -> None:
+    user = await client_visitor(coach, client_page) if page.access.audience == "customer" else owner_page
+    token = csrf_token_of(await user.get("/train" if user is not owner_page else "/app"))
     for headers in (
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
     ):
-        rejected = await owner_page.send("POST", filled(page), data={"csrf": token}, headers=headers)
+        rejected = await user.send("POST", filled(page), data={"csrf": token}, headers=headers)
         rejected.ok(403).says("This form was sent from another site")
 
 

@@ -166,21 +166,43 @@ async def test_used_reset_link_is_reported(coach: CoachClient, visitor: Visitor)
     (await visitor.get("/app/reset-password")).ok().says("Open this page with the link from our email.")
 
 
-async def test_invited_client_sets_a_password_but_cannot_sign_in_here(
-    coach: CoachClient, visitor: Visitor, anonymous: CoachClient
+async def test_invited_client_sets_a_password_and_lands_on_today(
+    coach: CoachClient, visitor: Visitor, new_visitor: NewVisitor
 ) -> None:
     email = f"ana-{secrets.token_hex(6)}@example.com"
-    customer = await coach.create_customer(email=email, sendInvitation=False)
+    customer = await coach.create_customer("Ana", email=email, sendInvitation=False)
     page = await visitor.get(f"/app/first-access?token={customer['firstAccessToken']}")
+    assert page.ok().path == f"/train/first-access?token={customer['firstAccessToken']}", "older mails lead there"
 
-    done = await visitor.submit(page, "/app/first-access", password=PASSWORD)
+    done = await visitor.submit(page, "/train/first-access", password=PASSWORD)
 
-    done.ok().says("Your password is set")
-    (await anonymous.post("/auth/login", {"email": email, "password": PASSWORD})).ok()
-    (await visitor.sign_in(email, PASSWORD)).ok(403).says(
-        "This application is for coaches", "If you are a client", "Your coach can tell you"
-    )
-    (await visitor.submit(page, "/app/first-access", password=PASSWORD)).ok(401).says("ask your coach for another")
+    assert done.ok().says("Welcome, Ana.").path == "/train"
+    assert (await visitor.get(page.path)).path == "/train", "the link in the mail opens the application from now on"
+    assert (await new_visitor().sign_in(email, PASSWORD)).ok().path == "/train"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "of_coach", "of_client"),
+    [
+        ("/app/customers", "/app/customers", "/train"),
+        ("/train/calendar", "/app", "/train/calendar"),
+        ("/trainer", "/app", "/train"),
+        ("//evil.example/train", "/app", "/train"),
+    ],
+)
+async def test_one_sign_in_form_serves_coaches_and_clients(
+    coach: CoachClient, new_visitor: NewVisitor, wanted: str, of_coach: str, of_client: str
+) -> None:
+    email = f"ana-{secrets.token_hex(6)}@example.com"
+    customer = await coach.create_customer("Ana", email=email, sendInvitation=False)
+    first = {"token": customer["firstAccessToken"], "password": PASSWORD}
+    (await coach.post("/auth/first-access", first)).ok()
+    for address, landing in ((str(coach.ctx.caller.email), of_coach), (email, of_client)):
+        visitor = new_visitor()
+        token = (await visitor.get("/app/sign-in")).form("/app/sign-in").fields[0][1]
+        data = {"csrf": token, "email": address, "password": PASSWORD}
+        signed_in = await visitor.send("POST", "/app/sign-in", params={"next": wanted}, data=data, follow=False)
+        assert signed_in.ok(303).headers["Location"] == landing
 
 
 async def test_removed_employee_is_signed_out_immediately(
@@ -205,15 +227,17 @@ async def test_sign_out_invalidates_every_copy_of_the_cookie(coach: CoachClient,
     assert await web_sessions.find_principal(coach.ctx.services, token) is None
 
 
-async def test_invalid_first_access_link_has_no_form(coach: CoachClient, visitor: Visitor) -> None:
+async def test_invalid_first_access_link_has_no_form(
+    coach: CoachClient, visitor: Visitor, new_visitor: NewVisitor
+) -> None:
     customer = await coach.create_customer(email=f"ana-{secrets.token_hex(6)}@example.com", sendInvitation=False)
-    link = f"/app/first-access?token={customer['firstAccessToken']}"
-    (await visitor.submit(await visitor.get(link), "/app/first-access", password=PASSWORD)).ok()
+    link = f"/train/first-access?token={customer['firstAccessToken']}"
+    (await visitor.submit(await visitor.get(link), "/train/first-access", password=PASSWORD)).ok()
 
-    for dead in (link, "/app/first-access?token=nonsense", "/app/first-access"):
-        page = await visitor.get(dead)
+    for dead in (link, "/train/first-access?token=nonsense", "/train/first-access"):
+        page = await new_visitor().get(dead)
         assert page.ok().forms == [], dead
-    (await visitor.get(link)).says("This link has been used")
+    (await new_visitor().get(link)).says("This link has been used")
 
 
 async def test_sign_up_stores_the_time_zone(visitor: Visitor) -> None:

@@ -45,7 +45,8 @@ class Principal:
     created it. `may_read` and `may_reach_out` restrict assistants: reading, and sending mail and messages or changing
     several clients at once. `client`:
     `_id` and trainer of the client in the path, if they were loaded together with the credential. `application` is
-    the name of the OAuth application of an assistant.
+    the name of the OAuth application of an assistant. `timezone` is that of a client, if it is known; else the
+    company's applies.
     """
 
     id: ObjectId
@@ -63,6 +64,7 @@ class Principal:
     may_read: bool = True
     may_reach_out: bool = True
     application: str | None = None
+    timezone: str | None = None
     client: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property
@@ -71,5 +73,5 @@ class Principal:
         return self.role != "CUSTOMER"
 
     def today(self, timezone: str | None = None) -> date:
-        """Returns today's date in `timezone`, by default the company's."""
-        return local_date(datetime.now(UTC), timezone or self.company.timezone)
+        """Returns today's date in `timezone`, by default that of a client, else the company's."""
+        return local_date(datetime.now(UTC), timezone or self.timezone or self.company.timezone)

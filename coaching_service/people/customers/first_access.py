@@ -26,6 +26,7 @@ def to_principal(
         email=customer["email"],
         credential_id=credential_id,
         impersonated_by=impersonated_by,
+        timezone=customer["timezone"],
     )
 
 

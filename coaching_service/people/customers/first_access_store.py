@@ -26,7 +26,7 @@ async def find_with_company(
     """Return the fields of a client that a sign-in needs, with the `company`; None if either is deleted."""
     stages: list[PipelineStage] = [
         {"$match": {"companyId": company_id, "_id": customer_id}},
-        {"$project": {"name": 1, "email": 1, "companyId": 1, ARCHIVED: 1}},
+        {"$project": {"name": 1, "email": 1, "timezone": 1, "companyId": 1, ARCHIVED: 1}},
         {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
         {"$unwind": "$company"},
     ]

@@ -24,7 +24,8 @@ class Session(Stored):
     """A sign-in session of a coach or client, with its access tokens and, unless it ends soon, a refresh token.
 
     `application` is `web` for sessions of the web application and missing for those of the REST interface; neither is
-    accepted by the other.
+    accepted by the other. `device` (the User-Agent header) and `lastUsedAt` (to the hour) are those of a client's
+    session of the web application.
     """
 
     subjectId: ObjectId
@@ -35,6 +36,8 @@ class Session(Stored):
     familyHash: NotRequired[str]
     refreshHash: NotRequired[str]
     application: NotRequired[str]
+    device: NotRequired[str]
+    lastUsedAt: NotRequired[datetime]
 
 
 class NewSession(TypedDict):
@@ -46,6 +49,18 @@ class NewSession(TypedDict):
     familyHash: NotRequired[str]
     refreshHash: NotRequired[str]
     application: NotRequired[str]
+    device: NotRequired[str]
+    lastUsedAt: NotRequired[datetime]
+
+
+class OwnSession(TypedDict):
+    """A session of the web application as its user sees it; `device` is the User-Agent header of the browser."""
+
+    _id: ObjectId
+    device: str
+    createdAt: datetime
+    lastUsedAt: datetime
+    isCurrent: bool
 
 
 class SessionWithSubject(Session):

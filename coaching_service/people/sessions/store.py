@@ -75,7 +75,7 @@ async def _with_subject(services: Services, where: Filter) -> SessionWithSubject
                 "localField": "subjectId",
                 "foreignField": "_id",
                 "as": "customer",
-                "pipeline": [{"$project": {"name": 1, "email": 1, "customerRoleData.isArchived": 1}}],
+                "pipeline": [{"$project": {"name": 1, "email": 1, "timezone": 1, "customerRoleData.isArchived": 1}}],
             }
         },
     ]
@@ -102,6 +102,23 @@ async def extend(services: Services, access_hash: str, until: datetime) -> None:
     """Set the end of a session's only access token."""
     where = {"access.hash": access_hash}
     await sessions.across_companies(services).update_one(where, {"$set": {"access.0.until": until}})
+
+
+async def extend_rolling(services: Services, access_hash: str, used_at: datetime, until: datetime) -> None:
+    """Set the end of a session and of its only access token, and when it was used last."""
+    change = {"$set": {"access.0.until": until, "expiresAt": until, "lastUsedAt": used_at}}
+    await sessions.across_companies(services).update_one({"access.hash": access_hash}, change)
+
+
+async def list_of_application(ctx: Context, subject_id: ObjectId, application: str, at: datetime) -> list[Session]:
+    """Return the sessions of a coach or client in one application that are valid at `at`, without their tokens."""
+    where = {"subjectId": subject_id, "application": application, "expiresAt": {"$gt": at}}
+    return await sessions.find(ctx, where, fields=("device", "createdAt", "lastUsedAt"))
+
+
+async def delete_of_subject(ctx: Context, subject_id: ObjectId, session_id: ObjectId) -> bool:
+    """Delete one session of a coach or client; returns whether there was one."""
+    return await sessions.delete(ctx, {"_id": session_id, "subjectId": subject_id}) is not None
 
 
 async def delete_family(services: Services, family_hash: str) -> Session | None:

@@ -2,57 +2,131 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
-from coaching_service.core.errors import Forbidden
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import first_access
+from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import service, store
+from coaching_service.people.sessions.models import NewSession, OwnSession, Session
 
-LIFETIME, IDLE_LIFETIME = timedelta(hours=12), timedelta(hours=2)
+COACH_LIFETIME, COACH_IDLE_LIFETIME = timedelta(hours=12), timedelta(hours=2)
+CUSTOMER_LIFETIME = timedelta(days=90)
 _APPLICATION = "web"
-_EXTENDED_AFTER = timedelta(minutes=5)
+_COACH_EXTENDED_AFTER, _CUSTOMER_EXTENDED_AFTER = timedelta(minutes=5), timedelta(hours=1)
+_MAX_DEVICE_LENGTH = 300
 
 
-async def sign_in(ctx: Context, email: str, password: str) -> str:
-    """Return the token of a new session of a coach.
+@dataclass(frozen=True)
+class StartedSession:
+    """A new session: its token, whose it is, and how long the cookie lasts."""
 
-    Raises Forbidden if the e-mail address belongs to a client, and what service.sign_in raises.
+    token: str
+    kind: SubjectKind
+    cookie_lifetime: timedelta
+
+
+async def sign_in(ctx: Context, email: str, password: str, device: str = "") -> StartedSession:
+    """Start a session of a coach or client.
+
+    `device`: the User-Agent header of the browser, which describes the session in the user's list. Raises what
+    service.sign_in raises.
     """
     identity, principal = await service.verify_credentials(ctx, email, password)
-    if identity.kind != "coach":
-        raise Forbidden("This application is for coaches; you are known here as a client", code="COACHES_ONLY")
-    return await create_session(ctx.acting_as(principal), identity.subject_id)
+    user_ctx = ctx.acting_as(principal)
+    if identity.kind == "coach":
+        return await start_for_coach(user_ctx, identity.subject_id)
+    session = await start_for_customer(user_ctx, identity.subject_id, device)
+    await first_access.record_sign_in(user_ctx, identity.subject_id)
+    return session
 
 
-async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str, timezone: str) -> str:
-    """Create a company and return the token of its owner's session. Raises what service.sign_up raises."""
-    return await service.register(ctx, company_name, name, email, password, create_session, timezone)
+async def sign_up(
+    ctx: Context, company_name: str, name: str, email: str, password: str, timezone: str
+) -> StartedSession:
+    """Create a company and start a session of its owner. Raises what service.sign_up raises."""
+    return await service.register(ctx, company_name, name, email, password, start_for_coach, timezone)
 
 
-async def create_session(ctx: Context, coach_id: ObjectId) -> str:
-    """Return the token of a new session of a coach: it ends after 12 hours, or 2 hours without a request."""
+async def start_for_coach(ctx: Context, coach_id: ObjectId) -> StartedSession:
+    """Start a session of a coach of the company: it ends after 12 hours, or 2 hours without a request."""
     token = new_token()
-    await store.insert(
-        ctx,
-        {"subjectId": coach_id, "kind": "coach", "application": _APPLICATION, "impersonatedBy": None},
-        token_hash(token),
-        IDLE_LIFETIME,
-        LIFETIME,
-    )
-    return token
+    await store.insert(ctx, _session_of(coach_id, "coach"), token_hash(token), COACH_IDLE_LIFETIME, COACH_LIFETIME)
+    return StartedSession(token, "coach", COACH_LIFETIME)
+
+
+async def start_for_customer(ctx: Context, customer_id: ObjectId, device: str) -> StartedSession:
+    """Start a session of a client of the company: it ends 90 days after its last request."""
+    token = new_token()
+    session = _session_of(customer_id, "customer")
+    session |= {"device": device[:_MAX_DEVICE_LENGTH], "lastUsedAt": now()}
+    await store.insert(ctx, session, token_hash(token), CUSTOMER_LIFETIME, CUSTOMER_LIFETIME)
+    return StartedSession(token, "customer", CUSTOMER_LIFETIME)
+
+
+def _session_of(subject_id: ObjectId, kind: SubjectKind) -> NewSession:
+    return {"subjectId": subject_id, "kind": kind, "application": _APPLICATION, "impersonatedBy": None}
 
 
 async def find_principal(services: Services, token: str) -> Principal | None:
-    """Return the coach of a session as a principal; None if the token is unknown or expired, or the coach deleted."""
+    """Return the user of a session as a principal, and extend the session.
+
+    None if the token is unknown or expired, or the user may not sign in any more.
+    """
     access_hash = token_hash(token)
     session = await store.find_by_access(services, access_hash, _APPLICATION)
     if session is None:
         return None
-    until = min(now() + IDLE_LIFETIME, session["expiresAt"])
-    if until - session["access"][0]["until"] > _EXTENDED_AFTER:
-        await store.extend(services, access_hash, until)
+    await _extend(services, access_hash, session)
     return service.to_principal(session)
+
+
+async def _extend(services: Services, access_hash: str, session: Session) -> None:
+    at, until = now(), session["access"][0]["until"]
+    if session["kind"] == "customer":
+        if at + CUSTOMER_LIFETIME - until > _CUSTOMER_EXTENDED_AFTER:
+            await store.extend_rolling(services, access_hash, at, at + CUSTOMER_LIFETIME)
+        return
+    extended = min(at + COACH_IDLE_LIFETIME, session["expiresAt"])
+    if extended - until > _COACH_EXTENDED_AFTER:
+        await store.extend(services, access_hash, extended)
+
+
+async def list_own(ctx: Context) -> list[OwnSession]:
+    """Return the web sessions of the caller, the last used first; `isCurrent`: the one of this request."""
+    stored = await store.list_of_application(ctx, ctx.caller.id, _APPLICATION, now())
+    sessions: list[OwnSession] = [
+        {
+            "_id": session["_id"],
+            "device": session.get("device", ""),
+            "createdAt": session["createdAt"],
+            "lastUsedAt": _last_used(session),
+            "isCurrent": session["_id"] == ctx.caller.credential_id,
+        }
+        for session in stored
+    ]
+    return sorted(sessions, key=lambda session: (session["isCurrent"], session["lastUsedAt"]), reverse=True)
+
+
+def _last_used(session: Session) -> datetime:
+    return session.get("lastUsedAt") or session["createdAt"]
+
+
+@transactional
+async def end_own(ctx: Context, session_id: ObjectId) -> None:
+    """End one session of the caller. Raises NotFound if the caller has no such session."""
+    if not await store.delete_of_subject(ctx, ctx.caller.id, session_id):
+        raise NotFound("session")
+
+
+@transactional
+async def end_others(ctx: Context) -> None:
+    """End every session of the caller but the one of this request."""
+    await store.delete_others(ctx, ctx.caller.id, ctx.caller.credential_id)

@@ -29,6 +29,7 @@ from coaching_service.web.views import (
     settings,
     sign_in,
     team,
+    train,
     transfer,
     webhooks,
 )
@@ -63,6 +64,7 @@ MODULES = (
     settings,
     my_account,
     consent,
+    *train.MODULES,
 )
 
 

@@ -1,18 +1,19 @@
-"""Signing in, up and out, password resets, and the first access of an invited client."""
+"""Signing in, up and out, and password resets; the first access of clients is in train/first_access.py."""
 
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
+
+from aiohttp import web
 
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context
-from coaching_service.core.validation import Email, Input, Text, Timezone
-from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customer_access.schemas import FirstAccess
+from coaching_service.core.validation import Input, Text, Timezone
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.schemas import Credentials, ForgottenPassword, PasswordReset, SignUp
-from coaching_service.web.browser_sessions import local_path
+from coaching_service.web.browser_sessions import device_of, home_of, landing_path, local_path
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app")
@@ -26,44 +27,48 @@ class _Token(Input):
     token = Text(max_length=500, load_default="")
 
 
-class _FirstAccess(FirstAccess):
-    email = Email(allow_none=True, load_default=None)
-
-
 class _SignUp(SignUp):
     timezone = Timezone(allow_none=True, load_default=None)
 
 
 @pages.get("/sign-in", access=public(), query=_Next(), template="sign_in/sign_in.html")
 async def sign_in_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
-    """The sign-in page; a signed-in coach is redirected."""
+    """The sign-in page of coaches and clients; a signed-in user is redirected."""
     if ctx.principal is not None:
-        return Redirect(local_path(query["next"]))
+        return Redirect(landing_path("coach" if ctx.principal.is_coach else "customer", query["next"]))
     return {"next": local_path(query["next"]), "registration": ctx.services.registration}
 
 
-@pages.post("/sign-in", access=public(), query=_Next(), form=Credentials(), on=sign_in_page, request_class="unlimited")
-async def sign_in(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> Redirect:
-    """Sign in, with the same limits on attempts as REST."""
-    token = await web_sessions.sign_in(ctx, form["email"], form["password"])
-    return Redirect(local_path(query["next"]), session_token=token)
+@pages.post(
+    "/sign-in",
+    access=public(),
+    query=_Next(),
+    form=Credentials(),
+    on=sign_in_page,
+    request_class="unlimited",
+    with_request=True,
+)
+async def sign_in(ctx: Context, query: dict[str, Any], form: dict[str, Any], request: web.Request) -> Redirect:
+    """Sign in, with the same limits on attempts as REST; a client lands on /train, a coach on /app."""
+    session = await web_sessions.sign_in(ctx, form["email"], form["password"], device_of(request))
+    return Redirect(landing_path(session.kind, query["next"]), session=session)
 
 
 @pages.get("/sign-up", access=public(), template="sign_in/sign_up.html")
 async def sign_up_page(ctx: Context) -> dict[str, Any] | Redirect:
     """The sign-up page."""
     if ctx.principal is not None:
-        return Redirect("/app")
+        return Redirect(home_of(ctx.principal))
     return {"registration": ctx.services.registration}
 
 
 @pages.post("/sign-up", access=public(), form=_SignUp(), on=sign_up_page, request_class="unlimited")
 async def sign_up(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Create a company and sign its owner in."""
-    token = await web_sessions.sign_up(
+    session = await web_sessions.sign_up(
         ctx, form["companyName"], form["name"], form["email"], form["password"], form["timezone"] or "UTC"
     )
-    return Redirect("/app", f"Welcome, {form['name']}. {form['companyName']} is ready.", session_token=token)
+    return Redirect("/app", f"Welcome, {form['name']}. {form['companyName']} is ready.", session=session)
 
 
 @pages.post("/sign-out", access=public(), on=None)
@@ -102,21 +107,7 @@ async def reset_password(ctx: Context, form: dict[str, Any]) -> Redirect:
     return Redirect("/app/sign-in", "Password changed. Sign in with your new password.", ends_session=True)
 
 
-@pages.get("/first-access", access=public(), query=_Token(), template="sign_in/first_access.html")
-async def first_access_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
-    """The page where an invited client chooses a password."""
-    is_valid = await customer_access.is_token_valid(ctx, query["token"])
-    return {"token": query["token"], "is_valid": is_valid}
-
-
-@pages.post("/first-access", access=public(), form=_FirstAccess(), on=first_access_page, request_class="unlimited")
-async def first_access(ctx: Context, form: dict[str, Any]) -> Redirect:
-    """Set the client's password."""
-    await customer_access.choose_password(ctx, form["token"], form["password"], form["email"])
-    return Redirect("/app/welcome")
-
-
-@pages.get("/welcome", access=public(), template="sign_in/invitation_accepted.html")
-async def invitation_accepted_page(_: Context) -> dict[str, Any]:
-    """Confirmation for a client who has chosen a password."""
-    return {}
+@pages.get("/first-access", access=public(), query=_Token(), template="")
+async def old_first_access_page(_: Context, query: dict[str, Any]) -> Redirect:
+    """Redirect from the address in older invitations."""
+    return Redirect("/train/first-access?" + urlencode({"token": query["token"]}))

@@ -1,0 +1,50 @@
+"""The first access of an invited client, linked from the invitation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from coaching_service.core.auth.access import public
+from coaching_service.core.database.context import Context
+from coaching_service.core.validation import Email, Input, Text
+from coaching_service.people.customer_access import service as customer_access
+from coaching_service.people.customer_access.schemas import FirstAccess
+from coaching_service.people.sessions import web_sessions
+from coaching_service.web.browser_sessions import device_of, home_of
+from coaching_service.web.pages import Pages, Redirect
+
+pages = Pages("/train")
+
+
+class _Token(Input):
+    token = Text(max_length=500, load_default="")
+
+
+class _FirstAccess(FirstAccess):
+    email = Email(allow_none=True, load_default=None)
+
+
+@pages.get("/first-access", access=public(), query=_Token(), template="train/first_access.html")
+async def first_access_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
+    """The page where an invited client chooses a password; a used link opens the application if it can."""
+    is_valid = await customer_access.is_token_valid(ctx, query["token"])
+    if not is_valid and ctx.principal is not None:
+        return Redirect(home_of(ctx.principal))
+    return {"token": query["token"], "is_valid": is_valid}
+
+
+@pages.post(
+    "/first-access",
+    access=public(),
+    form=_FirstAccess(),
+    on=first_access_page,
+    request_class="unlimited",
+    with_request=True,
+)
+async def first_access(ctx: Context, form: dict[str, Any], request: web.Request) -> Redirect:
+    """Set the client's password and sign the client in."""
+    client_ctx = await customer_access.choose_password(ctx, form["token"], form["password"], form["email"])
+    session = await web_sessions.start_for_customer(client_ctx, client_ctx.caller.id, device_of(request))
+    return Redirect("/train", f"Welcome, {client_ctx.caller.name}.", session=session)
