@@ -41,13 +41,14 @@ _SOURCES = {
     "combobox.js": ("vendor/combobox-nav/index.js", "combobox_global.js"),
     "uplot.js": ("vendor/uplot/uPlot.iife.min.js",),
     "uplot.css": ("vendor/uplot/uPlot.min.css",),
+    "charts.js": ("charts.js",),
 }
 # What a template names in `libraries`, with the static files that its page loads.
 _LIBRARIES = {
     "htmx": ("htmx.js",),
     "sortable": ("sortable.js",),
     "combobox": ("combobox.js",),
-    "uplot": ("uplot.css", "uplot.js"),
+    "charts": ("uplot.css", "uplot.js", "charts.js"),
 }
 _MODULES = frozenset({"combobox.js"})  # published as a JavaScript module only
 

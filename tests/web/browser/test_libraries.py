@@ -100,8 +100,8 @@ async def test_static_files_are_fetched_once(open_page: OpenPage) -> None:
     page = await open_page()
     fetched: list[str] = []
     page.on("response", lambda answer: fetched.append(answer.url) if static_files.PREFIX in answer.url else None)
-    await load(page, "htmx", "uplot")
+    await load(page, "htmx", "charts")
     assert len(fetched) >= 5
     sizes = "performance.getEntriesByType('resource').map(each => each.transferSize)"
-    await load(page, "htmx", "uplot")
+    await load(page, "htmx", "charts")
     assert set(await page.evaluate(sizes)) == {0}, "the second page loads them from the browser's cache"

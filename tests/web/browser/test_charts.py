@@ -1,0 +1,83 @@
+"""Charts of values by date: uPlot with script, the SVG without it and on paper."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.support.client import CoachClient
+from tests.support.declared_world import make_world
+from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
+
+VALUES = ((70, 82.5), (30, 81), (3, 79.5), (0, 79.25))  # days ago, kg
+
+
+@pytest.fixture
+async def progress_path(coach: CoachClient) -> str:
+    """The page of a client with four weights, which are not equally far apart."""
+    world = await make_world(coach)
+    path = f"/coach/customers/{world['customerId']}/metrics-sets/{world['metricsSetId']}/entries"
+    for days, value in VALUES:
+        entry = {"metricId": world["metricId"], "date": str(coach.ctx.caller.today() - timedelta(days=days))}
+        (await coach.post(path, entry | {"value": value})).ok(201)
+    return f"/app/customers/{world['customerId']}/progress"
+
+
+async def point(page: Page, share: float) -> None:
+    """Move the pointer over the chart, `share` of its width from the left."""
+    await page.locator(".u-over").scroll_into_view_if_needed()
+    box = await page.locator(".u-over").bounding_box()
+    assert box is not None
+    await page.mouse.move(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
+
+
+async def test_pointer_shows_the_value_and_the_date(
+    open_page: OpenPage, coach: CoachClient, progress_path: str
+) -> None:
+    today = coach.ctx.caller.today()
+    for scheme in ("light", "dark"):
+        page = await open_page(color_scheme=scheme)
+        await sign_in(page, coach)
+        await page.goto(progress_path)
+        await expect(page.locator(".u-over")).to_be_visible()
+        await expect(page.locator(".plot > svg")).to_be_hidden()
+        await expect(page.locator(".plot-value")).to_be_hidden()
+        for days, value in VALUES:
+            day = today - timedelta(days=days)
+            await point(page, 1 - days / 70 - (0.01 if days == 0 else -0.005))
+            text = f"{day:%a} {day.day} {day:%b %Y}: {value:g} kg"
+            await expect(page.locator(".plot-value")).to_have_text(text)
+        await point(page, 0.56)
+        await picture(page, scheme, "chart-with-pointer")
+        assert await serious(page) == []
+        await page.get_by_text("Show data").last.click()
+        await expect(page.get_by_role("cell", name="82.5")).to_be_visible()
+        await page.emulate_media(media="print")
+        await expect(page.locator(".plot > svg")).to_be_visible()
+        await expect(page.locator(".u-over")).to_be_hidden()
+
+
+async def test_long_times_have_months_and_years_on_the_axis(open_page: OpenPage, coach: CoachClient) -> None:
+    world = await make_world(coach)
+    path = f"/coach/customers/{world['customerId']}/metrics-sets/{world['metricsSetId']}/entries"
+    for days in range(0, 350, 3):
+        day = str(coach.ctx.caller.today() - timedelta(days=days))
+        (await coach.post(path, {"metricId": world["metricId"], "date": day, "value": 80 + days % 7})).ok(201)
+    page = await open_page(viewport={"width": 390, "height": 800}, is_mobile=True, has_touch=True)
+    await sign_in(page, coach)
+    await page.goto(f"/app/customers/{world['customerId']}/progress?weeks=52")
+    await page.locator(".u-over").scroll_into_view_if_needed()
+    await page.locator(".u-over").tap()
+    await expect(page.locator(".plot-value")).to_contain_text(" kg")
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await picture(page, "small", "chart-of-a-year")
+
+
+async def test_without_script_the_drawing_is_shown(open_page: OpenPage, coach: CoachClient, progress_path: str) -> None:
+    page = await open_page(java_script_enabled=False)
+    await sign_in(page, coach)
+    await page.goto(progress_path)
+    await expect(page.locator(".plot > svg")).to_be_visible()
+    await expect(page.locator(".plot > svg circle")).to_have_count(4)
