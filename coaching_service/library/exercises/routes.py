@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
-from coaching_service.library.exercises import customization, models, service
+from coaching_service.library.exercises import customization, listing, models, name_resolution, service
 from coaching_service.library.exercises.schemas import (
     EXERCISE_PAGE,
     Exercise,
@@ -57,7 +57,7 @@ async def list_own_exercises(ctx: Context, query: dict[str, Any]) -> models.Exer
 
 
 async def _page(ctx: Context, query: dict[str, Any], **filters: Any) -> models.ExercisePage:
-    return await service.list_page(
+    return await listing.list_exercises(
         ctx,
         page=query["pageNum"],
         size=query["pageSize"],
@@ -98,7 +98,7 @@ async def resolve_exercise_names(ctx: Context, body: dict[str, list[str]]) -> di
     Names, aliases and abbreviations are found as in the list of exercises. It changes nothing: a read-only key may call
     it.
     """
-    return {"results": await service.resolve_names(ctx, body["names"])}
+    return {"results": await name_resolution.resolve_names(ctx, body["names"])}
 
 
 @routes.put(

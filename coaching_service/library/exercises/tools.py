@@ -10,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.mcp.arguments import ToolPage, numbered, optional
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, ListOf, Text
-from coaching_service.library.exercises import service
+from coaching_service.library.exercises import listing, name_resolution
 from coaching_service.library.exercises.models import (
     Exercise,
     ExerciseMatch,
@@ -64,14 +64,14 @@ async def list_exercises(
     exercises."""
     if names is not None:
         return await _resolve(ctx, names)
-    exercises = await service.list_page(ctx, page=page, size=page_size, keywords=search, kind=type)
+    exercises = await listing.list_exercises(ctx, page=page, size=page_size, keywords=search, kind=type)
     result = {**numbered(exercises), "docs": [_summary(exercise) for exercise in exercises["docs"]]}
     return result if exercises["totalDocs"] or not search else {**result, **await _suggest(ctx, search)}
 
 
 async def _resolve(ctx: Context, names: list[str]) -> dict[str, list[MatchedName]]:
-    resolved = await service.resolve_names(ctx, names)
-    matches = await service.choose_matches(ctx, resolved)
+    resolved = await name_resolution.resolve_names(ctx, names)
+    matches = await name_resolution.choose_matches(ctx, resolved)
     docs: list[MatchedName] = []
     for name, about, match in zip(names, resolved, matches, strict=True):
         if match is not None:
@@ -84,9 +84,9 @@ async def _resolve(ctx: Context, names: list[str]) -> dict[str, list[MatchedName
 
 async def _suggest(ctx: Context, search: str) -> Suggestions:
     """Return the nearest exercises to a search without a match, and whether one was deleted."""
-    [about] = await service.resolve_names(ctx, [search])
+    [about] = await name_resolution.resolve_names(ctx, [search])
     nearest = [each for each in (about["match"], *about["alternatives"]) if each is not None]
-    deleted = await service.list_deleted_names(ctx, search)
+    deleted = await name_resolution.list_deleted_names(ctx, search)
     suggestions: Suggestions = {"hint": _NO_MATCH_HINT, "nearest": [_identify(each) for each in nearest]}
     if deleted:
         suggestions["archived"] = deleted

@@ -20,7 +20,7 @@ from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import snake_case
 from coaching_service.core.validation import TEXT_LENGTH, Number, Text
-from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises import name_resolution
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs.log_text import ItemText, list_other_names, parse_log
@@ -90,7 +90,8 @@ async def log_workout(
 async def _read_logs(ctx: Context, text: str, items: Sequence[WorkItem]) -> list[ItemText]:
     """Return the logs that a text describes; exercises may also have other names that mean them."""
     names = list_other_names(text, items)[:_MAX_NAMES]
-    matches = await exercises.choose_matches(ctx, await exercises.resolve_names(ctx, names)) if names else []
+    resolved = await name_resolution.resolve_names(ctx, names) if names else []
+    matches = await name_resolution.choose_matches(ctx, resolved)
     other_names = {name: match["_id"] for name, match in zip(names, matches, strict=True) if match is not None}
     return parse_log(text, items, ctx.caller.company.load_unit, other_names)
 

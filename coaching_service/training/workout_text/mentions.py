@@ -11,7 +11,7 @@ from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.text import normalize
-from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises.models import ResolvedName
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
@@ -48,8 +48,8 @@ async def resolve_exercises(ctx: Context, texts: Mapping[str, str]) -> list[Obje
     }
     names = {path: texts[path] for path, identifier in identifiers.items() if identifier is None}
     if names:
-        resolved = await exercises.resolve_names(ctx, list(names.values()))
-        matches = await exercises.choose_matches(ctx, resolved)
+        resolved = await name_resolution.resolve_names(ctx, list(names.values()))
+        matches = await name_resolution.choose_matches(ctx, resolved)
         for path, about, match in zip(names, resolved, matches, strict=True):
             if match is None:
                 raise invalid_field(path, f"is unknown: {describe_nearest('exercise', about)}", code="UNKNOWN_NAME")
@@ -67,12 +67,13 @@ async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention]) -> str:
     names = list(dict.fromkeys(mention.name for mention in mentions))
     if len(names) > _MAX_NAMES:
         raise error_in_line(mentions[0].field, mentions[0].line, f"expected at most {_MAX_NAMES} different exercises")
-    resolved = await exercises.resolve_names(ctx, names)
-    matches = dict(zip(names, zip(resolved, await exercises.choose_matches(ctx, resolved), strict=True), strict=True))
+    resolved = await name_resolution.resolve_names(ctx, names)
+    chosen = await name_resolution.choose_matches(ctx, resolved)
+    matches = dict(zip(names, zip(resolved, chosen, strict=True), strict=True))
     for mention in mentions:
         about, match = matches[mention.name]
         if match is None:
-            deleted = await exercises.list_deleted_names(ctx, mention.name)
+            deleted = await name_resolution.list_deleted_names(ctx, mention.name)
             note = f". Deleted: {', '.join(map(typed, deleted))}" if deleted else ""
             raise _unknown(mention, describe_nearest("exercise", about) + note)
         mention.target[mention.key] = match["_id"]

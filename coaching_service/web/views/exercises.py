@@ -22,6 +22,7 @@ from coaching_service.core.validation import (
     Text,
     Version,
 )
+from coaching_service.library.exercises import listing
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ExerciseChange, ExerciseInput
 from coaching_service.library.exercises.schemas import LEVELS, MINE, PUBLIC, TYPES
@@ -80,7 +81,7 @@ def _to_input(form: dict[str, Any]) -> Document:
 @pages.get("", access=coach(EXERCISES.VIEW), query=_Search(), template="library/exercises.html")
 async def exercises_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The exercises available to the company."""
-    page = await exercises.list_page(
+    page = await listing.list_exercises(
         ctx, page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"], kind=query["type"] or None
     )
     return {"page": page, "query": query, "type_filters": _TYPE_FILTERS, "page_url": list_url(pages.prefix, query)}

@@ -14,6 +14,7 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Identifier, Input, Integer, Number, Text
+from coaching_service.library.exercises import listing
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.forms.models import Form
@@ -72,7 +73,9 @@ async def load_choices(ctx: Context, query: Mapping[str, Any]) -> dict[str, Any]
     permissions = ctx.caller.permissions
     exercise_page: dict[str, Any] | None = None
     if EXERCISES.VIEW in permissions:
-        page = await exercises.list_page(ctx, page=query["page"], size=_EXERCISES_PER_PAGE, keywords=query["keywords"])
+        page = await listing.list_exercises(
+            ctx, page=query["page"], size=_EXERCISES_PER_PAGE, keywords=query["keywords"]
+        )
         docs = [{**exercise, "proposed_range": describe_proposed_range(exercise)} for exercise in page["docs"]]
         exercise_page = {**page, "docs": docs}
     return {

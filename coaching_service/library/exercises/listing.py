@@ -1,0 +1,106 @@
+"""Lists of exercises: by name, by last change, or by how well they match a search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter, Ownership
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ALL_ENTRIES, BY_UPDATE, UPDATED, ListSelection
+from coaching_service.core.walking import RankedWalk, Walk
+from coaching_service.library.exercises import override_store, search_entries, store
+from coaching_service.library.exercises.models import (
+    Exercise,
+    ExercisePage,
+    StoredExercise,
+)
+from coaching_service.library.exercises.presentation import present
+from coaching_service.library.exercises.search import search
+
+
+async def list_exercises(
+    ctx: Context,
+    *,
+    page: int,
+    size: int,
+    keywords: str = "",
+    kind: str | None = None,
+    own_only: bool = False,
+    library_id: ObjectId | None = None,
+    external_id: str | None = None,
+    selection: ListSelection = ALL_ENTRIES,
+    after: str | None = None,
+) -> ExercisePage:
+    """Return one page of the exercises that the company can use, by name or by how well they match `keywords`.
+
+    With `after`, those after a cursor. `kind` is `my`, `public`, or a type of exercise; `external_id` is the identifier
+    in another system. A change of the company's override of a shared exercise is a change of the exercise.
+    """
+    condition: Filter = {}
+    ownership: Ownership = "own" if own_only or kind == "my" else "shared" if kind == "public" else "all"
+    if ownership == "all" and kind is not None:
+        condition["type"] = kind
+    if library_id is not None:
+        condition["libraryId"] = library_id
+    if external_id is not None:
+        condition["externalId"] = external_id
+    filters = {"keywords": keywords.strip(), "ownership": ownership, **condition, **selection.for_cursor()}
+    condition |= await _selection_filter(ctx, selection)
+    if selection.by_update:
+        walk = Walk(ctx, "exercises", filters, BY_UPDATE, page=page, size=size, after=after)
+        return await _page_by_update(ctx, condition, ownership, filters["keywords"], walk)
+    if not filters["keywords"]:
+        order = store.ORDER
+        walk = Walk(ctx, "exercises", filters, order, page=page, size=size, after=after, private=order[:1])
+        stored, total = await store.find_page(ctx, condition, walk, ownership=ownership)
+        docs, cursor = walk.cut(stored)
+        return cast("ExercisePage", walk.page(await _present_all(ctx, docs), total, cursor))
+    ranked = RankedWalk(ctx, "exercises", filters, page=page, size=size, after=after)
+    entries, use_counts = await gather_reads(
+        ctx, search_entries.load_search_entries(ctx, condition, ownership), store.load_use_counts(ctx)
+    )
+    result = search(entries, keywords, use_counts)
+    ids, cursor = ranked.cut(result.ids)
+    exercises = await _present_all(ctx, await store.find_by_ids(ctx, ids))
+    part = cast("ExercisePage", ranked.page(exercises, len(result.ids), cursor))
+    return {**part, "tolerant": True} if result.tolerant else part
+
+
+async def _selection_filter(ctx: Context, selection: ListSelection) -> Filter:
+    """Return the filter of a selection; an exercise has also changed when the company has changed its override."""
+    where = selection.filter()
+    if selection.updated_since is None:
+        return where
+    overridden = await override_store.find_updates(ctx, selection.updated_since)
+    changed = {UPDATED: where.pop(UPDATED)}
+    return {**where, "$or": [changed, {"_id": {"$in": list(overridden)}}]}
+
+
+async def _page_by_update(
+    ctx: Context, condition: Filter, ownership: Ownership, keywords: str, walk: Walk
+) -> ExercisePage:
+    """Return a page in the order of the last change, of which each company has its own because of its overrides."""
+    updates, overridden = await gather_reads(
+        ctx, store.find_updates(ctx, condition, ownership=ownership), override_store.find_updates(ctx)
+    )
+    listed, tolerant = updates, False
+    if keywords:
+        result = search(await search_entries.load_search_entries(ctx, condition, ownership), keywords, {})
+        matching, tolerant = set(result.ids), result.tolerant
+        listed = [each for each in updates if each["_id"] in matching]
+    for each in listed:
+        each["updatedAt"] = max(each["updatedAt"], overridden.get(each["_id"], each["updatedAt"]))
+    listed.sort(key=lambda each: (each["updatedAt"], each["_id"]))
+    docs, cursor = walk.cut_from(listed)
+    exercises = await _present_all(ctx, await store.find_by_ids(ctx, [each["_id"] for each in docs]))
+    part = cast("ExercisePage", walk.page(exercises, len(listed), cursor))
+    return {**part, "tolerant": True} if tolerant else part
+
+
+async def _present_all(ctx: Context, stored: Sequence[StoredExercise]) -> list[Exercise]:
+    shared = [each["_id"] for each in stored if each["companyId"] is None]
+    overrides = await override_store.find(ctx, shared) if shared else {}
+    return [present(ctx, each, overrides.get(each["_id"])) for each in stored]
