@@ -19,8 +19,9 @@ from coaching_service.training.templates import service as templates
 from coaching_service.training.workouts import block_batches, item_service
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.events import CompletedWorkChanged, RecordedItemsRescheduled, ScheduleChanged
+from coaching_service.training.workouts.item_models import ItemInput
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
-from coaching_service.training.workouts.models import Block, ItemInput, NewBlock
+from coaching_service.training.workouts.models import Block, NewBlock
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 

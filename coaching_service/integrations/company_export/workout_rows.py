@@ -12,7 +12,8 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import queries
-from coaching_service.training.workouts.models import StoredBlock, WorkItem
+from coaching_service.training.workouts.item_models import WorkItem
+from coaching_service.training.workouts.models import StoredBlock
 from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
 
 _BATCH = 200

@@ -20,7 +20,8 @@ from coaching_service.progress.check_ins.recurrence import SchedulePlan, plan_sc
 from coaching_service.training.workouts import block_batches
 from coaching_service.training.workouts.block_batches import Batch
 from coaching_service.training.workouts.done_work import has_nothing_done
-from coaching_service.training.workouts.models import BlockPlan, ItemForm, ItemInput
+from coaching_service.training.workouts.item_models import ItemForm, ItemInput
+from coaching_service.training.workouts.models import BlockPlan
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 _CUSTOMER_FIELDS = (*customers.SCOPE_FIELDS, "timezone", "customerRoleData.isArchived")

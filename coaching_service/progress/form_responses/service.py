@@ -20,7 +20,7 @@ from coaching_service.progress.form_responses.answers import find_error, is_blan
 from coaching_service.progress.form_responses.models import FormResponse, ReceivedResponse, ReviewFields
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.events import RecordedItemsRescheduled
-from coaching_service.training.workouts.models import FormAnswer, ItemForm
+from coaching_service.training.workouts.item_models import FormAnswer, ItemForm
 
 
 def require_valid(form: ItemForm, answers: Sequence[FormAnswer], *, complete: bool) -> None:

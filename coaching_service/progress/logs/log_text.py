@@ -24,7 +24,7 @@ from coaching_service.training.workout_text.lines import (
 )
 from coaching_service.training.workout_text.short_ids import find_item
 from coaching_service.training.workout_text.writing import name_of, write_done_of
-from coaching_service.training.workouts.models import CircuitExercise, ItemLog, WorkItem
+from coaching_service.training.workouts.item_models import CircuitExercise, ItemLog, WorkItem
 from coaching_service.training.workouts.set_models import CustomerSet
 
 _PATH = "text"

@@ -12,7 +12,8 @@ from coaching_service.core.query import DateRange
 from coaching_service.core.variants import DeferredChange
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs.schemas import ITEM_LOG, SetLog, WorkoutBlockLog
-from coaching_service.training.workouts.models import Block, BlockLog, WorkItem
+from coaching_service.training.workouts.item_models import WorkItem
+from coaching_service.training.workouts.models import Block, BlockLog
 from coaching_service.training.workouts.schemas import WorkoutBlock, item_response
 from coaching_service.training.workouts.set_models import CustomerSet
 

@@ -29,15 +29,8 @@ from coaching_service.progress.notes import service as notes
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.models import (
-    Block,
-    BlockLog,
-    ItemLog,
-    LoggedBlock,
-    LogTexts,
-    StoredBlock,
-    WorkItem,
-)
+from coaching_service.training.workouts.item_models import ItemLog, WorkItem
+from coaching_service.training.workouts.models import Block, BlockLog, LoggedBlock, LogTexts, StoredBlock
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.set_models import CustomerSet
 

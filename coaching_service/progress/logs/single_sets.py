@@ -19,7 +19,7 @@ from coaching_service.progress.logs.client_sets import (
     exercise_of_set,
     require_in_circuit,
 )
-from coaching_service.training.workouts.models import CircuitItem, ExerciseItem, ItemLog, WorkItem
+from coaching_service.training.workouts.item_models import CircuitItem, ExerciseItem, ItemLog, WorkItem
 from coaching_service.training.workouts.set_models import CustomerSet
 
 _Key = tuple[ObjectId, int, int]  # exercise, round (1 outside circuits) and index

@@ -27,8 +27,9 @@ from coaching_service.progress.logs.log_text import ItemText, list_other_names, 
 from coaching_service.training.workout_text.edits import ParsedChange
 from coaching_service.training.workout_text.tool_schemas import MAX_TEXT, WorkoutArgument
 from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.items import is_recorded
-from coaching_service.training.workouts.models import Block, BlockLog, WorkItem
+from coaching_service.training.workouts.models import Block, BlockLog
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 tools = Tools()

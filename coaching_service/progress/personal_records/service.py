@@ -29,7 +29,7 @@ from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import queries
 from coaching_service.training.workouts.events import CompletedWorkChanged
-from coaching_service.training.workouts.models import DatedItem
+from coaching_service.training.workouts.item_models import DatedItem
 from coaching_service.training.workouts.totals_models import Best, RecordType
 from coaching_service.training.workouts.training_load import (
     ESTIMATED_ONE_REP_MAX,

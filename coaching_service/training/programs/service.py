@@ -35,7 +35,8 @@ from coaching_service.training.programs.models import (
     StoredProgram,
 )
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.models import BlockPlan, StoredBlock, WorkItem
+from coaching_service.training.workouts.item_models import WorkItem
+from coaching_service.training.workouts.models import BlockPlan, StoredBlock
 from coaching_service.training.workouts.schedule_owners import ClientCalendar, DayField
 
 

@@ -10,7 +10,7 @@ from typing import cast
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.schedule.models import LoadProgression, Progression
-from coaching_service.training.workouts.models import ItemChange, ItemInput, WorkItem
+from coaching_service.training.workouts.item_models import ItemChange, ItemInput, WorkItem
 from coaching_service.training.workouts.set_models import PlannedSet
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_REPS
 

@@ -30,16 +30,8 @@ from coaching_service.training.schedule.progression import SetChange, progress_i
 from coaching_service.training.workouts import block_batches, items
 from coaching_service.training.workouts.block_batches import Batch
 from coaching_service.training.workouts.done_work import has_nothing_done, regular_blocks
-from coaching_service.training.workouts.models import (
-    BlockPlan,
-    DayBlock,
-    ItemChange,
-    ItemInput,
-    NewBlock,
-    ScheduleChange,
-    StoredBlock,
-    WorkItem,
-)
+from coaching_service.training.workouts.item_models import ItemChange, ItemInput, WorkItem
+from coaching_service.training.workouts.models import BlockPlan, DayBlock, NewBlock, ScheduleChange, StoredBlock
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 
 MAX_BLOCKS = 500

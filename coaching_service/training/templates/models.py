@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from coaching_service.core.database.models import Stored
-from coaching_service.training.workouts.models import ItemInput, WorkItem
+from coaching_service.training.workouts.item_models import ItemInput, WorkItem
 
 
 class TemplateInput(TypedDict):

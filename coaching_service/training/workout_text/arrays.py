@@ -15,7 +15,7 @@ from coaching_service.training.workout_text.tool_schemas import (
     ToolReminderArguments,
     ToolSetArguments,
 )
-from coaching_service.training.workouts.models import ItemInput, ReminderFields, TaskFields
+from coaching_service.training.workouts.item_models import ItemInput, ReminderFields, TaskFields
 from coaching_service.training.workouts.set_models import PlannedSet
 
 

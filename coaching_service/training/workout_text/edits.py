@@ -19,8 +19,9 @@ from coaching_service.training.workout_text.short_ids import find_item
 from coaching_service.training.workout_text.tool_schemas import ItemEditArguments
 from coaching_service.training.workout_text.writing import name_of, superset_letters
 from coaching_service.training.workouts import item_service, service
+from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.items import PLANNED_FIELDS, is_recorded
-from coaching_service.training.workouts.models import Block, WorkItem
+from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 

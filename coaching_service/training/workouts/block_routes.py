@@ -16,9 +16,10 @@ from coaching_service.core.http.routes import Handler, Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange
 from coaching_service.training.workouts import block_batches, item_service, service
+from coaching_service.training.workouts.item_models import ItemInput, WorkItem
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NEW_ITEM
 from coaching_service.training.workouts.last_times import add_last_times
-from coaching_service.training.workouts.models import Block, BlockChange, ItemInput, NewBlock, WorkItem
+from coaching_service.training.workouts.models import Block, BlockChange, NewBlock
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.training.workouts.schemas import ItemMove, WorkoutBlock, WorkoutBlockPreview, item_response
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.models import StoredBlock, WorkItem
+from coaching_service.training.workouts.item_models import WorkItem
+from coaching_service.training.workouts.models import StoredBlock
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.workouts import block_batches, items, service, store
 from coaching_service.training.workouts.done_work import has_nothing_done
-from coaching_service.training.workouts.models import Block, BlockFields, ItemInput, NewBlock, StoredBlock, WorkItem
+from coaching_service.training.workouts.item_models import ItemInput, WorkItem
+from coaching_service.training.workouts.models import Block, BlockFields, NewBlock, StoredBlock
 from coaching_service.training.workouts.new_items import create_items
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.training.workouts.unchanged_items import match_items

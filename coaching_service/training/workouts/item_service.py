@@ -15,16 +15,15 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.workouts import items, references, store
-from coaching_service.training.workouts.models import (
-    Block,
+from coaching_service.training.workouts.item_models import (
     ItemChange,
     ItemInput,
     ItemLog,
     MoveSource,
     MoveTarget,
-    StoredBlock,
     WorkItem,
 )
+from coaching_service.training.workouts.models import Block, StoredBlock
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.training.workouts.service import (
     block_not_found,

@@ -12,7 +12,7 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.library.metric_sets.models import MetricSet
-from coaching_service.training.workouts.models import (
+from coaching_service.training.workouts.item_models import (
     CircuitExercise,
     ItemChange,
     ItemInput,

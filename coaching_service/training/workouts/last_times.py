@@ -8,7 +8,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import queries
-from coaching_service.training.workouts.models import Block, ExerciseItem, LastTime, WorkItem
+from coaching_service.training.workouts.item_models import ExerciseItem, LastTime, WorkItem
+from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.query_models import ExerciseSession
 from coaching_service.training.workouts.training_load import logged_sets
 

@@ -12,8 +12,8 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.training.workouts.item_models import ItemInput, WorkItem
 from coaching_service.training.workouts.items import create_item
-from coaching_service.training.workouts.models import ItemInput, WorkItem
 from coaching_service.training.workouts.references import copy_form
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from marshmallow import ValidationError
 
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.validation_messages import field_errors
+from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.item_schemas import ScheduledTime
-from coaching_service.training.workouts.models import WorkItem
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, PlannedSets
 from coaching_service.training.workouts.training_load import DERIVED_FIELDS, derive_fields, summarize_block
 

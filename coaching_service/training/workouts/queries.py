@@ -12,7 +12,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.walking import Walk
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workouts.models import DatedItem, StoredBlock
+from coaching_service.training.workouts.item_models import DatedItem
+from coaching_service.training.workouts.models import StoredBlock
 from coaching_service.training.workouts.query_models import (
     AssignedBlocks,
     BlockReference,

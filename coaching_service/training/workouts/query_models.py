@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import Customer
-from coaching_service.training.workouts.models import ItemForm, WorkItem
+from coaching_service.training.workouts.item_models import ItemForm, WorkItem
 from coaching_service.training.workouts.totals_models import Totals
 
 

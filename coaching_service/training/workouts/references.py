@@ -14,8 +14,8 @@ from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.training.training_maxes import service as training_maxes
+from coaching_service.training.workouts.item_models import ItemChange, ItemForm, ItemFormInput, ItemInput, WorkItem
 from coaching_service.training.workouts.items import References, exercise_ids, metric_set_ids, percent_exercise_ids
-from coaching_service.training.workouts.models import ItemChange, ItemForm, ItemFormInput, ItemInput, WorkItem
 
 Details = TypeVar("Details", ItemInput, ItemChange)
 

@@ -13,7 +13,8 @@ from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.events import CompletedWorkChanged, ScheduleChanged
-from coaching_service.training.workouts.models import StoredBlock, WorkItem
+from coaching_service.training.workouts.item_models import WorkItem
+from coaching_service.training.workouts.models import StoredBlock
 
 DayField = Literal["date", "day"]
 

@@ -18,6 +18,7 @@ from coaching_service.people.account import service as account
 from coaching_service.training.workouts import items, store
 from coaching_service.training.workouts.done_work import has_nothing_done, regular_blocks
 from coaching_service.training.workouts.events import RecordedItemsRescheduled
+from coaching_service.training.workouts.item_models import ItemChange, WorkItem
 from coaching_service.training.workouts.models import (
     Block,
     BlockChange,
@@ -26,11 +27,9 @@ from coaching_service.training.workouts.models import (
     BlockInput,
     BlockLog,
     BlockPlan,
-    ItemChange,
     LoggedBlock,
     LogTexts,
     StoredBlock,
-    WorkItem,
 )
 from coaching_service.training.workouts.references import load_references
 from coaching_service.training.workouts.schedule_owners import DayField, ScheduleOwner

@@ -9,7 +9,8 @@ from coaching_service.core.changes.undo import DocumentsRestored, RestoredDocume
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import service, store
-from coaching_service.training.workouts.models import StoredBlock, WorkItem
+from coaching_service.training.workouts.item_models import WorkItem
+from coaching_service.training.workouts.models import StoredBlock
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 

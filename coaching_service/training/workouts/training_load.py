@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypedDict, cast
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.models import CircuitExercise, DatedItem, ItemChange, WorkItem
+from coaching_service.training.workouts.item_models import CircuitExercise, DatedItem, ItemChange, WorkItem
 from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
 from coaching_service.training.workouts.totals_models import (
     Best,

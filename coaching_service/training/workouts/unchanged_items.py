@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
+from coaching_service.training.workouts.item_models import ItemInput, WorkItem
 from coaching_service.training.workouts.items import PLANNED_FIELDS
-from coaching_service.training.workouts.models import ItemInput, WorkItem
 
 
 def match_items(stored: Sequence[WorkItem], sent: Sequence[ItemInput]) -> list[WorkItem | None]:

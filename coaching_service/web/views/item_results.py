@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from coaching_service.training.workouts import items
-from coaching_service.training.workouts.models import (
+from coaching_service.training.workouts.item_models import (
     CircuitItem,
     ExerciseItem,
     FormItem,

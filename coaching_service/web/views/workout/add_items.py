@@ -22,8 +22,8 @@ from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.item_models import CircuitItem, ItemInput, WorkItem
 from coaching_service.training.workouts.item_schemas import NEW_ITEM, NewReminderFields, NewTaskFields
-from coaching_service.training.workouts.models import CircuitItem, ItemInput, WorkItem
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_SECONDS, MAX_SETS
 from coaching_service.web.pages import Redirect

@@ -9,8 +9,9 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import item_service
+from coaching_service.training.workouts.item_models import CircuitItem
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
-from coaching_service.training.workouts.models import Block, CircuitItem
+from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 
 

@@ -12,7 +12,7 @@ from coaching_service.core.validation import Identifier, Input, Integer
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.models import MoveSource, MoveTarget
+from coaching_service.training.workouts.item_models import MoveSource, MoveTarget
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.activity_descriptions import RECORD_TYPES
 from coaching_service.web.views.item_descriptions import describe_item

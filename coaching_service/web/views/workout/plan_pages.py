@@ -17,8 +17,9 @@ from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.item_models import CircuitItem, WorkItem
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NewReminderFields, NewTaskFields
-from coaching_service.training.workouts.models import Block, CircuitItem, WorkItem
+from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.set_models import PlannedSet
 from coaching_service.training.workouts.set_schemas import MAX_SETS
 from coaching_service.web.pages import Redirect
