@@ -11,7 +11,7 @@ from coaching_service.core.walking import RankedWalk
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import DoneExercise
-from coaching_service.training.workouts import queries
+from coaching_service.training.workouts import exercise_queries
 
 
 async def list_done_exercises(
@@ -30,7 +30,7 @@ async def list_done_exercises(
     filters = {"customerId": customer_id, **selection.for_cursor()}
     walk = RankedWalk(ctx, "done-exercises", filters, page=page, size=size, after=after)
     _, done = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), queries.find_done_exercises(ctx, customer_id)
+        ctx, customers.get_visible(ctx, customer_id), exercise_queries.find_done_exercises(ctx, customer_id)
     )
     by_id = {each["_id"]: each for each in done if selection.ids is None or each["_id"] in selection.ids}
     ids, cursor = walk.cut(list(by_id))

@@ -15,7 +15,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import SESSION, ProgressPoint
 from coaching_service.progress.exercise_history.service import estimate_of
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import queries, query_models
+from coaching_service.training.workouts import exercise_queries, query_models
 from coaching_service.training.workouts.training_load import best_set, round_total, volume_load, working_sets
 
 MAX_DAYS = 3_700
@@ -38,7 +38,7 @@ async def read_progress(
         customers.get_visible(ctx, customer_id),
         exercises.require_known(ctx, exercise_id),
         visibility.find_days_hidden_from_caller(ctx, customer_id),
-        queries.find_exercise_sessions_between(ctx, customer_id, exercise_id, start_date, end_date),
+        exercise_queries.find_exercise_sessions_between(ctx, customer_id, exercise_id, start_date, end_date),
     )
     sessions = [session for session in done if session["date"] not in hidden]
     if group_by == SESSION:

@@ -12,7 +12,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import ExerciseSession, OneRepMaxEstimate
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import queries, query_models
+from coaching_service.training.workouts import exercise_queries, query_models
 from coaching_service.training.workouts.set_models import CustomerSet
 from coaching_service.training.workouts.training_load import (
     best_set,
@@ -47,13 +47,13 @@ async def list_sessions(
         "includeIncomplete": include_incomplete,
         **selection.for_cursor(),
     }
-    walk = Walk(ctx, "exercise-history", filters, queries.SESSION_ORDER, page=page, size=size, after=after)
+    walk = Walk(ctx, "exercise-history", filters, exercise_queries.SESSION_ORDER, page=page, size=size, after=after)
     hidden = await visibility.find_days_hidden_from_caller(ctx, customer_id)
     _, _, (stored, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
         exercises.require_known(ctx, exercise_id),
-        queries.find_exercise_sessions(
+        exercise_queries.find_exercise_sessions(
             ctx, customer_id, exercise_id, walk, selection, include_planned=include_incomplete, without=hidden
         ),
     )

@@ -27,7 +27,7 @@ from coaching_service.progress.personal_records.models import (
 )
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import queries
+from coaching_service.training.workouts import exercise_queries
 from coaching_service.training.workouts.events import CompletedWorkChanged
 from coaching_service.training.workouts.item_models import DatedItem
 from coaching_service.training.workouts.totals_models import Best, RecordType
@@ -135,7 +135,7 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
         stored = stored_by_exercise.get(exercise_id, {})
         new = new_by_exercise.get(exercise_id, {})
         if any(_may_have_lost(record, new.get(record_type), item_ids) for record_type, record in stored.items()):
-            bests = await queries.find_best_sets(ctx, customer_id, exercise_id)
+            bests = await exercise_queries.find_best_sets(ctx, customer_id, exercise_id)
         else:
             bests = _better_of(new, stored)
         for record_type in RECORD_TYPES:
@@ -151,7 +151,7 @@ async def _find_changed_items(
 ) -> list[DatedItem]:
     """The items that changed as they are now, without those that were removed."""
     if event.block is None:
-        return await queries.find_items(ctx, event.customer_id, list(item_ids))
+        return await exercise_queries.find_items(ctx, event.customer_id, list(item_ids))
     date = str(event.block["date"])
     return [{"date": date, "item": item} for item in event.block["items"] if item["_id"] in item_ids]
 

@@ -8,7 +8,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.volume.models import MuscleVolume, Volume
-from coaching_service.training.workouts import queries, training_load
+from coaching_service.training.workouts import exercise_queries, training_load
 
 _SHARE_OF_ROLE = {"primary": 1.0, "secondary": 0.5}
 
@@ -19,7 +19,9 @@ async def read_volume(ctx: Context, customer_id: ObjectId, start_date: str, end_
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     _, totals = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), queries.sum_by_exercise(ctx, customer_id, start_date, end_date)
+        ctx,
+        customers.get_visible(ctx, customer_id),
+        exercise_queries.sum_by_exercise(ctx, customer_id, start_date, end_date),
     )
     muscles_of = await exercises.load_trained_muscles(ctx, [total["_id"] for total in totals])
     volumes: dict[ObjectId, MuscleVolume] = {}

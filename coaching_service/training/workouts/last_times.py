@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts import queries
+from coaching_service.training.workouts import exercise_queries
 from coaching_service.training.workouts.item_models import ExerciseItem, LastTime, WorkItem
 from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.query_models import ExerciseSession
@@ -25,7 +25,8 @@ async def add_last_times(
     dates = sorted({block["date"] for block in blocks if block["date"] is not None})
     ids_by_date = {date: [block["_id"] for block in blocks if block["date"] == date] for date in dates}
     reads = (
-        queries.find_last_sessions(ctx, customer_id, ids, date, without=without) for date, ids in ids_by_date.items()
+        exercise_queries.find_last_sessions(ctx, customer_id, ids, date, without=without)
+        for date, ids in ids_by_date.items()
     )
     sessions = await gather_reads(ctx, *reads)
     sessions_by_date: dict[str | None, dict[ObjectId, ExerciseSession]] = dict(zip(dates, sessions, strict=True))

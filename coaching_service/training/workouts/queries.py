@@ -3,149 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ListSelection
-from coaching_service.core.walking import Walk
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workouts.item_models import DatedItem
 from coaching_service.training.workouts.models import StoredBlock
 from coaching_service.training.workouts.query_models import (
     AssignedBlocks,
     BlockReference,
     BlockTitle,
-    DoneExercise,
-    ExerciseSession,
-    ExerciseSum,
-    LastSession,
     OwnPendingItem,
     PendingForm,
     PendingForms,
     ScheduledBlock,
     Session,
 )
+from coaching_service.training.workouts.query_parts import BY_DATE, IS_REGULAR, IS_SESSION, Stage, between, except_dates
 from coaching_service.training.workouts.store import blocks
-from coaching_service.training.workouts.totals_models import Best, RecordType
 from coaching_service.training.workouts.training_load import TOTALS
 
-Stage = dict[str, Any]
-
-SESSION_ORDER = ("-date", "-_id")
-
-_BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
 _BY_PROGRAM = blocks.index_name("programId", "customerId", "day", "position", "_id")
-_BY_DONE_EXERCISE = blocks.index_name("customerId", "items.doneExerciseIds", *SESSION_ORDER)
-_BY_EXERCISE = blocks.index_name("customerId", "items.exerciseIds", *SESSION_ORDER)
-_BY_ITEM = blocks.index_name("customerId", "items._id")
 _BY_PENDING_FORM = blocks.index_name("date", "_id", "customerId")
-# The fields of an item that training load is computed from.
-_LOAD_FIELDS = ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets")
-_IS_REGULAR: Filter = {"checkInId": None}
-_IS_SESSION: Filter = {"done": {"$ne": None}} | _IS_REGULAR
-
-
-async def find_exercise_sessions(
-    ctx: Context,
-    customer_id: ObjectId,
-    exercise_id: ObjectId,
-    walk: Walk,
-    selection: ListSelection,
-    *,
-    include_planned: bool,
-    without: Collection[str] = (),
-) -> tuple[list[ExerciseSession], int]:
-    """Return a client's blocks in which an exercise was done for one part of their list, and the total number.
-
-    Only those of the selection. With `include_planned` also those in which it is only planned. Each has only the items
-    with the exercise. Blocks on the dates in `without` are left out.
-    """
-    field, hint = (
-        ("items.exerciseIds", _BY_EXERCISE) if include_planned else ("items.doneExerciseIds", _BY_DONE_EXERCISE)
-    )
-    condition: Filter = {"customerId": customer_id, field: exercise_id, **selection.filter(), **_except_dates(without)}
-    hint = hint if selection.ids is None else "_id_"
-    items = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
-    page: list[Stage] = [{"$sort": {"date": -1, "_id": -1}}, {"$skip": walk.skip}, {"$limit": walk.limit}]
-    sessions, total = await gather_reads(
-        ctx,
-        blocks.aggregate(ctx, walk.within(condition), *page, {"$project": {"date": 1, "items": items}}, hint=hint),
-        blocks.count(ctx, condition, hint=hint),
-    )
-    return sessions, total
-
-
-async def find_exercise_sessions_between(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, first: str, last: str
-) -> list[ExerciseSession]:
-    """Return a client's blocks from the date `first` to `last` in which an exercise was done, by date.
-
-    Each has only the items with the exercise, and of these only the fields that training load needs.
-    """
-    condition = _between(customer_id, first, last) | {"items.doneExerciseIds": exercise_id}
-    items = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
-    stages: list[Stage] = [
-        {"$sort": {"date": 1, "_id": 1}},
-        {"$project": {"date": 1, "items": items}},
-        {"$project": {"date": 1, **{f"items.{name}": 1 for name in _LOAD_FIELDS}}},
-    ]
-    return await blocks.aggregate(ctx, condition, *stages, hint=_BY_DONE_EXERCISE)
-
-
-async def find_done_exercises(ctx: Context, customer_id: ObjectId) -> list[DoneExercise]:
-    """Return every exercise that a client did, the one done latest first."""
-    stages: list[Stage] = [
-        {"$project": {"_id": 0, "date": 1, "exerciseId": "$done.exercises.exerciseId"}},
-        {"$unwind": "$exerciseId"},
-        {"$group": {"_id": "$exerciseId", "lastDate": {"$max": "$date"}, "sessions": {"$sum": 1}}},
-        {"$sort": {"lastDate": -1, "_id": 1}},
-    ]
-    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | _IS_SESSION
-    return await blocks.aggregate(ctx, condition, *stages, hint=_BY_DATE)
-
-
-async def find_last_sessions(
-    ctx: Context,
-    customer_id: ObjectId,
-    block_ids: Sequence[ObjectId],
-    before: str,
-    *,
-    without: Collection[str] = (),
-) -> dict[ObjectId, ExerciseSession]:
-    """Return the latest session before the date `before` of each exercise planned in some of a client's blocks.
-
-    The keys are the exercises; those without such a session are left out. A session has only the items with its
-    exercise. Sessions on the dates in `without` are left out.
-    """
-    dates = {"$lt": before} | _except_dates(without).get("date", {})
-    earlier = blocks.read_filter(ctx, {"customerId": customer_id, "date": dates})
-    of_exercise = {"$filter": {"input": "$items", "cond": {"$in": ["$$exercise", "$$this.exerciseIds"]}}}
-    latest = {
-        "from": blocks.name,
-        "localField": "_id",
-        "foreignField": "items.doneExerciseIds",
-        "let": {"exercise": "$_id"},
-        "pipeline": [
-            {"$match": earlier},
-            {"$sort": {"date": -1, "_id": -1}},
-            {"$limit": 1},
-            {"$project": {"date": 1, "items": of_exercise}},
-        ],
-        "as": "session",
-    }
-    stages: list[Stage] = [
-        {"$project": {"exerciseId": "$items.exerciseId"}},
-        {"$unwind": "$exerciseId"},
-        {"$group": {"_id": "$exerciseId"}},
-        {"$lookup": latest},
-        {"$unwind": "$session"},
-    ]
-    condition = {"customerId": customer_id, "_id": {"$in": list(block_ids)}}
-    sessions: list[LastSession] = await blocks.aggregate(ctx, condition, *stages, hint="_id_")
-    return {each["_id"]: each["session"] for each in sessions}
 
 
 async def count_assigned_blocks(
@@ -165,67 +44,28 @@ async def count_assigned_blocks(
     return await blocks.aggregate(ctx, condition | {"assignmentId": {"$ne": None}}, {"$group": group}, hint=_BY_PROGRAM)
 
 
-async def find_best_sets(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> dict[RecordType, Best]:
-    """Return the best set of each type of record that a client ever did of an exercise."""
-    condition = {"customerId": customer_id, "items.doneExerciseIds": exercise_id}
-    of_exercise = {"$filter": {"input": "$done.exercises", "cond": {"$eq": ["$$this.exerciseId", exercise_id]}}}
-    best = {"date": "$date", **{name: f"$exercise.bests.{name}" for name in ("value", "reps", "witemId")}}
-    order = {"exercise.bests.value": -1, "date": 1, "exercise.bests.reps": -1, "exercise.bests.witemId": 1}
-    stages: list[Stage] = [
-        {"$project": {"date": 1, "exercise": of_exercise}},
-        {"$unwind": "$exercise"},
-        {"$unwind": "$exercise.bests"},
-        {"$group": {"_id": "$exercise.bests.kind", "best": {"$top": {"sortBy": order, "output": best}}}},
-    ]
-    groups = await blocks.aggregate(ctx, condition, *stages, hint=_BY_DONE_EXERCISE)
-    return {group["_id"]: group["best"] for group in groups}
-
-
-async def find_items(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]) -> list[DatedItem]:
-    """Return the existing items of a client with these identifiers: only the fields that training load needs."""
-    ids = list(item_ids)
-    of_ids = {"$filter": {"input": "$items", "cond": {"$in": ["$$this._id", ids]}}}
-    stages: list[Stage] = [
-        {"$project": {"date": 1, "item": of_ids}},
-        {"$unwind": "$item"},
-        {"$project": {"_id": 0, "date": 1, "item": dict.fromkeys(_LOAD_FIELDS, 1)}},
-    ]
-    condition = {"customerId": customer_id, "items._id": {"$in": ids}}
-    return await blocks.aggregate(ctx, condition, *stages, hint=_BY_ITEM)
-
-
-async def sum_by_exercise(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[ExerciseSum]:
-    """Return the totals of each exercise that a client did from the date `first` to `last`."""
-    stages: list[Stage] = [
-        {"$project": {"_id": 0, "done": "$done.exercises"}},
-        {"$unwind": "$done"},
-        {"$group": {"_id": "$done.exerciseId", **{name: {"$sum": f"$done.{name}"} for name in TOTALS}}},
-    ]
-    return await blocks.aggregate(ctx, _between(customer_id, first, last), *stages, hint=_BY_DATE)
-
-
 async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Session]:
     """Return a client's sessions from the date `first` to `last`, by date.
 
     A session has at least one working set, or a completed item of a type without sets.
     """
     totals = {name: {"$ifNull": [f"$done.{name}", 0]} for name in TOTALS}
-    condition = _between(customer_id, first, last) | _IS_SESSION
+    condition = between(customer_id, first, last) | IS_SESSION
     project = {"$project": {"_id": 0, "date": 1, "sessionRpe": 1, "durationMinutes": 1, **totals}}
-    return await blocks.aggregate(ctx, condition, {"$sort": {"date": 1}}, project, hint=_BY_DATE)
+    return await blocks.aggregate(ctx, condition, {"$sort": {"date": 1}}, project, hint=BY_DATE)
 
 
 async def find_first_session_date(ctx: Context, customer_id: ObjectId) -> str | None:
     """Return the date of a client's first session, or None."""
-    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | _IS_SESSION
-    first = await blocks.find(ctx, condition, sort=("date",), limit=1, fields=("date",), hint=_BY_DATE)
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
+    first = await blocks.find(ctx, condition, sort=("date",), limit=1, fields=("date",), hint=BY_DATE)
     return first[0]["date"] if first else None
 
 
 async def find_last_session_date(ctx: Context, customer_id: ObjectId) -> str | None:
     """Return the date of a client's latest session, or None."""
-    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | _IS_SESSION
-    sessions = await blocks.find(ctx, condition, sort=("-date",), limit=1, fields=("date",), hint=_BY_DATE)
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
+    sessions = await blocks.find(ctx, condition, sort=("-date",), limit=1, fields=("date",), hint=BY_DATE)
     return sessions[0]["date"] if sessions else None
 
 
@@ -234,7 +74,7 @@ def last_session_stage(ctx: Context) -> Stage:
 
     It is added as `lastSession`: a list of one block with its `date`, or empty.
     """
-    return _last_date_stage(ctx, _IS_SESSION, "lastSession", {})
+    return _last_date_stage(ctx, IS_SESSION, "lastSession", {})
 
 
 def last_assigned_block_stage(ctx: Context) -> Stage:
@@ -281,7 +121,7 @@ async def count_pending_forms(
         {"$sort": {"customerId": 1, "date": 1}},
         {"$project": {"_id": 0, "customerId": 1, "date": 1, "count": {"$size": pending}}},
     ]
-    return await blocks.aggregate(ctx, condition, *stages, hint=_BY_DATE)
+    return await blocks.aggregate(ctx, condition, *stages, hint=BY_DATE)
 
 
 async def find_scheduled_blocks(
@@ -296,10 +136,10 @@ async def find_scheduled_blocks(
     condition: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
     return await blocks.aggregate(
         ctx,
-        condition | _IS_REGULAR,
+        condition | IS_REGULAR,
         {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}},
         {"$project": {**fields, "totalItems": {"$size": "$items"}, "completedItems": completed}},
-        hint=_BY_DATE,
+        hint=BY_DATE,
     )
 
 
@@ -307,10 +147,10 @@ async def find_titles(ctx: Context, customer_id: ObjectId, first: str, last: str
     """Return the titles of a client's blocks from the date `first` to `last`, in order."""
     return await blocks.aggregate(
         ctx,
-        _between(customer_id, first, last),
+        between(customer_id, first, last),
         {"$sort": {"date": 1, "position": 1, "_id": 1}},
         {"$project": dict.fromkeys(("date", "name", "updatedAt", "version"), 1)},
-        hint=_BY_DATE,
+        hint=BY_DATE,
     )
 
 
@@ -349,12 +189,12 @@ async def find_next_workout(
     """
     condition: Filter = {
         "customerId": customer_id,
-        "date": {"$gt": after} | _except_dates(without).get("date", {}),
+        "date": {"$gt": after} | except_dates(without).get("date", {}),
         "isRest": False,
         "items.0": {"$exists": True},
     }
     sort = ("date", "position", "_id")
-    first = await blocks.find(ctx, condition | _IS_REGULAR, sort=sort, limit=1, fields=("name", "date"), hint=_BY_DATE)
+    first = await blocks.find(ctx, condition | IS_REGULAR, sort=sort, limit=1, fields=("name", "date"), hint=BY_DATE)
     return {"_id": first[0]["_id"], "name": first[0]["name"], "date": str(first[0]["date"])} if first else None
 
 
@@ -367,7 +207,7 @@ async def find_own_pending_forms(
     """
     condition: Filter = {
         "customerId": customer_id,
-        "date": {"$gte": first, "$lte": last} | _except_dates(without).get("date", {}),
+        "date": {"$gte": first, "$lte": last} | except_dates(without).get("date", {}),
         "items.isPendingForm": True,
     }
     stages: list[Stage] = [
@@ -376,7 +216,7 @@ async def find_own_pending_forms(
         {"$match": {"items.isPendingForm": True}},
         {"$project": {"_id": "$items._id", "form": "$items.form", "wblockId": "$_id", "date": 1}},
     ]
-    return await blocks.aggregate(ctx, condition, *stages, hint=_BY_DATE)
+    return await blocks.aggregate(ctx, condition, *stages, hint=BY_DATE)
 
 
 async def find_completed_dates(
@@ -388,21 +228,13 @@ async def find_completed_dates(
     """
     condition: Filter = {
         "customerId": customer_id,
-        "date": {"$gte": first, "$lte": last} | _except_dates(without).get("date", {}),
+        "date": {"$gte": first, "$lte": last} | except_dates(without).get("date", {}),
         "isRest": False,
         "items.0": {"$exists": True},
         "items.isCompleted": {"$ne": False},
     }
     dates = {"$group": {"_id": "$date"}}
-    return [each["_id"] for each in await blocks.aggregate(ctx, condition | _IS_REGULAR, dates, hint=_BY_DATE)]
-
-
-def _except_dates(dates: Collection[str]) -> Filter:
-    return {"date": {"$nin": sorted(dates)}} if dates else {}
-
-
-def _between(customer_id: ObjectId, first: str, last: str) -> Filter:
-    return {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
+    return [each["_id"] for each in await blocks.aggregate(ctx, condition | IS_REGULAR, dates, hint=BY_DATE)]
 
 
 def iterate_logged_blocks(ctx: Context) -> AsyncIterator[StoredBlock]:

@@ -1,0 +1,175 @@
+"""Queries over what clients did in each exercise, for the features that report on it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ListSelection
+from coaching_service.core.walking import Walk
+from coaching_service.training.workouts.item_models import DatedItem
+from coaching_service.training.workouts.query_models import (
+    DoneExercise,
+    ExerciseSession,
+    ExerciseSum,
+    LastSession,
+)
+from coaching_service.training.workouts.query_parts import BY_DATE, IS_SESSION, Stage, between, except_dates
+from coaching_service.training.workouts.store import blocks
+from coaching_service.training.workouts.totals_models import Best, RecordType
+from coaching_service.training.workouts.training_load import TOTALS
+
+SESSION_ORDER = ("-date", "-_id")
+
+_BY_DONE_EXERCISE = blocks.index_name("customerId", "items.doneExerciseIds", *SESSION_ORDER)
+_BY_EXERCISE = blocks.index_name("customerId", "items.exerciseIds", *SESSION_ORDER)
+_BY_ITEM = blocks.index_name("customerId", "items._id")
+# The fields of an item that training load is computed from.
+_LOAD_FIELDS = ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets")
+
+
+async def find_exercise_sessions(
+    ctx: Context,
+    customer_id: ObjectId,
+    exercise_id: ObjectId,
+    walk: Walk,
+    selection: ListSelection,
+    *,
+    include_planned: bool,
+    without: Collection[str] = (),
+) -> tuple[list[ExerciseSession], int]:
+    """Return a client's blocks in which an exercise was done for one part of their list, and the total number.
+
+    Only those of the selection. With `include_planned` also those in which it is only planned. Each has only the items
+    with the exercise. Blocks on the dates in `without` are left out.
+    """
+    field, hint = (
+        ("items.exerciseIds", _BY_EXERCISE) if include_planned else ("items.doneExerciseIds", _BY_DONE_EXERCISE)
+    )
+    condition: Filter = {
+        "customerId": customer_id,
+        field: exercise_id,
+        **selection.filter(),
+        **except_dates(without),
+    }
+    hint = hint if selection.ids is None else "_id_"
+    items = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
+    page: list[Stage] = [{"$sort": {"date": -1, "_id": -1}}, {"$skip": walk.skip}, {"$limit": walk.limit}]
+    sessions, total = await gather_reads(
+        ctx,
+        blocks.aggregate(ctx, walk.within(condition), *page, {"$project": {"date": 1, "items": items}}, hint=hint),
+        blocks.count(ctx, condition, hint=hint),
+    )
+    return sessions, total
+
+
+async def find_exercise_sessions_between(
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, first: str, last: str
+) -> list[ExerciseSession]:
+    """Return a client's blocks from the date `first` to `last` in which an exercise was done, by date.
+
+    Each has only the items with the exercise, and of these only the fields that training load needs.
+    """
+    condition = between(customer_id, first, last) | {"items.doneExerciseIds": exercise_id}
+    items = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
+    stages: list[Stage] = [
+        {"$sort": {"date": 1, "_id": 1}},
+        {"$project": {"date": 1, "items": items}},
+        {"$project": {"date": 1, **{f"items.{name}": 1 for name in _LOAD_FIELDS}}},
+    ]
+    return await blocks.aggregate(ctx, condition, *stages, hint=_BY_DONE_EXERCISE)
+
+
+async def find_done_exercises(ctx: Context, customer_id: ObjectId) -> list[DoneExercise]:
+    """Return every exercise that a client did, the one done latest first."""
+    stages: list[Stage] = [
+        {"$project": {"_id": 0, "date": 1, "exerciseId": "$done.exercises.exerciseId"}},
+        {"$unwind": "$exerciseId"},
+        {"$group": {"_id": "$exerciseId", "lastDate": {"$max": "$date"}, "sessions": {"$sum": 1}}},
+        {"$sort": {"lastDate": -1, "_id": 1}},
+    ]
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
+    return await blocks.aggregate(ctx, condition, *stages, hint=BY_DATE)
+
+
+async def find_last_sessions(
+    ctx: Context,
+    customer_id: ObjectId,
+    block_ids: Sequence[ObjectId],
+    before: str,
+    *,
+    without: Collection[str] = (),
+) -> dict[ObjectId, ExerciseSession]:
+    """Return the latest session before the date `before` of each exercise planned in some of a client's blocks.
+
+    The keys are the exercises; those without such a session are left out. A session has only the items with its
+    exercise. Sessions on the dates in `without` are left out.
+    """
+    dates = {"$lt": before} | except_dates(without).get("date", {})
+    earlier = blocks.read_filter(ctx, {"customerId": customer_id, "date": dates})
+    of_exercise = {"$filter": {"input": "$items", "cond": {"$in": ["$$exercise", "$$this.exerciseIds"]}}}
+    latest = {
+        "from": blocks.name,
+        "localField": "_id",
+        "foreignField": "items.doneExerciseIds",
+        "let": {"exercise": "$_id"},
+        "pipeline": [
+            {"$match": earlier},
+            {"$sort": {"date": -1, "_id": -1}},
+            {"$limit": 1},
+            {"$project": {"date": 1, "items": of_exercise}},
+        ],
+        "as": "session",
+    }
+    stages: list[Stage] = [
+        {"$project": {"exerciseId": "$items.exerciseId"}},
+        {"$unwind": "$exerciseId"},
+        {"$group": {"_id": "$exerciseId"}},
+        {"$lookup": latest},
+        {"$unwind": "$session"},
+    ]
+    condition = {"customerId": customer_id, "_id": {"$in": list(block_ids)}}
+    sessions: list[LastSession] = await blocks.aggregate(ctx, condition, *stages, hint="_id_")
+    return {each["_id"]: each["session"] for each in sessions}
+
+
+async def find_best_sets(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> dict[RecordType, Best]:
+    """Return the best set of each type of record that a client ever did of an exercise."""
+    condition = {"customerId": customer_id, "items.doneExerciseIds": exercise_id}
+    of_exercise = {"$filter": {"input": "$done.exercises", "cond": {"$eq": ["$$this.exerciseId", exercise_id]}}}
+    best = {"date": "$date", **{name: f"$exercise.bests.{name}" for name in ("value", "reps", "witemId")}}
+    order = {"exercise.bests.value": -1, "date": 1, "exercise.bests.reps": -1, "exercise.bests.witemId": 1}
+    stages: list[Stage] = [
+        {"$project": {"date": 1, "exercise": of_exercise}},
+        {"$unwind": "$exercise"},
+        {"$unwind": "$exercise.bests"},
+        {"$group": {"_id": "$exercise.bests.kind", "best": {"$top": {"sortBy": order, "output": best}}}},
+    ]
+    groups = await blocks.aggregate(ctx, condition, *stages, hint=_BY_DONE_EXERCISE)
+    return {group["_id"]: group["best"] for group in groups}
+
+
+async def find_items(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]) -> list[DatedItem]:
+    """Return the existing items of a client with these identifiers: only the fields that training load needs."""
+    ids = list(item_ids)
+    of_ids = {"$filter": {"input": "$items", "cond": {"$in": ["$$this._id", ids]}}}
+    stages: list[Stage] = [
+        {"$project": {"date": 1, "item": of_ids}},
+        {"$unwind": "$item"},
+        {"$project": {"_id": 0, "date": 1, "item": dict.fromkeys(_LOAD_FIELDS, 1)}},
+    ]
+    condition = {"customerId": customer_id, "items._id": {"$in": ids}}
+    return await blocks.aggregate(ctx, condition, *stages, hint=_BY_ITEM)
+
+
+async def sum_by_exercise(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[ExerciseSum]:
+    """Return the totals of each exercise that a client did from the date `first` to `last`."""
+    stages: list[Stage] = [
+        {"$project": {"_id": 0, "done": "$done.exercises"}},
+        {"$unwind": "$done"},
+        {"$group": {"_id": "$done.exerciseId", **{name: {"$sum": f"$done.{name}"} for name in TOTALS}}},
+    ]
+    return await blocks.aggregate(ctx, between(customer_id, first, last), *stages, hint=BY_DATE)
