@@ -35,7 +35,7 @@ from coaching_service.progress.conversation.models import (
     StoredMessage,
 )
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import items
+from coaching_service.training.workouts import items, presentation
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
@@ -283,7 +283,7 @@ async def _resolve_about(ctx: Context, customer_id: ObjectId, about: AboutInput 
     block = await workouts.read(ctx, ClientCalendar(customer_id), about["wblockId"])
     date = str(block["date"])
     if not ctx.caller.is_coach and await visibility.find_hidden_days(ctx, customer_id, date, date):
-        raise workouts.block_not_found()
+        raise presentation.block_not_found()
     if (item_id := about.get("witemId")) is not None:
         items.find_index(block["items"], item_id)
     return {"wblockId": block["_id"], "witemId": item_id}

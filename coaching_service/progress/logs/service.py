@@ -27,7 +27,7 @@ from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import item_service
+from coaching_service.training.workouts import block_logs, item_service, presentation
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_models import ItemLog, WorkItem
 from coaching_service.training.workouts.models import Block, BlockLog, LoggedBlock, LogTexts, StoredBlock
@@ -114,7 +114,7 @@ async def _log_item(
     await _update_item_activity(ctx, customer_id, block, item, was_completed=previous["isCompleted"])
     if item["pain"] and item["pain"] != previous.get("pain"):
         await notes.create_health_note(ctx, customer_id, item["pain"])
-    if workouts.is_completed(block) or not item["isCompleted"]:
+    if presentation.is_completed(block) or not item["isCompleted"]:
         await _update_block_activity(ctx, customer_id, block)
     await ctx.publish(ItemLogged(customer_id))
     return item
@@ -199,7 +199,7 @@ async def _update_block_activity(ctx: Context, customer_id: ObjectId, block: Sto
     """Record whether a workout is completed; an answered check-in is no completed workout."""
     if block.get("checkInId") is not None:
         return
-    if workouts.is_completed(block):
+    if presentation.is_completed(block):
         await activity.record_event(ctx, "workout_completed", customer_id, block["_id"], **_block_data(block))
     else:
         await activity.remove_events(ctx, customer_id, block["_id"], "workout_completed")
@@ -236,7 +236,7 @@ async def add_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequenc
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name"))
     actor: Actor = {"type": "client", "_id": customer_id, "name": customer["name"]}
     marked = [client_texts.mark_as_written_by_client(block) for block in blocks]
-    stored = await workouts.add_logged_blocks(ctx, calendar, marked)
+    stored = await block_logs.add_logged_blocks(ctx, calendar, marked)
     times = {str(block["plan"].get("date")): block["loggedAt"] for block in blocks}
     entries: list[ImportedEvent] = []
     for block in await workouts.list_blocks(ctx, calendar, min(times), max(times)):
@@ -291,11 +291,11 @@ async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log
 async def _log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log: BlockLog) -> Block:
     await activity_dates.record_activity(ctx, customer_id)
     calendar = ClientCalendar(customer_id)
-    stored = await workouts.read_log_texts(ctx, calendar, block_id)
+    stored = await block_logs.read_texts(ctx, calendar, block_id)
     if not ctx.caller.is_coach:
         log = {"feeling": None, **log}
     merged = client_texts.keep_block_texts(ctx.caller, stored["comment"], stored["clientTexts"], log)
-    return await workouts.log_block(ctx, calendar, block_id, merged)
+    return await block_logs.log_block(ctx, calendar, block_id, merged)
 
 
 async def read_client_texts(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> LogTexts:
@@ -304,7 +304,7 @@ async def read_client_texts(ctx: Context, customer_id: ObjectId, block_id: Objec
     Raises NotFound if the client or block does not exist, Forbidden if the client is outside the caller's scope.
     """
     await customers.get_visible(ctx, customer_id)
-    return await workouts.read_log_texts(ctx, ClientCalendar(customer_id), block_id)
+    return await block_logs.read_texts(ctx, ClientCalendar(customer_id), block_id)
 
 
 async def list_own_blocks(ctx: Context, start_date: str, end_date: str) -> list[Block]:
@@ -322,4 +322,4 @@ async def _require_access(ctx: Context, customer_id: ObjectId, block_id: ObjectI
         return
     date = str(await workouts.read_date(ctx, calendar, block_id))
     if await visibility.find_hidden_days(ctx, customer_id, date, date):
-        raise workouts.block_not_found()
+        raise presentation.block_not_found()

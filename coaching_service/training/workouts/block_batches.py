@@ -20,8 +20,9 @@ from coaching_service.training.workouts.done_work import regular_blocks
 from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.models import Block, BlockPlan, DayBlock, NewBlock, ScheduleChange, StoredBlock
 from coaching_service.training.workouts.new_items import resolve_items
+from coaching_service.training.workouts.presentation import present_blocks
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
-from coaching_service.training.workouts.service import fix_load_unit, new_block, present_blocks
+from coaching_service.training.workouts.service import fix_load_unit, new_block
 
 Day = str | int
 

@@ -18,6 +18,7 @@ from coaching_service.training.workouts.done_work import has_nothing_done
 from coaching_service.training.workouts.item_models import ItemInput, WorkItem
 from coaching_service.training.workouts.models import Block, BlockFields, NewBlock, StoredBlock
 from coaching_service.training.workouts.new_items import create_items
+from coaching_service.training.workouts.presentation import block_not_found, present_block
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.training.workouts.unchanged_items import match_items
 
@@ -50,7 +51,7 @@ async def _change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, sent: 
     """Store what differs, with one version more; nothing if nothing does."""
     block = await store.find_one(ctx, owner.block_filter, block_id)
     if block is None:
-        raise service.block_not_found()
+        raise block_not_found()
     if sent.get("version") not in (None, block["version"]):
         raise version_conflict()
     details = {name: value for name, value in sent.items() if name not in ("items", "version")}
@@ -58,7 +59,7 @@ async def _change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, sent: 
     if "items" in sent and (new_items := await _replace_items(ctx, block, sent["items"])) is not None:
         fields |= store.item_fields(new_items)
     if not fields:
-        return await service.present_block(ctx, owner, block)
+        return await present_block(ctx, owner, block)
     return await service.store_change(ctx, owner, block_id, fields, block["version"])
 
 

@@ -24,13 +24,9 @@ from coaching_service.training.workouts.item_models import (
     WorkItem,
 )
 from coaching_service.training.workouts.models import Block, StoredBlock
+from coaching_service.training.workouts.presentation import block_not_found, present_block
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
-from coaching_service.training.workouts.service import (
-    block_not_found,
-    fix_load_unit,
-    present_block,
-    publish_rescheduled_items,
-)
+from coaching_service.training.workouts.service import fix_load_unit, publish_rescheduled_items
 
 
 async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, cast
@@ -10,8 +9,8 @@ from typing import Any, cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import version_conflict
 from coaching_service.core.database.transactions import gather_reads, transactional
-from coaching_service.core.errors import NotFound, invalid_field
-from coaching_service.core.external_identity import present_identity, stored_fields, stored_identity
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.external_identity import stored_fields, stored_identity
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
@@ -25,14 +24,16 @@ from coaching_service.training.workouts.models import (
     BlockContent,
     BlockFields,
     BlockInput,
-    BlockLog,
     BlockPlan,
-    LoggedBlock,
-    LogTexts,
     StoredBlock,
 )
-from coaching_service.training.workouts.references import load_references
-from coaching_service.training.workouts.schedule_owners import DayField, ScheduleOwner
+from coaching_service.training.workouts.presentation import (
+    block_not_found,
+    orders_within_days,
+    present_block,
+    present_blocks,
+)
+from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 
 
 async def list_blocks(
@@ -66,16 +67,6 @@ async def list_blocks(
     orders = await store.find_orders(ctx, owner.block_filter, owner.day_field, days) if days else {}
     # A block that has just been deleted or moved has none.
     return await present_blocks(ctx, blocks, [orders.get(block["_id"], 0) for block in blocks])
-
-
-def orders_within_days(blocks: Sequence[StoredBlock], day_field: DayField) -> list[int]:
-    """Return the position of each block among the blocks of its day, from 0."""
-    counts: Counter[str | int | None] = Counter()
-    orders = []
-    for block in blocks:
-        orders.append(counts[block[day_field]])
-        counts[block[day_field]] += 1
-    return orders
 
 
 async def read(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
@@ -115,36 +106,6 @@ async def add_blocks(ctx: Context, owner: ScheduleOwner, plans: Sequence[BlockPl
     await exercises.count_uses(ctx, items.exercise_ids(item for block in blocks for item in block["items"]))
     await owner.after_schedule_change(ctx)
     return len(blocks)
-
-
-@transactional
-async def add_logged_blocks(ctx: Context, owner: ScheduleOwner, logged: Sequence[LoggedBlock]) -> list[StoredBlock]:
-    """Add blocks with what was done in them to an empty schedule of an owner whose access has been checked.
-
-    Returns the stored blocks. What follows from the logs is up to the caller.
-    """
-    blocks = [_new_logged_block(owner, block) for block in logged]
-    await fix_load_unit(ctx, [item for block in blocks for item in block["items"]])
-    await store.insert_many(ctx, blocks)
-    await owner.after_schedule_change(ctx)
-    return await store.find_all(ctx, owner.block_filter, owner.day_field)
-
-
-def _new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent:
-    block = new_block(owner, logged["plan"])
-    logged_items = []
-    for item, log in zip(block["items"], logged["logs"], strict=True):
-        logged_item = items.log_item(item, log) if log else item
-        completed_at = logged["loggedAt"] if logged_item["isCompleted"] else None
-        logged_items.append(cast("WorkItem", {**logged_item, "completedAt": completed_at}))
-    return {
-        **block,
-        "items": logged_items,
-        "durationMinutes": logged["durationMinutes"],
-        "sessionRpe": logged["sessionRpe"],
-        "comment": logged["comment"],
-        "clientTexts": logged.get("clientTexts", []),
-    }
 
 
 async def read_date(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> str | None:
@@ -241,21 +202,6 @@ async def publish_rescheduled_items(ctx: Context, block: StoredBlock, moved: Seq
         await ctx.publish(RecordedItemsRescheduled(block["customerId"], recorded, block["date"]))
 
 
-async def read_log_texts(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> LogTexts:
-    """Return the comment of a block of an owner whose access has been checked, and which texts the client wrote.
-
-    Raises NotFound.
-    """
-    block = await store.find_log_texts(ctx, owner.block_filter, block_id)
-    if block is None:
-        raise block_not_found()
-    return {
-        "comment": block["comment"],
-        "clientTexts": block.get("clientTexts", []),
-        "ofItems": {item["_id"]: item.get("clientTexts", []) for item in block["items"]},
-    }
-
-
 @transactional
 async def remove(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> None:
     """Delete a block with its items. Raises NotFound, Forbidden."""
@@ -318,59 +264,6 @@ def shift_date(day: str, days: int, field: str) -> str:
         raise invalid_field(field, message, code="OUT_OF_RANGE") from None
 
 
-async def log_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, log: BlockLog) -> Block:
-    """Store what was reported about a session.
-
-    Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
-    """
-    await owner.require_access(ctx)
-    fields: BlockFields = {
-        "durationMinutes": log["durationMinutes"],
-        "sessionRpe": log["sessionRpe"],
-        "comment": log["comment"],
-        "clientTexts": log.get("clientTexts", []),
-    }
-    if "feeling" in log:
-        fields["feeling"] = log["feeling"]
-    block = await store.update(ctx, owner.block_filter, block_id, fields, log.get("version"))
-    return await present_block(ctx, owner, block)
-
-
-def is_completed(block: StoredBlock) -> bool:
-    """Return whether a block has items and all of them are completed."""
-    return bool(block["items"]) and all(item["isCompleted"] for item in block["items"])
-
-
-async def present_block(ctx: Context, owner: ScheduleOwner, block: StoredBlock | None) -> Block:
-    """Return a stored block as it is read. Raises NotFound if it is None."""
-    if block is None:
-        raise block_not_found()
-    day = block[owner.day_field]
-    siblings = await store.find_ids_of_day(ctx, owner.block_filter, owner.day_field, day) if day is not None else []
-    order = siblings.index(block["_id"]) if block["_id"] in siblings else len(siblings)
-    return (await present_blocks(ctx, [block], [order]))[0]
-
-
-async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Sequence[int]) -> list[Block]:
-    """Return stored blocks of one schedule as they are read, each with its position among the blocks of its day."""
-    customer_id = blocks[0]["customerId"] if blocks else None  # they are all on one schedule
-    references = await load_references(ctx, [item for block in blocks for item in block["items"]], customer_id)
-    load_unit = ctx.caller.company.load_unit
-    return [
-        {
-            **block,
-            **present_identity(block),
-            "assignmentId": block.get("assignmentId"),  # missing in blocks that are older than assignments
-            "checkInId": block.get("checkInId"),
-            "feeling": block.get("feeling"),
-            "order": order,
-            "isCompleted": is_completed(block),
-            "items": items.present_items(block["items"], block["version"], references, load_unit),
-        }
-        for block, order in zip(blocks, orders, strict=True)
-    ]
-
-
 async def fix_load_unit(ctx: Context, changed: Sequence[WorkItem | ItemChange]) -> None:
     """Fix the company's unit of load if any of the items to be stored has a load."""
     if any(items.has_load(item) for item in changed):
@@ -395,8 +288,3 @@ def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
     }
     # The filter has the identifier of the owner.
     return cast("BlockContent", {**content, **stored_identity(plan), **owner.block_filter})
-
-
-def block_not_found() -> NotFound:
-    """Return the error for a block that the owner does not have."""
-    return NotFound("workout block")

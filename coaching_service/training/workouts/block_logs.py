@@ -1,0 +1,86 @@
+"""Logs of sessions: what clients reported about whole blocks, and blocks to add with their logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts import items, service, store
+from coaching_service.training.workouts.item_models import WorkItem
+from coaching_service.training.workouts.models import (
+    Block,
+    BlockContent,
+    BlockFields,
+    BlockLog,
+    LoggedBlock,
+    LogTexts,
+    StoredBlock,
+)
+from coaching_service.training.workouts.presentation import block_not_found, present_block
+from coaching_service.training.workouts.schedule_owners import ScheduleOwner
+
+
+@transactional
+async def add_logged_blocks(ctx: Context, owner: ScheduleOwner, logged: Sequence[LoggedBlock]) -> list[StoredBlock]:
+    """Add blocks with what was done in them to an empty schedule of an owner whose access has been checked.
+
+    Returns the stored blocks. What follows from the logs is up to the caller.
+    """
+    blocks = [_new_logged_block(owner, block) for block in logged]
+    await service.fix_load_unit(ctx, [item for block in blocks for item in block["items"]])
+    await store.insert_many(ctx, blocks)
+    await owner.after_schedule_change(ctx)
+    return await store.find_all(ctx, owner.block_filter, owner.day_field)
+
+
+def _new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent:
+    block = service.new_block(owner, logged["plan"])
+    logged_items = []
+    for item, log in zip(block["items"], logged["logs"], strict=True):
+        logged_item = items.log_item(item, log) if log else item
+        completed_at = logged["loggedAt"] if logged_item["isCompleted"] else None
+        logged_items.append(cast("WorkItem", {**logged_item, "completedAt": completed_at}))
+    return {
+        **block,
+        "items": logged_items,
+        "durationMinutes": logged["durationMinutes"],
+        "sessionRpe": logged["sessionRpe"],
+        "comment": logged["comment"],
+        "clientTexts": logged.get("clientTexts", []),
+    }
+
+
+async def read_texts(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> LogTexts:
+    """Return the comment of a block of an owner whose access has been checked, and which texts the client wrote.
+
+    Raises NotFound.
+    """
+    block = await store.find_log_texts(ctx, owner.block_filter, block_id)
+    if block is None:
+        raise block_not_found()
+    return {
+        "comment": block["comment"],
+        "clientTexts": block.get("clientTexts", []),
+        "ofItems": {item["_id"]: item.get("clientTexts", []) for item in block["items"]},
+    }
+
+
+async def log_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, log: BlockLog) -> Block:
+    """Store what was reported about a session.
+
+    Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
+    """
+    await owner.require_access(ctx)
+    fields: BlockFields = {
+        "durationMinutes": log["durationMinutes"],
+        "sessionRpe": log["sessionRpe"],
+        "comment": log["comment"],
+        "clientTexts": log.get("clientTexts", []),
+    }
+    if "feeling" in log:
+        fields["feeling"] = log["feeling"]
+    block = await store.update(ctx, owner.block_filter, block_id, fields, log.get("version"))
+    return await present_block(ctx, owner, block)
