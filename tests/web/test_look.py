@@ -51,9 +51,9 @@ def test_text_has_a_contrast_of_4_5_and_controls_of_3(theme: str) -> None:
     assert low == []
 
 
-@pytest.mark.parametrize("path", sorted(STYLES.glob("*.css")), ids=lambda path: path.name)
-def test_rules_use_the_scales_and_the_roles(path: Path) -> None:
-    rules = re.sub(r"/\*.*?\*/", "", path.read_text("utf-8").replace(TOKENS, ""), flags=re.DOTALL)
+@pytest.mark.parametrize("name", ["base.css", "components.css", "charts.css", "print.css"])
+def test_rules_use_the_scales_and_the_roles(name: str) -> None:
+    rules = re.sub(r"/\*.*?\*/", "", (STYLES / name).read_text("utf-8").replace(TOKENS, ""), flags=re.DOTALL)
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[^{}]*[;}])|\brgba?\(|\bhsla?\(", rules) == []
     literals = [f"{name}: {value}" for name, value in SCALED.findall(rules) if re.search(r"\d(?:rem|px)\b", value)]
     assert set(literals) <= {"font-size: 10.5px"}, "the units of a chart"

@@ -13,11 +13,12 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Identifier, Input, Number
+from coaching_service.core.validation import Date, Identifier, Input, Number
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSet
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.compliance.models import Compliance, DayCompliance
+from coaching_service.progress.exercise_history import done_exercises
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.metrics.schemas import MetricsSetReference
@@ -27,10 +28,10 @@ from coaching_service.progress.workload import service as workload
 from coaching_service.progress.workload.models import Period, Workload
 from coaching_service.web import charts
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.chart_periods import PERIODS, PeriodQuery, first_monday
 from coaching_service.web.views.customer_layout import customer_path, load_header, require_plausible_date
 
 pages = Pages("/app/customers/{customerId}")
-_PERIODS = {"4": "4 weeks", "12": "12 weeks", "26": "26 weeks", "52": "1 year"}
 _DAY_LABELS = {
     "done": "completed",
     "part": "partly completed",
@@ -39,12 +40,9 @@ _DAY_LABELS = {
     "none": "nothing scheduled",
 }
 _MAX_CHARTED_MUSCLES = 12
+_MAX_LIFTS = 24
 
 Point = tuple[str, float]
-
-
-class _PeriodQuery(Input):
-    weeks = Choice(*_PERIODS, load_default="12")
 
 
 class _ValueForm(Input):
@@ -106,21 +104,22 @@ class ComplianceSummary(TypedDict):
     weeks: list[tuple[str, int, int]]
 
 
-@pages.get("/progress", access=coach(CUSTOMERS.VIEW), query=_PeriodQuery(), template="customer/progress.html")
+@pages.get("/progress", access=coach(CUSTOMERS.VIEW), query=PeriodQuery(), template="customer/progress.html")
 async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """A client's progress in the last weeks."""
     customer = await load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
     weeks = int(query["weeks"])
-    monday = today - timedelta(days=today.weekday() + 7 * (weeks - 1))
+    monday = first_monday(today, weeks)
     period = (str(monday), str(today))
-    load, muscles, completed_days, assigned_sets, all_sets = await gather_reads(
+    load, muscles, completed_days, assigned_sets, all_sets, lifts = await gather_reads(
         ctx,
         workload.read_workload(ctx, customer_id, *period, "week"),
         volume.read_volume(ctx, customer_id, *period),
         compliance.read_compliance(ctx, customer_id, str(monday), str(monday + timedelta(days=7 * weeks - 1))),
         _load_assigned_sets(ctx, customer_id, period),
         _load_metric_sets(ctx),
+        done_exercises.list_done_exercises(ctx, customer_id, page=1, size=_MAX_LIFTS),
     )
     existing_ids = {metric_set["_id"] for metric_set in all_sets}
     assigned_ids = {metric_set["_id"] for metric_set in assigned_sets}
@@ -128,11 +127,12 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, An
     return {
         "customer": customer,
         "weeks": query["weeks"],
-        "periods": _PERIODS,
+        "periods": PERIODS,
         "today": today,
         "workload": _summarize_workload(load),
         "muscles": _summarize_muscles(muscles),
         "compliance": _summarize_compliance(completed_days, str(today)),
+        "lifts": lifts["docs"],
         "assigned_sets": [
             {**metric_set, "isDeleted": metric_set["_id"] not in existing_ids} for metric_set in assigned_sets
         ],

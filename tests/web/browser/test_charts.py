@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from playwright.async_api import Page, expect
 
+from tests.support import training
 from tests.support.client import CoachClient
 from tests.support.declared_world import make_world
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
@@ -73,6 +74,30 @@ async def test_long_times_have_months_and_years_on_the_axis(open_page: OpenPage,
     await expect(page.locator(".plot-value")).to_contain_text(" kg")
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await picture(page, "small", "chart-of-a-year")
+
+
+async def test_a_lift_has_charts_of_its_sessions(open_page: OpenPage, coach: CoachClient) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    today = coach.ctx.caller.today()
+    for days, load in ((40, 80), (21, 82.5), (2, 85)):
+        day = today - timedelta(days=days)
+        block = await training.block_with(coach, ana, training.exercise_of(squat), date=str(day))
+        (await training.log(coach, block, block["items"][0], customerSets=[{"reps": 6, "load": load}])).ok()
+    for scheme in ("light", "dark"):
+        page = await open_page(color_scheme=scheme)
+        await sign_in(page, coach)
+        await page.goto(f"/app/customers/{ana['_id']}/progress")
+        await page.get_by_role("link", name="Squat").click()
+        await expect(page.locator(".u-over")).to_have_count(2)
+        box = await page.locator(".u-over").first.bounding_box()
+        assert box is not None
+        await page.mouse.move(box["x"] + box["width"] - 3, box["y"] + 30)
+        last = today - timedelta(days=2)
+        text = f"{last:%a} {last.day} {last:%b %Y}: 102 kg"
+        await expect(page.locator(".plot-value").first).to_have_text(text)
+        await expect(page.get_by_role("cell", name="6 reps × 82.5 kg")).to_be_visible()
+        await picture(page, scheme, "lift")
+        assert await serious(page) == []
 
 
 async def test_without_script_the_drawing_is_shown(open_page: OpenPage, coach: CoachClient, progress_path: str) -> None:

@@ -1,0 +1,20 @@
+"""The periods that pages with charts show, up to today."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from coaching_service.core.validation import Choice, Input
+
+PERIODS = {"4": "4 weeks", "12": "12 weeks", "26": "26 weeks", "52": "1 year"}
+
+
+class PeriodQuery(Input):
+    """The number of weeks to show."""
+
+    weeks = Choice(*PERIODS, load_default="12")
+
+
+def first_monday(today: date, weeks: int) -> date:
+    """Return the Monday on which a period of `weeks` calendar weeks begins that includes `today` in its last week."""
+    return today - timedelta(days=today.weekday() + 7 * (weeks - 1))

@@ -1,0 +1,118 @@
+"""How a client's results in one exercise develop: charts and sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+from markupsafe import Markup
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
+from coaching_service.progress.exercise_history.lift_progress import read_progress
+from coaching_service.progress.exercise_history.models import SESSION, ProgressPoint
+from coaching_service.web import charts
+from coaching_service.web.formatting import quantity
+from coaching_service.web.pages import Pages
+from coaching_service.web.views.chart_periods import PERIODS, PeriodQuery, first_monday
+from coaching_service.web.views.customer_layout import load_header
+from coaching_service.web.views.item_descriptions import format_number
+
+pages = Pages("/app/customers/{customerId}")
+
+Point = tuple[str, float]
+
+
+class LiftChart(TypedDict):
+    """A value of each session: `points` are `(date, value)`, `best` is the first of the highest."""
+
+    name: str
+    unit: str
+    points: list[Point]
+    best: Point
+    drawing: Markup
+
+
+class SessionRow(TypedDict):
+    """A session in words and numbers; loads are in the company's unit."""
+
+    date: str
+    best_set: str
+    estimate: float | None
+    sets: int
+    reps: int
+    volume_load: float
+
+
+@pages.get(
+    "/progress/exercises/{exerciseId}",
+    access=coach(CUSTOMERS.VIEW),
+    query=PeriodQuery(),
+    template="customer/lift.html",
+)
+async def lift_page(
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: dict[str, Any]
+) -> dict[str, Any]:
+    """A client's results in an exercise in the last weeks."""
+    customer = await load_header(ctx, customer_id)
+    today = ctx.caller.today(customer["timezone"])
+    monday = first_monday(today, int(query["weeks"]))
+    sessions, names = await gather_reads(
+        ctx,
+        read_progress(ctx, customer_id, exercise_id, str(monday), str(today), SESSION),
+        exercises.load_names(ctx, {exercise_id}),
+    )
+    unit = ctx.caller.company.load_unit
+    return {
+        "customer": customer,
+        "exercise": names[exercise_id],
+        "weeks": query["weeks"],
+        "periods": PERIODS,
+        "unit": unit,
+        "charts": _draw_charts(sessions, unit),
+        "sessions": [_describe(session, unit) for session in reversed(sessions)],
+    }
+
+
+def _draw_charts(sessions: Sequence[ProgressPoint], unit: str) -> list[LiftChart]:
+    """The charts of the values that the sessions have; the repetitions of the best set only where it has no load."""
+    estimates = [(each["date"], each["estimatedOneRepMax"]["value"]) for each in sessions if each["estimatedOneRepMax"]]
+    best_sets = [(each["date"], each["bestSet"]) for each in sessions if each["bestSet"]]
+    reps = [(date, float(best["reps"])) for date, best in best_sets if best["reps"] and not best["load"]]
+    loads = [(each["date"], each["volumeLoad"]) for each in sessions if each["volumeLoad"]]
+    values = [
+        ("Estimated 1RM", unit, estimates),
+        ("Most reps without load", "reps", reps),
+        ("Volume load", unit, loads),
+    ]
+    return [
+        {
+            "name": name,
+            "unit": of_values,
+            "points": points,
+            "best": max(points, key=lambda point: point[1]),
+            "drawing": charts.lines(points, of_values, f"{name} in {of_values} by session"),
+        }
+        for name, of_values, points in values
+        if points
+    ]
+
+
+def _describe(session: ProgressPoint, unit: str) -> SessionRow:
+    best, estimate = session["bestSet"], session["estimatedOneRepMax"]
+    parts: list[str] = []
+    if best is not None:
+        parts += [quantity(best["reps"], "rep")] if best["reps"] else []
+        parts += [f"{format_number(best['load'])} {unit}"] if best["load"] else []
+    return {
+        "date": session["date"],
+        "best_set": " × ".join(parts),
+        "estimate": estimate["value"] if estimate else None,
+        "sets": session["sets"],
+        "reps": session["reps"],
+        "volume_load": session["volumeLoad"],
+    }
