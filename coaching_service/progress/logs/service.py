@@ -314,6 +314,15 @@ async def list_own_blocks(ctx: Context, start_date: str, end_date: str) -> list[
     return [block for block in blocks if block["date"] not in hidden]
 
 
+async def read_own_block(ctx: Context, block_id: ObjectId) -> Block:
+    """Return a block of the caller, a client. Raises NotFound, also if its day is hidden from the client."""
+    block = await workouts.read(ctx, ClientCalendar(ctx.caller.id), block_id)
+    date = str(block["date"])
+    if await visibility.find_hidden_days(ctx, ctx.caller.id, date, date):
+        raise presentation.block_not_found()
+    return block
+
+
 async def _require_access(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> None:
     """Raise NotFound or Forbidden if the caller may not access the client, or is a client and the day is hidden."""
     calendar = ClientCalendar(customer_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.progress.own_calendar.models import OwnDay
 from coaching_service.training.workouts.models import Block
 
 
@@ -36,3 +37,10 @@ class Today(TypedDict):
     pendingForms: list[PendingForm]
     unreadMessages: int
     streakWeeks: int
+
+
+class Overview(TypedDict):
+    """A client's day, and the days of its week from Monday on."""
+
+    today: Today
+    week: list[OwnDay]

@@ -9,7 +9,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.own_today.models import PendingForm, Today
+from coaching_service.progress.own_calendar import service as own_calendar
+from coaching_service.progress.own_today.models import Overview, PendingForm, Today
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import queries
 from coaching_service.training.workouts import service as workouts
@@ -28,13 +29,35 @@ async def read_today(ctx: Context, *, include_last_times: bool = False) -> Today
 
     `include_last_times`: each exercise has `lastTime`. Raises NotFound if the client has been deleted.
     """
-    client_id = ctx.caller.id
+    today, hidden = await _load_date(ctx)
+    return await _read_day(ctx, today, hidden, include_last_times=include_last_times)
+
+
+async def read_overview(ctx: Context) -> Overview:
+    """Return the day of the caller, a client, as `read_today`, with the days of its week. Raises NotFound likewise."""
+    today, hidden = await _load_date(ctx)
+    monday = _monday_of(today)
+    sunday = date.fromordinal(min(monday.toordinal() + 6, date.max.toordinal()))
+    day, week = await gather_reads(
+        ctx,
+        _read_day(ctx, today, hidden, include_last_times=False),
+        own_calendar.list_own_days(ctx, monday, sunday, today=today, hidden=hidden),
+    )
+    return {"today": day, "week": week}
+
+
+async def _load_date(ctx: Context) -> tuple[date, set[str]]:
+    """Return the date of today for the caller, a client, and the days hidden from the client."""
     customer, hidden = await gather_reads(
         ctx,
-        customers.get_visible(ctx, client_id, ("timezone",)),
-        visibility.find_days_hidden_from_caller(ctx, client_id),
+        customers.get_visible(ctx, ctx.caller.id, ("timezone",)),
+        visibility.find_days_hidden_from_caller(ctx, ctx.caller.id),
     )
-    today = ctx.caller.today(customer["timezone"])
+    return ctx.caller.today(customer["timezone"]), hidden
+
+
+async def _read_day(ctx: Context, today: date, hidden: Collection[str], *, include_last_times: bool) -> Today:
+    client_id = ctx.caller.id
     first = str(today - timedelta(days=_FORM_DAYS))
     blocks, next_workout, pending, unread, streak = await gather_reads(
         ctx,

@@ -63,6 +63,36 @@ class ScheduledBlock(TypedDict):
     completedItems: int
 
 
+class BlockOutline(TypedDict):
+    """A block of a client without its items.
+
+    `hasWork`: it has a completed set that is not warm-up, or a completed item of a type without sets. `isCheckIn`: it
+    was scheduled by a recurring check-in.
+    """
+
+    _id: ObjectId
+    date: str
+    name: str
+    isRest: bool
+    isCheckIn: bool
+    totalItems: int
+    completedItems: int
+    hasWork: bool
+
+
+class DoneWorkout(TypedDict):
+    """A workout of which anything is done; `sets` are the completed ones that are not warm-up."""
+
+    _id: ObjectId
+    date: str
+    name: str
+    durationMinutes: float | None
+    sessionRpe: float | None
+    totalItems: int
+    completedItems: int
+    sets: int
+
+
 class BlockTitle(TypedDict):
     """The title of a scheduled block, and its latest change."""
 

@@ -1,0 +1,1 @@
+"""A client's own calendar and history: which days have workouts, and what became of them."""

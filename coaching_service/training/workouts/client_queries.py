@@ -1,0 +1,92 @@
+"""Queries over the workouts of one client for that client's own calendar and history."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.query_models import BlockOutline, DoneWorkout
+from coaching_service.training.workouts.store import blocks
+
+_BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
+_COMPLETED_ITEMS = {"$size": {"$filter": {"input": "$items", "cond": "$$this.isCompleted"}}}
+
+
+async def find_outlines(
+    ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
+) -> list[BlockOutline]:
+    """Return the blocks of a client from the date `first` to `last`, in order, without their items.
+
+    Those on the dates in `without` are left out.
+    """
+    fields: dict[str, Any] = {
+        **dict.fromkeys(("date", "name", "isRest"), 1),
+        "isCheckIn": {"$ne": [{"$ifNull": ["$checkInId", None]}, None]},
+        "totalItems": {"$size": "$items"},
+        "completedItems": _COMPLETED_ITEMS,
+        "hasWork": {"$ne": [{"$ifNull": ["$done", None]}, None]},
+    }
+    return await blocks.aggregate(
+        ctx,
+        _on_dates(customer_id, {"$gte": first, "$lte": last}, without),
+        {"$sort": {"date": 1, "position": 1, "_id": 1}},
+        {"$project": fields},
+        hint=_BY_DATE,
+    )
+
+
+async def find_done_workouts(
+    ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
+) -> list[DoneWorkout]:
+    """Return the workouts of a client from the date `first` to `last` of which anything is done, newest first.
+
+    Those on the dates in `without` are left out, and check-ins.
+    """
+    fields: dict[str, Any] = {
+        **dict.fromkeys(("date", "name", "durationMinutes", "sessionRpe"), 1),
+        "totalItems": {"$size": "$items"},
+        "completedItems": _COMPLETED_ITEMS,
+        "sets": {"$ifNull": ["$done.sets", 0]},
+    }
+    return await blocks.aggregate(
+        ctx,
+        _done_on(customer_id, {"$gte": first, "$lte": last}, without),
+        {"$sort": {"date": -1, "position": -1, "_id": -1}},
+        {"$project": fields},
+        hint=_BY_DATE,
+    )
+
+
+async def find_done_dates_around(
+    ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
+) -> tuple[str | None, str | None]:
+    """Return the last date before `first`, and the first one after `last`, on which a client did a workout.
+
+    Those in `without` are left out; None without one.
+    """
+    before, after = await gather_reads(
+        ctx,
+        _find_done_date(ctx, customer_id, {"$gt": "", "$lt": first}, without, "-date"),
+        _find_done_date(ctx, customer_id, {"$gt": last}, without, "date"),
+    )
+    return before, after
+
+
+async def _find_done_date(
+    ctx: Context, customer_id: ObjectId, dates: Filter, without: Collection[str], order: str
+) -> str | None:
+    condition = _done_on(customer_id, dates, without)
+    nearest = await blocks.find(ctx, condition, sort=(order,), limit=1, fields=("date",), hint=_BY_DATE)
+    return str(nearest[0]["date"]) if nearest else None
+
+
+def _done_on(customer_id: ObjectId, dates: Filter, without: Collection[str]) -> Filter:
+    return _on_dates(customer_id, dates, without) | {"done": {"$ne": None}, "checkInId": None}
+
+
+def _on_dates(customer_id: ObjectId, dates: Filter, without: Collection[str]) -> Filter:
+    return {"customerId": customer_id, "date": dates | ({"$nin": sorted(without)} if without else {})}
