@@ -9,8 +9,8 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.people.team import service as team
-from tests.progress.test_attention import renew
 from tests.support.assistants import authorize_assistant
+from tests.support.attention import renew
 from tests.support.client import CoachClient
 from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_error, tool_proposal, tool_result
 from tests.support.training import block_with, client_path, form_of, log, own_log, task

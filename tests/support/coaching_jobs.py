@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from tests.progress.test_attention import renew
+from tests.support.attention import renew
 from tests.support.client import CoachClient, Reply
 
 FOLDER = Path(__file__).parents[1] / "mcp" / "jobs"
