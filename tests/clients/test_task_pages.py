@@ -1,6 +1,6 @@
 """The programs of docs/tasks, as a reader would copy them, against the running service.
 
-Collected with `--clients`. The page about webhooks needs no client library: tests/people/test_webhook_deliveries.py.
+Collected with `--clients`. The page about webhooks needs no client library: tests/people/webhooks/test_webhook_guide.py.
 """
 
 from __future__ import annotations

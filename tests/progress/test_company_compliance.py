@@ -53,7 +53,7 @@ async def walk(coach: CoachClient, limit: int, **query: Any) -> list[Json]:
         after = {"after": part["nextCursor"]}
 
 
-async def test_stored_rates_are_listed_lowest_first_and_null_last(coach: CoachClient) -> None:
+async def test_compliance_rates_are_listed_lowest_first_and_null_last(coach: CoachClient) -> None:
     await create_clients(coach, RATES)
 
     page = (await coach.get(COMPLIANCE, period=30)).ok()

@@ -37,7 +37,7 @@ from tests.support.training import (
     task,
 )
 
-# Days before today: close together, and at the edges of 7 and 28 days (of 30 and 90: test_stored_rates.py).
+# Days before today: close together, and at the edges of 7 and 28 days (of 30 and 90: test_compliance_rates.py).
 DAYS_AGO = (-1, 0, 1, 6, 7, 27, 28, 29, 34, 35)
 SET = st.tuples(st.integers(0, 14), st.sampled_from([None, 0, 20, 22.5, 60, 100]), st.booleans(), st.booleans())
 SETS = st.lists(SET, min_size=1, max_size=3)

@@ -1,0 +1,151 @@
+"""Deliveries that fail: retries, webhooks that are disabled, and clients who are deleted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+
+import pytest
+
+from coaching_service import features
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import now
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import mail, queue
+from coaching_service.core.outbound.client import OutboundClient, Relaxations
+from tests.support.client import CoachClient
+from tests.support.mails import read_mail
+from tests.support.service_process import until
+from tests.support.webhook_deliveries import Json, is_empty, received, settled, subscribe
+from tests.support.webhooks import Receiver
+
+
+async def test_failed_delivery_is_tried_again_with_the_same_id(coach: CoachClient, receiver: Receiver) -> None:
+    receiver.respond = lambda _message, before: 200 if before == 2 else 503
+    webhook = await subscribe(coach, receiver)
+    await coach.create_customer("Ana")
+    first, second, third = await received(receiver, 3)
+    assert first.id == second.id == third.id
+    assert first.body == second.body == third.body
+    third.verify(webhook["secret"])
+    [delivery] = await settled(coach, webhook, "succeeded")
+    assert (delivery["attempts"], delivery["responseStatus"]) == (3, 200)
+    assert (await coach.get(f"/coach/webhooks/{webhook['_id']}")).ok()["failingSince"] is None
+
+
+@pytest.mark.parametrize("status", [302, 400, 500])
+async def test_delivery_fails_after_the_last_retry_and_can_be_sent_again(
+    coach: CoachClient, receiver: Receiver, status: int
+) -> None:
+    receiver.respond = lambda _message, _before: status
+    webhook = await subscribe(coach, receiver)
+    await coach.create_customer("Ana")
+    [failed] = await settled(coach, webhook, "failed")
+    assert (failed["attempts"], failed["responseStatus"], failed["nextAttemptAt"]) == (3, status, None)
+    assert (await coach.get(f"/coach/webhooks/{webhook['_id']}")).ok()["failingSince"] is not None
+    receiver.respond = lambda _message, _before: 204
+    path = f"/coach/webhooks/{webhook['_id']}/deliveries/{failed['_id']}/redeliver"
+    assert (await coach.post(path)).ok()["status"] == "pending"
+    [sent_again] = await settled(coach, webhook, "succeeded")
+    assert (sent_again["_id"], sent_again["attempts"]) == (failed["_id"], 4)
+    assert set(receiver.count_by_id().values()) == {4}
+
+
+async def test_failure_without_a_response_has_a_code(coach: CoachClient, receiver: Receiver) -> None:
+    receiver.url = "http://127.0.0.1:1/"
+    webhook = await subscribe(coach, receiver)
+    await coach.create_customer("Ana")
+    [failed] = await settled(coach, webhook, "failed")
+    assert (failed["responseStatus"], failed["error"]) == (None, "CONNECTION_FAILED")
+
+
+async def test_events_of_an_erased_client_are_not_sent(coach: CoachClient, receiver: Receiver) -> None:
+    """They were waiting for a retry; that the client was deleted is sent."""
+    receiver.respond = lambda message, _before: 200 if message.event["type"] == "customer.deleted" else 500
+    webhook = await subscribe(coach, receiver)
+    own = coach.ctx.services.db["webhookDeliveries"]
+    ana = await coach.create_customer("Ana")
+    await settled(coach, webhook, "failed")
+    sent = len(receiver.messages)
+    (await coach.delete(f"/coach/customers/{ana['_id']}")).ok(204)
+    [deleted] = await settled(coach, webhook, "succeeded")
+    assert (deleted["type"], deleted["customerId"]) == ("customer.deleted", None)
+    await until(lambda: is_empty(own, {"customerId": ObjectId(ana["_id"])}), "the deliveries are erased", 60)
+    assert len(receiver.messages) == sent + 1
+
+
+async def test_delivery_for_a_deleted_client_is_dropped(coach: CoachClient, receiver: Receiver) -> None:
+    """A delivery that has not been erased yet is not sent either."""
+    receiver.respond = lambda message, _before: 500
+    webhook = await subscribe(coach, receiver)
+    db = coach.ctx.services.db
+    ana = await coach.create_customer("Ana")
+    [failed] = await settled(coach, webhook, "failed")
+    stored = await db["customers"].find_one_and_delete({"_id": ObjectId(ana["_id"])})
+    assert stored is not None
+    sent = len(receiver.messages)
+    (await coach.post(f"/coach/webhooks/{webhook['_id']}/deliveries/{failed['_id']}/redeliver")).ok()
+    await until(lambda: is_empty(db["webhookDeliveries"], {"_id": ObjectId(failed["_id"])}), "it is dropped", 60)
+    assert len(receiver.messages) == sent
+
+
+async def test_webhook_is_disabled_after_three_days_of_failures(
+    coach: CoachClient, receiver: Receiver, own_services: Services
+) -> None:
+    receiver.respond = lambda _message, _before: 500
+    webhook = await subscribe(coach, receiver, description="Our CRM")
+    path = f"/coach/webhooks/{webhook['_id']}"
+    await coach.create_customer("Ana")
+    await settled(coach, webhook, "failed")
+    almost = {"failingSince": now() - timedelta(days=3) + timedelta(minutes=10)}
+    await own_services.db["webhooks"].update_one({"_id": ObjectId(webhook["_id"])}, {"$set": almost})
+    await coach.create_customer("Bo")
+    await settled(coach, webhook, "failed", 2)
+    assert (await coach.get(path)).ok()["isActive"] is True
+    assert await mails_to(own_services, coach) == []
+
+    long_ago = {"failingSince": now() - timedelta(days=3, seconds=1)}
+    await own_services.db["webhooks"].update_one({"_id": ObjectId(webhook["_id"])}, {"$set": long_ago})
+    await coach.create_customer("Cai")
+
+    async def disabled() -> Json | None:
+        read: Json = (await coach.get(path)).ok()
+        return None if read["isActive"] else read
+
+    assert (await until(disabled, "the webhook is disabled", 60))["disabledAt"] is not None
+    sent = len(receiver.messages)
+    [mail_to_owner] = await mails_to(own_services, coach)
+    parts = read_mail(mail_to_owner, own_services.base_url)
+    assert "Our CRM" in parts.text
+    assert f"{own_services.base_url}/app/settings/webhooks/{webhook['_id']}" in parts.links
+    receiver.respond = lambda _message, _before: 200
+    active = (await coach.patch(path, {"isActive": True})).ok()
+    assert (active["disabledAt"], active["failingSince"]) == (None, None)
+    await received(receiver, sent + 1)
+
+
+async def mails_to(services: Services, coach: CoachClient) -> list[EmailMessage]:
+    """The mails about webhooks to the owner, which are in the folder of mails or still queued."""
+    await queue.run_due(services, {mail.SEND: features.STEPS[mail.SEND]})
+    folder = services.mail_sender.folder  # type: ignore[attr-defined]
+    files = sorted(folder.glob("*.eml")) if folder.exists() else []
+    sent = [message_from_bytes(file.read_bytes(), policy=default) for file in files]
+    return [each for each in sent if "webhook" in each["Subject"] and each["To"] == coach.ctx.caller.email]
+
+
+async def test_name_with_a_private_address_is_checked_at_each_delivery(
+    coach: CoachClient, receiver: Receiver, own_services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name was public when the webhook was created, as far as anyone knew."""
+    strict = OutboundClient(Relaxations(http=True), lookup=lambda _host, _port: ["127.0.0.1"])
+    webhook = await subscribe(coach, receiver)
+    named = receiver.url.replace("127.0.0.1", "receiver.example")
+    (await coach.patch(f"/coach/webhooks/{webhook['_id']}", {"url": named})).ok()
+    monkeypatch.setattr(own_services.outbound, "post", strict.post)
+    await coach.create_customer("Ana")
+    [failed] = await settled(coach, webhook, "failed")
+    assert (failed["responseStatus"], failed["error"]) == (None, "ADDRESS_NOT_ALLOWED")
+    assert receiver.messages == []
+    await strict.close()
