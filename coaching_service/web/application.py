@@ -240,7 +240,7 @@ class WebApplication:
             )
             return self._render_reauthentication(page_request, values, form_state, status)
         browser_session = await browser_session.signed_in(session)
-        form_state = FormState(page.name, values, form_errors=[reauthentication.SIGNED_IN_AGAIN])
+        form_state = FormState(page.form_name, values, form_errors=[reauthentication.SIGNED_IN_AGAIN])
         try:
             response = await self._render(self._page_request(self.pages[page.on], request, browser_session), form_state)
         except ServiceError as error:
@@ -269,7 +269,7 @@ class WebApplication:
         if page.on is None:
             return see_other(home_of(page_request.browser_session.principal))
         values = reauthentication.original_values(data)
-        form_state = FormState(page.name, values, form_errors=[reauthentication.STALE_FORM])
+        form_state = FormState(page.form_name, values, form_errors=[reauthentication.STALE_FORM])
         return await self._render_form_page(page_request, form_state, status=StaleForm.status)
 
     async def _render(
@@ -327,8 +327,7 @@ class WebApplication:
 
     async def _process_form(self, page_request: _PageRequest, data: FormData, upload: Upload) -> web.StreamResponse:
         page, request, ctx = page_request.page, page_request.request, page_request.ctx
-        runs_once = page.external_redirect or (page.access.audience != "public" and not page.idempotent)
-        claim = form_idempotency.create_claim(ctx, request, data, upload.sha256) if runs_once else None
+        claim = form_idempotency.create_claim(ctx, request, data, upload.sha256) if page.runs_once else None
         try:
             arguments = page_request.arguments()
             if page.schema is not None:
@@ -340,7 +339,9 @@ class WebApplication:
             if page.on is None or (isinstance(failure, NotFound) and page.form is None):
                 raise
             error = failure if isinstance(failure, ValidationError) else to_service_error(request, failure)
-            form_state, status = _reject(page.name, data, error, _fields_of(page), uploads.file_messages(page.upload))
+            form_state, status = _reject(
+                page.form_name, data, error, _fields_of(page), uploads.file_messages(page.upload)
+            )
             if scripted_forms.is_scripted(request):
                 return scripted_forms.rejection_response(page_request.browser_session, failure, form_state, status)
             response = await self._render_form_page(page_request, form_state, status=status)
@@ -349,7 +350,7 @@ class WebApplication:
             return response
         if isinstance(result, StreamedTask):
             return await self._run_task(page_request, result, claim)
-        return await self._form_response(page_request, result)
+        return await self._form_response(page_request, result, data)
 
     async def _run_handler(self, page_request: _PageRequest, arguments: dict[str, Any], claim: Claim | None) -> Any:
         page, ctx = page_request.page, page_request.ctx
@@ -369,7 +370,7 @@ class WebApplication:
         async with self.dependencies.limiter(page_request.page.request_class):
             return await stream_task(page_request.request, browser_session, task)
 
-    async def _form_response(self, page_request: _PageRequest, result: Any) -> web.StreamResponse:
+    async def _form_response(self, page_request: _PageRequest, result: Any, data: FormData) -> web.StreamResponse:
         if isinstance(result, web.StreamResponse):
             return result
         if isinstance(result, Redirect) and scripted_forms.is_scripted(page_request.request):
@@ -378,7 +379,9 @@ class WebApplication:
             change_id = next(iter(page_request.ctx.change_ids), None)
             return redirect_response(page_request.browser_session, result, change_id)
         if isinstance(result, Render):
-            return await self._render_form_page(page_request, additional_variables=result.variables)
+            page = page_request.page
+            form_state = FormState(page.form_name, data) if page.preview_of is not None else None
+            return await self._render_form_page(page_request, form_state, result.variables)
         raise TypeError(f"{page_request.page.path}: a form returns a Redirect, Render or StreamedTask")
 
 

@@ -103,6 +103,7 @@ class Page:
     `with_request`: the handler also receives `request`.
     `idempotent`: the form may run as often as it is sent; any other runs once (see form_idempotency.py).
     `deletes_customer`: the client in the path is deleted, so the stored outcome is not linked to them.
+    `preview_of`: the form changes nothing; it renders its page with what another form would do, whose values it keeps.
     """
 
     method: Literal["GET", "POST"]
@@ -118,12 +119,25 @@ class Page:
     with_request: bool = False
     idempotent: bool = False
     deletes_customer: bool = False
+    preview_of: Handler | None = None
     path_parameters: tuple[tuple[str, str], ...] = field(default=())
 
     @property
     def name(self) -> str:
         """The form's name in templates: `form("rename")`."""
         return self.handler.__name__
+
+    @property
+    def form_name(self) -> str:
+        """The name of the form whose values and errors are shown after this one."""
+        return (self.preview_of or self.handler).__name__
+
+    @property
+    def runs_once(self) -> bool:
+        """Whether a form that is sent twice is processed once."""
+        if self.external_redirect:
+            return True
+        return self.access.audience != "public" and not self.idempotent and self.preview_of is None
 
     @property
     def upload(self) -> MultipartBody | None:

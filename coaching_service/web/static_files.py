@@ -26,7 +26,7 @@ _CONTENT_TYPES = {
 MANIFEST = "train.webmanifest"
 # Each static file with its sources, which are joined. Those in `vendor` are written by scripts/vendor.
 _SOURCES = {
-    "style.css": ("base.css", "components.css", "charts.css", "print.css"),
+    "style.css": ("base.css", "components.css", "schedule.css", "charts.css", "print.css"),
     "app.js": ("app.js",),
     "train.css": ("train.css",),
     "train.js": ("train.js",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Identifier, Input, Integer, Text
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.models import BlockInput
+from coaching_service.training.workouts.models import Block, BlockInput
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.schemas import WorkoutBlockFields
 from coaching_service.web.pages import Pages, Redirect
@@ -72,10 +72,25 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) 
             if not block["isRest"] and block.get("checkInId") is None
         ],
         "today": today,
+        "exercises_of_week": _list_exercises(blocks),
+        "unit": unit,
+        "preview": None,
         "monday": days[0],
+        "sunday": days[-1],
         "previous_week": _add_days(days[0], -7),
         "next_week": _add_days(days[0], 7),
     }
+
+
+def _list_exercises(blocks: Sequence[Block]) -> list[tuple[str, str]]:
+    """Return the planned exercises of blocks by name, each once, as options of a select."""
+    names: dict[str, str] = {}
+    for item in (item for block in blocks for item in block["items"]):
+        if item["type"] == "EXERCISE":
+            names[str(item["exerciseId"])] = item["exercise"]["name"]
+        elif item["type"] == "CIRCUIT":
+            names |= {str(entry["exerciseId"]): entry["exercise"]["name"] for entry in item["circuitExercises"]}
+    return sorted(names.items(), key=lambda option: option[1].casefold())
 
 
 def days_of_week(day: date) -> list[date]:

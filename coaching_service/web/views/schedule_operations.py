@@ -1,0 +1,245 @@
+"""Changes to many days of a client's calendar, each with a preview: copy, adjust, replace an exercise, clear."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+from marshmallow import ValidationError, validates_schema
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice, Date, Identifier, Input, Integer, Number, Text
+from coaching_service.library.exercises import name_resolution
+from coaching_service.training.schedule import service as schedule
+from coaching_service.training.schedule.models import CopyRequest, Progression, ScheduleResult
+from coaching_service.training.schedule.schemas import MAX_REPEAT, ScheduleRange, on_conflict, require_at_most_a_year
+from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_REPS
+from coaching_service.web.formatting import format_date, quantity
+from coaching_service.web.pages import Pages, Redirect, Render
+from coaching_service.web.views.customer_calendar import week_page
+from coaching_service.web.views.customer_layout import week_path
+from coaching_service.web.views.item_descriptions import ItemDescription, describe_item
+
+pages = Pages("/app/customers/{customerId}/schedule")
+_EDIT = coach(CUSTOMERS.EDIT)
+_PREVIEW_SHOWN = "This is a preview: nothing has been changed."
+
+
+class _ProgressionFields(Input):
+    """How planned loads and repetitions change; both may be empty."""
+
+    loadChange = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, allow_none=True, load_default=None)
+    loadChangeIn = Choice("unit", "percent", load_default="unit")
+    repsChange = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, allow_none=True, load_default=None)
+
+
+class _CopyForm(ScheduleRange, _ProgressionFields):
+    targetDate = Date(required=True)
+    repeat = Integer(minimum=1, maximum=MAX_REPEAT, load_default=1)
+    onConflict = on_conflict()
+
+
+class _AdjustForm(ScheduleRange, _ProgressionFields):
+    @validates_schema
+    def require_change(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError unless loads or repetitions change."""
+        if data["loadChange"] is None and data["repsChange"] is None:
+            raise ValidationError("should not be empty: enter a change of load or of reps", "loadChange")
+
+
+class _ReplaceForm(Input):
+    exerciseId = Identifier(required=True)
+    withExercise = Text(required=True, max_length=200)
+    startDate = Date(required=True)
+    endDate = Date(allow_none=True, load_default=None)
+
+    @validates_schema
+    def require_order(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError if the end is before the start, or more than 366 days after it."""
+        if data["endDate"] is None:
+            return
+        if data["endDate"] < data["startDate"]:
+            raise ValidationError("must not be before the first day", "endDate")
+        require_at_most_a_year(data["startDate"], data["endDate"])
+
+
+class PreviewedBlock(TypedDict):
+    """A workout as it would be after an operation."""
+
+    date: str
+    name: str
+    isNew: bool
+    items: list[ItemDescription]
+
+
+class Preview(TypedDict):
+    """What an operation would do; `operation` is the name of its form, `removed` the number of workouts removed."""
+
+    operation: str
+    summary: str
+    blocks: list[PreviewedBlock]
+    removed: int
+
+
+# --- copy ------------------------------------------------------------------------------------------------------------
+
+
+async def _copy(ctx: Context, customer_id: ObjectId, form: dict[str, Any], *, dry_run: bool) -> ScheduleResult:
+    request = CopyRequest(
+        form["startDate"],
+        form["endDate"],
+        form["targetDate"],
+        form["repeat"],
+        _progression(form),
+        form["onConflict"],
+    )
+    return await schedule.copy_days(ctx, ClientCalendar(customer_id), request, dry_run=dry_run)
+
+
+def _describe_copy(result: ScheduleResult) -> str:
+    """Describe copied days: `3 workouts copied`, with those removed from the target days."""
+    removed = f", {quantity(len(result['removed']), 'workout')} removed" if result["removed"] else ""
+    return f"{quantity(len(result['created']), 'workout')} copied{removed}"
+
+
+@pages.post("/copy", access=_EDIT, form=_CopyForm(), on=week_page)
+async def copy_schedule(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Copy days to later or earlier ones, once or several times, with a progression."""
+    result = await _copy(ctx, customer_id, form, dry_run=False)
+    return Redirect(week_path(customer_id, form["targetDate"]), f"{_describe_copy(result)}.")
+
+
+@pages.post("/copy/preview", access=_EDIT, form=_CopyForm(), on=week_page, preview_of=copy_schedule)
+async def preview_copy(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Render:
+    """Show what copying would do."""
+    result = await _copy(ctx, customer_id, form, dry_run=True)
+    return _render(ctx, "copy_schedule", _describe_copy(result), result)
+
+
+# --- adjust ----------------------------------------------------------------------------------------------------------
+
+
+@pages.post("/adjust", access=_EDIT, form=_AdjustForm(), on=week_page)
+async def adjust_schedule(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Change loads and repetitions of what has not been done."""
+    days = form["startDate"], form["endDate"]
+    result = await schedule.adjust(ctx, ClientCalendar(customer_id), *days, _progression(form) or {})
+    return Redirect(week_path(customer_id, form["startDate"]), f"{quantity(result['items'], 'exercise')} changed.")
+
+
+@pages.post("/adjust/preview", access=_EDIT, form=_AdjustForm(), on=week_page, preview_of=adjust_schedule)
+async def preview_adjustment(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Render:
+    """Show what adjusting would do."""
+    days = form["startDate"], form["endDate"]
+    result = await schedule.adjust(ctx, ClientCalendar(customer_id), *days, _progression(form) or {}, dry_run=True)
+    return _render(ctx, "adjust_schedule", f"{quantity(result['items'], 'exercise')} changed", result)
+
+
+# --- replace an exercise ---------------------------------------------------------------------------------------------
+
+
+async def _find_exercise(ctx: Context, name: str) -> tuple[ObjectId, str]:
+    """Return the identifier and name of the exercise that a name means. Raises InvalidFields without a match."""
+    (resolved,) = await name_resolution.resolve_names(ctx, [name])
+    if resolved["match"] is not None:
+        return resolved["match"]["_id"], resolved["match"]["name"]
+    similar = ", ".join(each["name"] for each in resolved["alternatives"])
+    advice = f": did you mean {similar}?" if similar else ": choose one of your exercises"
+    raise invalid_field("withExercise", f"is not an exercise of yours{advice}", code="EXERCISE_NOT_FOUND")
+
+
+@pages.post("/replace-exercise", access=_EDIT, form=_ReplaceForm(), on=week_page)
+async def replace_scheduled_exercise(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Replace an exercise where it has not been done; the sets stay."""
+    exercise_id, name = await _find_exercise(ctx, form["withExercise"])
+    days = form["startDate"], form["endDate"]
+    result = await schedule.replace_exercise(ctx, ClientCalendar(customer_id), form["exerciseId"], exercise_id, *days)
+    notice = f"Replaced by {name} in {quantity(result['items'], 'place')}."
+    return Redirect(week_path(customer_id, form["startDate"]), notice)
+
+
+@pages.post(
+    "/replace-exercise/preview", access=_EDIT, form=_ReplaceForm(), on=week_page, preview_of=replace_scheduled_exercise
+)
+async def preview_replacement(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Render:
+    """Show what replacing an exercise would do."""
+    exercise_id, name = await _find_exercise(ctx, form["withExercise"])
+    result = await schedule.replace_exercise(
+        ctx,
+        ClientCalendar(customer_id),
+        form["exerciseId"],
+        exercise_id,
+        form["startDate"],
+        form["endDate"],
+        dry_run=True,
+    )
+    summary = f"Replaced by {name} in {quantity(result['items'], 'place')}"
+    return _render(ctx, "replace_scheduled_exercise", summary, result)
+
+
+# --- clear -----------------------------------------------------------------------------------------------------------
+
+
+def _describe_clearing(removed: int, done: int) -> str:
+    """Describe cleared days: `2 workouts removed, 1 kept because it was done`."""
+    remaining = f", {done} kept because {'it was' if done == 1 else 'they were'} done" if done else ""
+    return f"{quantity(removed, 'workout')} removed{remaining}"
+
+
+@pages.post("/clear", access=_EDIT, form=ScheduleRange(), on=week_page)
+async def clear_schedule(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Remove the workouts of which nothing has been done."""
+    result = await schedule.clear(ctx, ClientCalendar(customer_id), form["startDate"], form["endDate"])
+    notice = f"{_describe_clearing(len(result['removed']), result['kept'])}."
+    return Redirect(week_path(customer_id, form["startDate"]), notice)
+
+
+@pages.post("/clear/preview", access=_EDIT, form=ScheduleRange(), on=week_page, preview_of=clear_schedule)
+async def preview_clearing(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Render:
+    """Show what clearing would do."""
+    days = form["startDate"], form["endDate"]
+    result = await schedule.clear(ctx, ClientCalendar(customer_id), *days, dry_run=True)
+    return _render(ctx, "clear_schedule", _describe_clearing(len(result["removed"]), result["kept"]), result)
+
+
+# --- parts of all ----------------------------------------------------------------------------------------------------
+
+
+def _progression(form: Mapping[str, Any]) -> Progression | None:
+    progression: Progression = {}
+    if form["loadChange"]:
+        is_percent = form["loadChangeIn"] == "percent"
+        progression["load"] = {"percent": form["loadChange"]} if is_percent else {"add": form["loadChange"]}
+    if form["repsChange"]:
+        progression["reps"] = {"add": form["repsChange"]}
+    return progression or None
+
+
+def _render(ctx: Context, operation: str, summary: str, result: ScheduleResult) -> Render:
+    unit = ctx.caller.company.load_unit
+    blocks = [
+        *(_describe_block(block, unit, is_new=True) for block in result["created"]),
+        *(_describe_block(block, unit, is_new=False) for block in result["changed"]),
+    ]
+    preview: Preview = {
+        "operation": operation,
+        "summary": summary,
+        "blocks": sorted(blocks, key=lambda block: block["date"]),
+        "removed": len(result["removed"]),
+    }
+    return Render({"preview": preview}, _PREVIEW_SHOWN)
+
+
+def _describe_block(block: Block, unit: str, *, is_new: bool) -> PreviewedBlock:
+    return {
+        "date": format_date(block["date"]),
+        "name": block["name"],
+        "isNew": is_new,
+        "items": [describe_item(item, unit) for item in block["items"]],
+    }
