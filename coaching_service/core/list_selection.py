@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.ids import ObjectId
@@ -85,6 +85,25 @@ class ListSelection:
 
 
 ALL_ENTRIES = ListSelection()
+
+
+class PartOfList(TypedDict):
+    """Which part of a list is asked for: `size` entries from the page `page` (from 1) or after the cursor `after`."""
+
+    page: int
+    size: int
+    selection: ListSelection
+    after: str | None
+
+
+def part_of(query: Mapping[str, Any]) -> PartOfList:
+    """Return the part of a list that a query with the fields of `PageQuery` asks for."""
+    return {
+        "page": query["pageNum"],
+        "size": query["pageSize"],
+        "selection": ListSelection.of(query),
+        "after": query["after"],
+    }
 
 
 def as_of() -> datetime:

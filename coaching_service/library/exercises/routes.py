@@ -12,7 +12,7 @@ from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.external_identity import ExternalId, Upserted
 from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ListSelection
+from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.library.exercises import customization, listing, models, name_resolution, service
@@ -59,14 +59,11 @@ async def list_own_exercises(ctx: Context, query: dict[str, Any]) -> models.Exer
 async def _page(ctx: Context, query: dict[str, Any], **filters: Any) -> models.ExercisePage:
     return await listing.list_exercises(
         ctx,
-        page=query["pageNum"],
-        size=query["pageSize"],
         keywords=query.get("keywords", ""),
         library_id=query.get("libraryId"),
         external_id=query.get("externalId"),
-        selection=ListSelection.of(query),
-        after=query["after"],
         **filters,
+        **part_of(query),
     )
 
 

@@ -12,7 +12,7 @@ from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.external_identity import ExternalId, Upserted
 from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ListSelection
+from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
@@ -43,15 +43,12 @@ async def list_customers(ctx: Context, query: dict[str, Any]) -> Page[models.Cus
     return await listing.list_customers(
         ctx,
         archived=query["archived"],
-        page=query["pageNum"],
-        size=query["pageSize"],
         contains=query.get("contains", ""),
         groups=query.get("groups"),
         trainers=parse_trainers(query.get("assignedTo")),
         email=query.get("email"),
         external_id=query.get("externalId"),
-        selection=ListSelection.of(query),
-        after=query["after"],
+        **part_of(query),
     )
 
 

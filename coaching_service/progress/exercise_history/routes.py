@@ -9,7 +9,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ListSelection
+from coaching_service.core.list_selection import part_of
 from coaching_service.core.pagination import Page, PageQuery, page_of
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import OwnExercise as OwnExerciseFields
@@ -27,14 +27,7 @@ async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: dict[s
     In a session of an exercise at least one set of it was completed that is not warm-up. `ids` are exercises. The order
     changes with each session, so only the first page has a `nextCursor`: the others follow it by identifier, each once.
     """
-    return await done_exercises.list_done_exercises(
-        ctx,
-        customer_id,
-        page=query["pageNum"],
-        size=query["pageSize"],
-        selection=ListSelection.of(query),
-        after=query["after"],
-    )
+    return await done_exercises.list_done_exercises(ctx, customer_id, **part_of(query))
 
 
 @routes.get(
@@ -74,11 +67,8 @@ async def list_exercise_history(
         ctx,
         customer_id,
         exercise_id,
-        page=query["pageNum"],
-        size=query["pageSize"],
         include_incomplete=query["includeIncomplete"],
-        selection=ListSelection.of(query),
-        after=query["after"],
+        **part_of(query),
     )
 
 
@@ -114,9 +104,6 @@ async def list_own_exercise_history(
         ctx,
         ctx.caller.id,
         exercise_id,
-        page=query["pageNum"],
-        size=query["pageSize"],
         include_incomplete=query["includeIncomplete"],
-        after=query["after"],
-        selection=ListSelection.of(query),
+        **part_of(query),
     )

@@ -11,7 +11,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import LegacyFailure
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ListSelection
+from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.pagination import Page, PageQuery, page_of
 from coaching_service.people.customers.schemas import NoFormFields
@@ -24,14 +24,7 @@ own_routes = Routes("/customer/plan-versions", tag="The client's own")
 @routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery(), returns=page_of(schemas.PlanVersion))
 async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[models.Plan]:
     """List the versions of a client's nutrition plan, newest first."""
-    return await service.list_plans(
-        ctx,
-        customer_id,
-        page=query["pageNum"],
-        size=query["pageSize"],
-        selection=ListSelection.of(query),
-        after=query["after"],
-    )
+    return await service.list_plans(ctx, customer_id, **part_of(query))
 
 
 @routes.post(
@@ -63,11 +56,4 @@ async def delete_plan_version(ctx: Context, customer_id: ObjectId, plan_id: Obje
 @own_routes.get("", access=customer(), query=PageQuery(), returns=page_of(schemas.PlanVersion))
 async def list_own_plan_versions(ctx: Context, query: dict[str, Any]) -> Page[models.Plan]:
     """List the versions of my nutrition plan, newest first."""
-    return await service.list_plans(
-        ctx,
-        ctx.caller.id,
-        page=query["pageNum"],
-        size=query["pageSize"],
-        after=query["after"],
-        selection=ListSelection.of(query),
-    )
+    return await service.list_plans(ctx, ctx.caller.id, **part_of(query))

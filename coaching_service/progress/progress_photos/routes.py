@@ -10,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ListSelection
+from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.pagination import Page, PageQuery, page_of
 from coaching_service.progress.progress_photos import schemas, service
@@ -28,14 +28,7 @@ async def list_progress_photos(ctx: Context, customer_id: ObjectId, query: dict[
 
     One record a date, with three sides.
     """
-    return await service.list_photos(
-        ctx,
-        customer_id,
-        page=query["pageNum"],
-        size=query["pageSize"],
-        selection=ListSelection.of(query),
-        after=query["after"],
-    )
+    return await service.list_photos(ctx, customer_id, **part_of(query))
 
 
 @routes.post(
@@ -82,14 +75,7 @@ async def list_own_progress_photos(ctx: Context, query: dict[str, Any]) -> Page[
 
     One record a date, with three sides.
     """
-    return await service.list_photos(
-        ctx,
-        ctx.caller.id,
-        page=query["pageNum"],
-        size=query["pageSize"],
-        after=query["after"],
-        selection=ListSelection.of(query),
-    )
+    return await service.list_photos(ctx, ctx.caller.id, **part_of(query))
 
 
 @own_routes.post(

@@ -10,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.external_identity import ExternalId, Upserted
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ListSelection
+from coaching_service.core.list_selection import part_of
 from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.training.programs import models, service
@@ -35,12 +35,9 @@ async def list_programs(ctx: Context, query: dict[str, Any]) -> Page[models.Prog
     return await service.list_page(
         ctx,
         archived=query["archived"],
-        page=query["pageNum"],
-        size=query["pageSize"],
         keywords=query.get("keywords", ""),
         external_id=query.get("externalId"),
-        selection=ListSelection.of(query),
-        after=query["after"],
+        **part_of(query),
     )
 
 
