@@ -15,6 +15,7 @@ from coaching_service.core.auth.access import check_access
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import (
     BadRequest,
     ClientDisconnected,
@@ -39,6 +40,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import camel_case
 from coaching_service.core.token_buckets import RateLimitExceeded
 from coaching_service.people.changes import undo
+from coaching_service.progress.conversation import service as conversation
 from coaching_service.web import (
     form_idempotency,
     reauthentication,
@@ -282,7 +284,7 @@ class WebApplication:
         page, browser_session = page_request.page, page_request.browser_session
         check_access(page.access, browser_session.principal, writes=False)
         async with self.dependencies.limiter(page.request_class):
-            result = await page.handler(page_request.ctx, **page_request.arguments())
+            result, unread = await self._read_variables(page_request)
         if isinstance(result, web.StreamResponse):
             return result
         if isinstance(result, Download):
@@ -297,11 +299,24 @@ class WebApplication:
             page_request.request,
             browser_session,
             page.template,
-            undoable_change | result | (additional_variables or {}),
+            undoable_change | unread | result | (additional_variables or {}),
             form_state=form_state,
             status=status,
             external_redirect=page.external_redirect,
         )
+
+    @staticmethod
+    async def _read_variables(page_request: _PageRequest) -> tuple[Any, dict[str, int]]:
+        """Return the result of a page's handler and, for a client, how many messages are unread.
+
+        Both are read at the same time, so that the number in the navigation does not delay the page.
+        """
+        page, ctx = page_request.page, page_request.ctx
+        handler_result = page.handler(ctx, **page_request.arguments())
+        if page.access.audience != "customer" or not page.template:
+            return await handler_result, {}
+        result, unread = await gather_reads(ctx, handler_result, conversation.count_own_unread(ctx))
+        return result, {"unread_messages": unread}
 
     @staticmethod
     async def _find_undoable_change(page_request: _PageRequest) -> ObjectId | None:

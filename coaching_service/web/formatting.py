@@ -26,10 +26,26 @@ def format_datetime(context: jinja2.runtime.Context, value: datetime | None) -> 
     """Return a stored UTC time as `2 Mar 2026, 09:30 CET`, in the time zone of the page's client or of the company."""
     if value is None:
         return _MISSING
+    local_time = _to_local_time(context, value)
+    return f"{local_time.day} {local_time:%b %Y, %H:%M %Z}"
+
+
+@jinja2.pass_context
+def format_clock_time(context: jinja2.runtime.Context, value: datetime) -> str:
+    """Return a stored UTC time as `09:30`, in the time zone of format_datetime."""
+    return f"{_to_local_time(context, value):%H:%M}"
+
+
+@jinja2.pass_context
+def local_date(context: jinja2.runtime.Context, value: datetime) -> date:
+    """Return the date of a stored UTC time, in the time zone of format_datetime."""
+    return _to_local_time(context, value).date()
+
+
+def _to_local_time(context: jinja2.runtime.Context, value: datetime) -> datetime:
     user, customer = context.get("current_user"), context.get("customer") or {}
     timezone = customer.get("timezone") or ((user.timezone or user.company.timezone) if user is not None else "UTC")
-    local_time = value.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone))
-    return f"{local_time.day} {local_time:%b %Y, %H:%M %Z}"
+    return value.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone))
 
 
 def format_number(value: float | None, unit: str = "") -> str:
@@ -83,6 +99,8 @@ def relative_url(url: str) -> str:
 FILTERS: dict[str, Callable[..., Any]] = {
     "date": format_date,
     "datetime": format_datetime,
+    "clock_time": format_clock_time,
+    "local_date": local_date,
     "number": format_number,
     "quantity": quantity,
     "file_size": file_size,

@@ -9,6 +9,7 @@ import aiohttp_jinja2
 import jinja2
 from aiohttp import web
 
+from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.media import UploadLimits
 from coaching_service.core.validation import TIMEZONES
@@ -80,7 +81,8 @@ def render_page(
 
     Besides `variables` templates have `current_user` (the coach or client, or None), `home` (the user's start page),
     `layout` (the template of the layout for the user), `csrf_token`, `path`, `path_with_query`,
-    `notice`, `undoable_change` (what the notice reports, if the coach may undo it), `can(permission)`, `submitted_form`
+    `notice`, `undoable_change` (what the notice reports, if the coach may undo it), `unread_messages` (how many a
+    client has not read), `can(permission)`, `submitted_form`
     (the rejected form, or None) and `form(name)`: the submitted values and errors of that form if it was rejected, else
     an empty state.
     """
@@ -89,12 +91,13 @@ def render_page(
     context = {
         "current_user": user,
         "home": home_of(user),
-        "layout": "train/layout.html" if user is not None and not user.is_coach else "layout.html",
+        "layout": _layout_of(request, user),
         "csrf_token": browser_session.csrf_token,
         "path": request.path,
         "path_with_query": request.path_qs,
         "notice": notice,
         "undoable_change": None,
+        "unread_messages": 0,
         "can": lambda permission: user is not None and permission in user.permissions,
         "form": lambda name: form_state if form_state is not None and form_state.name == name else FormState(name),
         "submitted_form": form_state,
@@ -108,6 +111,11 @@ def render_page(
     if notice:
         browser_session.clear_notice(response)
     return response
+
+
+def _layout_of(request: web.Request, user: Principal | None) -> str:
+    is_for_clients = request.path.split("/")[1] == "train" if user is None else not user.is_coach
+    return "train/layout.html" if is_for_clients else "layout.html"
 
 
 def render_fragment(request: web.Request, template: str, variables: Mapping[str, Any]) -> bytes:

@@ -58,8 +58,9 @@ async def with_file(
 ) -> AsyncIterator[Page]:
     """Store the form's file, add it to `arguments`, and yield the page with a handler that keeps the file.
 
-    A form without a file is yielded unchanged. Raises InvalidFields for a file that is missing, too large or not
-    accepted.
+    The file is that of the client in the path, or of the client who sent the form. A form that has no file field is
+    yielded unchanged; one that may be sent without a file has None then. Raises InvalidFields for a file that is
+    missing, too large or not accepted.
     """
     if page.upload is None:
         yield page
@@ -67,8 +68,13 @@ async def with_file(
     if upload.too_large:
         max_size = file_size(limits.max_bytes(page.upload.size_limit))
         raise invalid_field(page.upload.file_field, f"must not be larger than {max_size}", code="FILE_TOO_LARGE")
+    if upload.file is None and page.file_optional:
+        arguments["file"] = None
+        yield page
+        return
     if upload.file is None:
         raise invalid_field(page.upload.file_field, "must be chosen", code="REQUIRED")
-    async with store_upload(ctx, upload, page.upload, arguments.get("customer_id"), limits.photo_pixels) as file:
+    customer_id = ctx.caller.id if page.access.audience == "customer" else arguments.get("customer_id")
+    async with store_upload(ctx, upload, page.upload, customer_id, limits.photo_pixels) as file:
         arguments["file"] = file
         yield replace(page, handler=attach_file(page.handler, file))
