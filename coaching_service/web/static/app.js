@@ -21,6 +21,20 @@ window.addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
 });
 
+// Close a menu by Escape, or by a click or the focus outside of it.
+function closeMenus(event) {
+  for (const menu of document.querySelectorAll(".menu[open]")) {
+    if (event.type !== "keydown" && menu.contains(event.target)) continue;
+    if (event.type === "keydown" && menu.contains(document.activeElement)) menu.firstElementChild.focus();
+    menu.open = false;
+  }
+}
+document.addEventListener("click", closeMenus);
+document.addEventListener("focusin", closeMenus);
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") closeMenus(event);
+});
+
 // Propose the browser's time zone at sign-up.
 for (const zone of document.querySelectorAll("[data-zone]")) {
   zone.value ||= Intl.DateTimeFormat().resolvedOptions().timeZone;

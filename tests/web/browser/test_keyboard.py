@@ -6,7 +6,7 @@ from playwright.async_api import Page, expect
 
 from tests.conftest import PASSWORD
 from tests.support.client import MONDAY, CoachClient
-from tests.web.browser.conftest import OpenPage
+from tests.web.browser.conftest import OpenPage, picture
 
 _FOCUSED = """() => {
   const at = document.activeElement, style = getComputedStyle(at), box = at.getBoundingClientRect();
@@ -73,3 +73,23 @@ async def test_error_summary_receives_focus(open_page: OpenPage, complaints: lis
     await expect(page).to_have_title("Error: Sign up · Coaching")
     assert all("400" in each for each in complaints), "only the rejected form"
     complaints.clear()
+
+
+async def test_a_menu_is_opened_and_closed_by_keyboard(page: Page, coach: CoachClient) -> None:
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    await page.goto(f"/app/programs/{program['_id']}")
+    await tab_to(page, "More about Base")
+    archive = page.get_by_role("button", name="Archive")
+    await expect(archive).to_be_hidden()
+    await page.keyboard.press("Enter")
+    await tab_to(page, "Archive")
+    await page.keyboard.press("Escape")
+    await expect(archive).to_be_hidden()
+    await expect(page.locator(".menu > summary")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await page.get_by_role("heading", name="Base").click()
+    await expect(archive).to_be_hidden()
+    await page.locator(".menu > summary").click()
+    await picture(page, "light", "menu")
+    await archive.click()
+    await expect(page.get_by_role("status")).to_contain_text("Base archived.")
