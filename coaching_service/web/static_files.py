@@ -28,7 +28,11 @@ MANIFEST = "train.webmanifest"
 _SOURCES = {
     "style.css": ("base.css", "components.css", "schedule.css", "charts.css", "print.css"),
     "app.js": ("app.js",),
-    "train.css": ("train.css", "train_account.css"),
+    "train.css": (
+        "train.css",
+        "train_account.css",
+        "train_days.css",
+    ),
     "train.js": ("train.js",),
     "icon.svg": ("icon.svg",),
     "icon-192.png": ("icon-192.png",),

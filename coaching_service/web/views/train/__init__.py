@@ -1,5 +1,19 @@
 """The pages for clients, under /train: one module for each part."""
 
-from coaching_service.web.views.train import first_access, messages, today
+from coaching_service.web.views.train import (
+    calendar,
+    first_access,
+    history,
+    messages,
+    plans,
+    today,
+)
 
-MODULES = (first_access, today, messages)
+MODULES = (
+    first_access,
+    today,
+    calendar,
+    history,
+    plans,
+    messages,
+)

@@ -1,0 +1,77 @@
+"""A client's own calendar, by week or by month."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from datetime import date, timedelta
+from functools import partial
+from typing import Any
+
+from marshmallow.validate import Regexp
+
+from coaching_service.core.auth.access import customer
+from coaching_service.core.database.context import Context
+from coaching_service.core.validation import Date, Input, Text
+from coaching_service.progress.own_calendar import service as own_calendar
+from coaching_service.web.pages import Pages
+from coaching_service.web.views.train.dates import label_day, label_month
+
+pages = Pages("/train")
+
+_YEARS = (1900, 2200)
+_WEEK = timedelta(days=7)
+
+
+class MonthQuery(Input):
+    """`month` is `YYYY-MM`."""
+
+    month = Text(load_default=None, validate=Regexp(r"(19|20|21)\d\d-(0[1-9]|1[0-2])\Z"))
+
+
+class _CalendarQuery(MonthQuery):
+    """`week` is any date of the week to show; the current week if there is neither."""
+
+    week = Date(load_default=None)
+
+
+@pages.get("/calendar", access=customer(), query=_CalendarQuery(), template="train/calendar.html")
+async def calendar_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """The days of a week or month with their workouts."""
+    today = ctx.caller.today()
+    shared = {"today": today, "label_day": partial(label_day, today=today), "this_month": f"{today:%Y-%m}"}
+    if query["month"]:
+        return {**shared, **await _load_month(ctx, query["month"], today)}
+    asked = date.fromisoformat(query["week"]) if query["week"] else today
+    day = asked if _YEARS[0] < asked.year < _YEARS[1] else today
+    return {**shared, **await _load_week(ctx, day, today)}
+
+
+async def _load_week(ctx: Context, day: date, today: date) -> dict[str, Any]:
+    monday = day - timedelta(days=day.weekday())
+    sunday = monday + timedelta(days=6)
+    start = f"{monday.day}" if monday.month == sunday.month else f"{monday.day} {monday:%b}"
+    return {
+        "view": "week",
+        "title": f"{start} – {sunday.day} {sunday:%b %Y}",
+        "days": await own_calendar.list_own_days(ctx, monday, sunday, today=today),
+        "month": f"{day:%Y-%m}",
+        "previous": f"week={monday - _WEEK}",
+        "next": f"week={monday + _WEEK}",
+        "is_present": monday <= today <= sunday,
+    }
+
+
+async def _load_month(ctx: Context, month: str, today: date) -> dict[str, Any]:
+    first = date.fromisoformat(f"{month}-01")
+    last = first.replace(day=monthrange(first.year, first.month)[1])
+    return {
+        "view": "month",
+        "title": label_month(month),
+        "month": month,
+        "days": await own_calendar.list_own_days(ctx, first, last, today=today),
+        "blank_days": first.weekday(),
+        "week": today if first <= today <= last else first,
+        "previous": f"month={first - timedelta(days=1):%Y-%m}",
+        "next": f"month={last + timedelta(days=1):%Y-%m}",
+        "is_present": first <= today <= last,
+    }
