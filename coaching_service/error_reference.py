@@ -142,7 +142,7 @@ def _sources() -> list[ast.Module]:
 
 
 def _inline_messages(tree: ast.Module) -> None:
-    """Replace the first argument of a call, if it is a variable, by the value last assigned to it in the file."""
+    """Replace the first argument of a call, if it is a variable, with the value last assigned to it in the file."""
     assignments = [
         (node.lineno, target.id, node.value)
         for node in ast.walk(tree)

@@ -192,7 +192,7 @@ class Settings(BaseSettings):
         "one second more counts as unreachable (`connectTimeoutMS`).",
     )
     metrics_port: Port | None = Field(
-        default=None, description="Serves `/metrics` on a port of its own. Unset: on the port of the API."
+        default=None, description="Serves `/metrics` on its own port. Unset: on the port of the API."
     )
     trusted_proxies: int = Field(
         default=0,

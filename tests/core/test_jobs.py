@@ -176,7 +176,7 @@ async def test_job_is_queued_only_if_its_transaction_commits(services: Services)
 
 
 async def test_arguments_are_stored_as_they_are(services: Services) -> None:
-    """Jobs are written by expressions, but texts with a dollar sign are no field paths."""
+    """Jobs are written by expressions, but texts with a dollar sign are not field paths."""
     runs: Runs = []
     steps = recording(runs, RunAgain(progress={"note": "$$NOW"}))
     arguments = {"$where": "$kind", "nested": {"price": "$5"}}

@@ -58,7 +58,10 @@ async def test_owner_adds_updates_and_removes_employees(interactive: CoachClient
     (await interactive.patch(path, {"name": "x", "version": 0})).refused(409)
     (await interactive.delete(path)).ok(204)
     (await interactive.get(path)).refused(404)
-    (await interactive.get(f"/coach/employees/{interactive.ctx.caller.id}")).refused(404), "the owner is no employee"
+    (
+        (await interactive.get(f"/coach/employees/{interactive.ctx.caller.id}")).refused(404),
+        "the owner is not an employee",
+    )
 
 
 async def test_invitation_to_a_previous_address_is_invalid(

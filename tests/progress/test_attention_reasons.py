@@ -155,7 +155,7 @@ async def test_low_compliance(coach: CoachClient) -> None:
 
 
 async def test_nothing_scheduled(coach: CoachClient) -> None:
-    """From today to three days ahead; a day of rest and an empty block are no workout."""
+    """From today to three days ahead; a day of rest and an empty block are not workouts."""
     ana = await coach.create_customer()
     reason = {"type": "nothing_scheduled", "since": start_of(days_ago(coach, 0)), "count": 1}
     assert await reason_of(coach, ana, "nothing_scheduled") == reason

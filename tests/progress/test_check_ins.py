@@ -84,7 +84,7 @@ async def test_client_ticks_off_a_habit(coach: CoachClient) -> None:
     (await own_log(client, own[0], own[0]["items"][0])).ok()
 
     assert [block["isCompleted"] for block in await coach.calendar(ana, *EVER)] == [True, False]
-    assert await feed_types(coach, ana) == ["item_logged"], "a habit is no completed workout"
+    assert await feed_types(coach, ana) == ["item_logged"], "a habit is not a completed workout"
 
 
 async def test_pending_check_ins_are_listed_with_the_other_forms(coach: CoachClient) -> None:

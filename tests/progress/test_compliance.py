@@ -16,7 +16,7 @@ WEEK = {"from": MONDAY, "to": SUNDAY}
 # number of items, number of completed items.
 DAYS: list[tuple[list[str], bool, bool, bool, int, int]] = [
     ([], False, False, False, 0, 0),
-    ([""], False, False, False, 0, 0),  # an empty block is no workout
+    ([""], False, False, False, 0, 0),  # an empty block is not a workout
     (["-"], True, False, False, 1, 0),
     (["x"], True, False, True, 1, 1),
     (["x-"], True, False, False, 2, 1),

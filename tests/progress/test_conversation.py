@@ -153,7 +153,7 @@ async def test_only_the_author_changes_and_deletes_a_message(coach: CoachClient)
     assert (edited["text"], edited["version"], edited["createdAt"]) == ("four sets", 1, mine["createdAt"])
     assert edited["editedAt"] is not None
     (await coach.patch(path, {"text": "x", "version": 0})).refused(409)
-    assert (await coach.patch(path, {"text": "four sets"})).ok() == edited, "the same text is no change"
+    assert (await coach.patch(path, {"text": "four sets"})).ok() == edited, "the same text is not a change"
     (await coach.patch(path, {"text": " "})).refused(400)
     (await client.patch(f"{OWN}/{own['_id']}", {"text": "7 sets"})).ok()
     (await client.delete(f"{OWN}/{own['_id']}")).ok(204)

@@ -113,7 +113,7 @@ async def test_questions_about_500_clients(coach: CoachClient) -> None:
 
     await until(changes_of_groups, "the changes of all clients are listed")
     feed = await ask(coach, "/coach/activity-feed", since=yesterday)
-    assert feed == [], "changes of groups are no activity"
+    assert feed == [], "changes of groups are not activity"
     listed = await ask(coach, "/coach/attention")
     assert len(listed) == CLIENTS
     assert [each["score"] for each in listed] == sorted((each["score"] for each in listed), reverse=True)

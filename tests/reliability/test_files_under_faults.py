@@ -132,7 +132,7 @@ async def shown(coach: CoachClient, ana: str) -> list[tuple[int, int]]:
 
 
 async def replace(other: OtherProcess, ana: str, record: dict[str, Any]) -> int | None:
-    """Replace the first photo by the other; returns the status of the response, if there is one."""
+    """Replace the first photo with the other; returns the status of the response, if there is one."""
     path = f"{ana}/progress-photos/{record['_id']}"
     return await other.send("PUT", path, data=form(AFTER, imageSideIndex="1"))
 

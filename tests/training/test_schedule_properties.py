@@ -50,7 +50,7 @@ def progressions(draw: st.DrawFn) -> Json:
 
 @st.composite
 def operations(draw: st.DrawFn) -> tuple[str, Json]:
-    """An operation on the week and its body; the test replaces `exercise` by an identifier."""
+    """An operation on the week and its body; the test replaces `exercise` with an identifier."""
     week = {"startDate": MONDAY, "endDate": SUNDAY}
     name = draw(st.sampled_from(["copy", "adjust", "replace-exercise", "clear"]))
     if name == "copy":

@@ -45,7 +45,7 @@ def is_public(address: str) -> bool:
     """Whether an address (IPv4 or IPv6, as text) belongs to the public internet.
 
     Addresses that contain an IPv4 address (mapped, NAT64, 6to4, Teredo) are not, whatever they contain. Raises
-    ValueError for a text that is no address.
+    ValueError for a text that is not an address.
     """
     parsed = ip_address(address)
     if isinstance(parsed, IPv4Address):

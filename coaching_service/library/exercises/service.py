@@ -148,7 +148,7 @@ async def upsert_external(
 ) -> Upserted:
     """Change the company's exercise with this identifier in another system, or create one of what `complete` returns.
 
-    What is stored already is no change. Raises what `change`, `create` and core's `upsert` raise.
+    What is stored already is not a change. Raises what `change`, `create` and core's `upsert` raise.
     """
     return await upsert(
         ctx,

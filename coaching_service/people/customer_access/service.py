@@ -43,7 +43,7 @@ async def invite(ctx: Context, customer_id: ObjectId) -> None:
     if customer["email"] is None:
         raise _email_missing("is needed: this client has none to send an invitation to")
     if await identities.get_email(ctx, customer_id) is not None:
-        raise Conflict("This client signs in already", code="ALREADY_SIGNS_IN")
+        raise Conflict("This client can already sign in", code="ALREADY_SIGNS_IN")
     await _queue_invitations(ctx, [(customer, await first_access.create_first_access_token(ctx, customer_id))])
 
 
@@ -158,7 +158,7 @@ async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessTokenRespons
     """
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "customerRoleData.isArchived"))
     if customer["customerRoleData"]["isArchived"]:
-        raise Conflict("An archived client cannot sign in, nor be impersonated", code="CUSTOMER_ARCHIVED")
+        raise Conflict("An archived client cannot sign in or be impersonated", code="CUSTOMER_ARCHIVED")
     await audit.record(ctx, "customer.impersonated", about=customer_id)
     return await sessions.impersonate(ctx, customer_id)
 

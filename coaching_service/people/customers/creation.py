@@ -115,7 +115,7 @@ async def upsert_external(
 ) -> Upserted:
     """Change the client with this identifier in another system, or create one of what `complete` returns.
 
-    What is stored already is no change. Raises what `update`, `create` and core's `upsert` raise.
+    What is stored already is not a change. Raises what `update`, `create` and core's `upsert` raise.
     """
 
     async def create_new(tx: Context) -> CustomerProfile:

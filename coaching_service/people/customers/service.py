@@ -180,7 +180,7 @@ def profile_photo_url(ctx: Context, customer: Customer) -> str | None:
 async def update(
     ctx: Context, customer_id: ObjectId, change: CustomerChange, *, only_differences: bool = False
 ) -> CustomerProfile:
-    """Change a client and return it. With `only_differences`, fields that have these values already are no change.
+    """Change a client and return it. With `only_differences`, fields that have these values already are not changes.
 
     Raises NotFound if `assignedTo` is not a coach of the company, Conflict if the client has changed since
     `change["version"]`, and what get_visible raises.

@@ -196,7 +196,7 @@ async def _update_item_activity(
 
 
 async def _update_block_activity(ctx: Context, customer_id: ObjectId, block: StoredBlock) -> None:
-    """Record whether a workout is completed; an answered check-in is no completed workout."""
+    """Record whether a workout is completed; an answered check-in is not a completed workout."""
     if block.get("checkInId") is not None:
         return
     if presentation.is_completed(block):

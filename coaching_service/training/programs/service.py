@@ -121,7 +121,7 @@ async def change(
 ) -> Program:
     """Change the fields of a program that are sent. Raises NotFound, and Conflict if it has changed since `version`.
 
-    With `only_differences`, fields that have these values already are no change.
+    With `only_differences`, fields that have these values already are not changes.
     """
     fields = cast("ProgramFields", stored_identity(change))
     if "name" in change:
@@ -142,7 +142,7 @@ async def upsert_external(
 ) -> Upserted:
     """Change the program with this identifier in another system, or create one of what `complete` returns.
 
-    What is stored already is no change. Raises what `change` and core's `upsert` raise.
+    What is stored already is not a change. Raises what `change` and core's `upsert` raise.
     """
     return await upsert(
         ctx,

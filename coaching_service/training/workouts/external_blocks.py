@@ -29,8 +29,8 @@ async def upsert_external(
     """Change the owner's block with this identifier in another system, or create one of what `complete` returns.
 
     `items` that are sent replace those of the block, except for equal ones at the same position. What is stored already
-    is no change. Raises NotFound, Forbidden, Conflict if the block has changed since `version`, if its items change and
-    something in it is done, or if it is of a check-in, and ExternalIdTaken if the identifier is that of a block of
+    is not a change. Raises NotFound, Forbidden, Conflict if the block has changed since `version`, if its items change
+    and something in it is done, or if it is of a check-in, and ExternalIdTaken if the identifier is that of a block of
     another owner.
     """
 
