@@ -62,6 +62,7 @@ _CONSENT_REPEATED = "This request has already been answered. If the application 
 _TASK_REPEATED = "This has already been started. To repeat it, select the clients again."
 _MESSAGES_BY_CODE = {
     "ITEM_MOVED": "This item is no longer in the workout: it was moved or removed. Nothing was changed.",
+    "ITEM_GONE": "Your coach has removed this from the workout, or moved it to another one, so nothing was saved.",
 }
 _AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 # Errors shown in the form; all others have a page of their own. NotFound: a document chosen in the form is gone.

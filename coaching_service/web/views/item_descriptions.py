@@ -78,11 +78,23 @@ def describe_sets(sets: Sequence[PlannedSet], unit: str) -> list[str]:
 
 def describe_set(planned: PlannedSet, unit: str) -> str:
     """Describe a planned set, such as `8, 60 kg, RPE 8`; empty if it plans no value."""
+    return ", ".join([*describe_amounts(planned, unit), *describe_details(planned)])
+
+
+def describe_amounts(planned: PlannedSet, unit: str) -> list[str]:
+    """Describe how much a planned set is: its repetitions, time, distance and load, each if it is planned."""
     parts = [
         _describe_reps(planned),
         _format_range(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"), " s"),
         format_number(planned.get("plannedMeters"), "m"),
         _describe_load(planned, unit),
+    ]
+    return [part for part in parts if part]
+
+
+def describe_details(planned: PlannedSet) -> list[str]:
+    """Describe how a planned set is done: effort, tempo, rest, and what kind of set it is, each if it is planned."""
+    parts = [
         *(f"{name} {format_number(planned[key])}" for name, key in EFFORT_FIELDS if planned[key] is not None),
         f"tempo {planned['tempo']}" if planned["tempo"] else "",
         f"rest {format_number(planned['rest'], 's')}" if planned["rest"] else "",
@@ -90,7 +102,7 @@ def describe_set(planned: PlannedSet, unit: str) -> str:
         "warm-up" if planned["isWarmup"] else "",
         _KINDS.get(planned.get("setKind", "normal"), ""),
     ]
-    return ", ".join(part for part in parts if part)
+    return [part for part in parts if part]
 
 
 def _describe_reps(planned: PlannedSet) -> str:

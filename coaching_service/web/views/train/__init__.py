@@ -7,6 +7,7 @@ from coaching_service.web.views.train import (
     messages,
     plans,
     today,
+    workout,
 )
 
 MODULES = (
@@ -16,4 +17,5 @@ MODULES = (
     history,
     plans,
     messages,
+    workout,
 )

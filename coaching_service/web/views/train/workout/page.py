@@ -1,0 +1,85 @@
+"""The page of a client's workout, and the form of each set."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from aiohttp import web
+
+from coaching_service.core.auth.access import customer
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.progress.logs import own_workouts
+from coaching_service.progress.logs.schemas import LoggedTime, SetLog
+from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.set_models import CustomerSet
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.train.workout.groups import group_items, rows_of
+from coaching_service.web.views.train.workout.record_texts import describe_records
+from coaching_service.web.views.train.workout.rows import count_sets
+
+WORKOUT = "/workouts/{wblockId}"
+ITEM = f"{WORKOUT}/items/{{witemId}}"
+pages = Pages("/train")
+
+
+class _SetForm(SetLog):
+    """A set; without a script that states it, the time is now."""
+
+    loggedAt = LoggedTime(allow_none=True, load_default=None)
+
+
+@pages.get(WORKOUT, access=customer(), template="train/workout/workout.html", with_request=True)
+async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) -> dict[str, Any]:
+    """A workout: its sets and other items, and what was done of them."""
+    block = await own_workouts.read_own_workout(ctx, wblock_id)
+    unit = ctx.caller.company.load_unit
+    groups = group_items(block, unit)
+    return {
+        "block": block,
+        "unit": unit,
+        "groups": groups,
+        "progress": count_sets(rows_of(groups)),
+        "workout_path": f"/train/workouts/{wblock_id}",
+        "rejected_item": request.match_info.get("witemId", ""),
+    }
+
+
+@pages.post(f"{ITEM}/sets", access=customer(), form=_SetForm(), on=workout_page, idempotent=True)
+async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Log one set, or take it back."""
+    done = cast("CustomerSet", {name: value for name, value in form.items() if value is not None or name != "loggedAt"})
+    block, records = await own_workouts.log_set(ctx, wblock_id, witem_id, done)
+    stored = _find_set(block, witem_id, done)
+    texts = describe_records(records)
+    notice = " ".join(f"New record: {each['exercise']}, {each['text']}." for each in texts)
+    data = {
+        "set": {name: stored[name] for name in ("index", "round", "exerciseId", "isCompleted")},
+        "records": texts,
+        **_progress(ctx, block, witem_id),
+    }
+    anchor = f"set-{witem_id}-{stored['exerciseId']}-{stored['round'] or 0}-{stored['index']}"
+    return Redirect(f"/train/workouts/{wblock_id}#{anchor}", notice, data=data)
+
+
+def _find_set(block: Block, item_id: ObjectId, sent: CustomerSet) -> CustomerSet:
+    """The logged set in the place of one that was sent, with its exercise; it is another one if that was later."""
+    item = next(item for item in block["items"] if item["_id"] == item_id)
+    if item["type"] != "EXERCISE" and item["type"] != "CIRCUIT":
+        raise ValueError("only exercises and circuits have sets")
+    swap = item.get("swappedFor")
+    own_id = None if item["type"] == "CIRCUIT" else swap["exerciseId"] if swap else item["exerciseId"]
+    sets: list[CustomerSet] = [{**each, "exerciseId": each["exerciseId"] or own_id} for each in item["customerSets"]]
+    place = (sent["exerciseId"] or own_id, sent["round"] or 1, sent["index"])
+    return next(each for each in sets if (each["exerciseId"], each["round"] or 1, each["index"]) == place)
+
+
+def _progress(ctx: Context, block: Block, item_id: ObjectId) -> Document:
+    """How far an item and its workout are, for the script of the page."""
+    done, planned = count_sets(rows_of(group_items(block, ctx.caller.company.load_unit)))
+    item = next(item for item in block["items"] if item["_id"] == item_id)
+    return {
+        "item": {"_id": item_id, "isCompleted": item["isCompleted"]},
+        "workout": {"completedSets": done, "plannedSets": planned, "isCompleted": block["isCompleted"]},
+    }
