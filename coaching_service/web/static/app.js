@@ -4,12 +4,6 @@
 // Focus the error summary, so that it is announced and scrolled to.
 document.querySelector("[data-focus]")?.focus();
 
-// Show the tab of the page where the tabs are wider than the screen.
-for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
-  const tabs = tab.parentElement;
-  tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
-}
-
 // Ignore a second submission within three seconds (double click). Later ones are sent: the first may have been interrupted.
 document.addEventListener("submit", (event) => {
   const form = event.target;
