@@ -21,8 +21,7 @@ from coaching_service.training.programs.models import LAST_DAY, ProgramChange
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import calendar_programs
 from coaching_service.training.schedule.days import days_between
-from coaching_service.training.workout_text.lines import describe_lone_labels, parse_items
-from coaching_service.training.workout_text.mentions import resolve_mentions
+from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workout_text.tool_schemas import RestArgument, workout_text
 from coaching_service.training.workouts import block_batches
 from coaching_service.training.workouts.block_batches import Batch
@@ -126,10 +125,8 @@ async def save_program(
 
 async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) -> tuple[str, str]:
     """Write workouts in place of those that are on their days. Returns how many, and how names were read, in words."""
-    load_unit = ctx.caller.company.load_unit
-    parsed = [parse_items(day["text"], load_unit, f"days.{index}.text") for index, day in enumerate(days)]
-    read_as = await resolve_mentions(ctx, [mention for each in parsed for mention in each.mentions])
-    items = {f"days.{index}.items": [item.details for item in each.items] for index, each in enumerate(parsed)}
+    read = await read_texts(ctx, [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)])
+    items = {f"days.{index}.items": each for index, each in enumerate(read.items)}
     plans: list[BlockPlan] = [
         {"name": day["name"], "day": day["day"], "isRest": day["isRest"], "items": resolved}
         for day, resolved in zip(days, await resolve_items(ctx, items), strict=True)
@@ -139,4 +136,4 @@ async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) 
     if plans:
         await block_batches.write(ctx, owner, Batch(created=plans, removed=removed), existing)
     words = "1 workout" if len(plans) == 1 else f"{len(plans)} workouts"
-    return f"{words} in place of {len(removed)}" if removed else words, read_as + describe_lone_labels(parsed)
+    return f"{words} in place of {len(removed)}" if removed else words, read.remarks

@@ -18,8 +18,7 @@ from coaching_service.core.pagination import Page
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workout_text.arrays import to_exercise_items, to_item
 from coaching_service.training.workout_text.edits import apply_edits, describe_move
-from coaching_service.training.workout_text.lines import describe_lone_labels, parse_items
-from coaching_service.training.workout_text.mentions import resolve_mentions
+from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workout_text.tool_schemas import (
     CalendarDates,
     ItemEditArguments,
@@ -144,19 +143,17 @@ async def create_workout(
 
 async def _read_days(ctx: Context, days: Sequence[WorkoutDayArguments]) -> tuple[list[NewBlock], str]:
     """Return the blocks that texts describe, and how names were read. Raises InvalidFields, naming the line."""
-    load_unit = ctx.caller.company.load_unit
-    parsed = [parse_items(day["text"], load_unit, f"days.{index}.text") for index, day in enumerate(days)]
-    read_as = await resolve_mentions(ctx, [mention for each in parsed for mention in each.mentions])
+    read = await read_texts(ctx, [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)])
     blocks: list[NewBlock] = [
         {
             "name": day["name"],
             "date": day["date"],
             "isRest": day["isRest"],
-            "items": [item.details for item in workout.items],
+            "items": items,
         }
-        for day, workout in zip(days, parsed, strict=True)
+        for day, items in zip(days, read.items, strict=True)
     ]
-    return blocks, read_as + describe_lone_labels(parsed)
+    return blocks, read.remarks
 
 
 def identify_workouts(blocks: Sequence[Block]) -> Identifiers:

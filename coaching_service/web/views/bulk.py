@@ -45,6 +45,7 @@ class _Selection(CustomerFilter):
     ids = ListOf(Identifier(), maximum=1_000, load_default=list)
     all = fields.Boolean(load_default=False)
     action = Choice(*ACTIONS, load_default="groups-add")
+    programId = Identifier(allow_none=True, load_default=None)
 
 
 class _ActionInput(Input):

@@ -21,6 +21,7 @@ from coaching_service.training.workouts.schemas import WorkoutBlockFields
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
 from coaching_service.web.views.item_descriptions import describe_item
+from coaching_service.web.views.workout.item_texts import ItemsTextForm, create_with_text
 
 pages = Pages("/app/customers/{customerId}")
 
@@ -50,7 +51,7 @@ class WorkoutNameForm(Input):
             raise ValidationError("should not be empty", "name")
 
 
-class _NewWorkoutForm(WorkoutNameForm, WorkoutBlockFields):
+class _NewWorkoutForm(WorkoutNameForm, ItemsTextForm, WorkoutBlockFields):
     """A new workout or rest day on a client's calendar."""
 
 
@@ -111,9 +112,11 @@ def _add_days(day: date, days: int) -> date | None:
 async def add_block(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Schedule a workout or a rest day."""
     new_block: BlockInput = {"name": form["name"] or "Rest", "date": form["date"], "isRest": form["isRest"]}
-    block = await workouts.create(ctx, ClientCalendar(customer_id), new_block)
+    block, remarks = await create_with_text(ctx, ClientCalendar(customer_id), new_block, form["text"])
     if form["isRest"]:
         return Redirect(week_path(customer_id, form["date"]), "Rest day added.")
+    if block["items"]:
+        return Redirect(week_path(customer_id, form["date"]), f"{block['name']} added.{remarks}")
     path = customer_path(customer_id, f"/blocks/{block['_id']}")
     return Redirect(path, f"{block['name']} added. Now add exercises to it.")
 

@@ -14,19 +14,29 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramChange
 from coaching_service.training.programs.schemas import NewProgram, ProgramBlockCopy, ProgramBlockFields
 from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training.schedule import service as schedule
+from coaching_service.training.schedule.models import CopyRequest, ScheduleResult
+from coaching_service.training.schedule.schemas import ProgramDaysCopy
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.models import BlockInput
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.views.customer_calendar import WorkoutNameForm
 from coaching_service.web.views.programs import program_page
+from coaching_service.web.views.schedule_forms import ProgressionFields, describe_copy, render_preview, to_progression
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
+from coaching_service.web.views.workout.item_texts import ItemsTextForm, create_with_text
 
 pages = Pages("/app/programs/{programId}")
 _PROGRAM_FORM = patch_of(NewProgram, name="ProgramForm")
 
 
-class _NewBlock(WorkoutNameForm, ProgramBlockFields):
+class _NewBlock(WorkoutNameForm, ItemsTextForm, ProgramBlockFields):
     """A workout or rest day of a program."""
+
+
+class _CopyDaysForm(ProgramDaysCopy, ProgressionFields):
+    class Meta(ProgramDaysCopy.Meta):
+        exclude = ("progression", "dryRun")
 
 
 async def _layout_variables(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
@@ -54,10 +64,44 @@ async def add_program_workout(ctx: Context, program_id: ObjectId, form: dict[str
     """Add an empty workout or a rest day to a program."""
     program_path = f"/app/programs/{program_id}"
     new_block: BlockInput = {"name": form["name"] or "Rest", "day": form["day"], "isRest": form["isRest"]}
-    block = await workouts.create(ctx, ProgramPlan(program_id), new_block)
+    block, remarks = await create_with_text(ctx, ProgramPlan(program_id), new_block, form["text"])
     if form["isRest"]:
         return Redirect(program_path, f"Day {form['day']} is a rest day.")
+    if block["items"]:
+        return Redirect(program_path, f"{block['name']} added.{remarks}")
     return Redirect(f"{program_path}/blocks/{block['_id']}", f"{block['name']} added. Add its exercises here.")
+
+
+async def _copy_days(ctx: Context, program_id: ObjectId, form: dict[str, Any], *, dry_run: bool) -> ScheduleResult:
+    request = CopyRequest(
+        form["startDay"],
+        form["endDay"],
+        form["targetDay"],
+        form["repeat"],
+        to_progression(form),
+        form["onConflict"],
+    )
+    return await schedule.copy_days(ctx, ProgramPlan(program_id), request, dry_run=dry_run)
+
+
+@pages.post("/copy-days", access=coach(PROGRAMS.EDIT), form=_CopyDaysForm(), on=program_page)
+async def copy_program_days(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Copy days of a program, once or several times, with a progression."""
+    result = await _copy_days(ctx, program_id, form, dry_run=False)
+    return Redirect(f"/app/programs/{program_id}", f"{describe_copy(result)}.")
+
+
+@pages.post(
+    "/copy-days/preview",
+    access=coach(PROGRAMS.EDIT),
+    form=_CopyDaysForm(),
+    on=program_page,
+    preview_of=copy_program_days,
+)
+async def preview_copied_days(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Render:
+    """Show what copying days would do."""
+    result = await _copy_days(ctx, program_id, form, dry_run=True)
+    return render_preview(ctx, "copy_program_days", describe_copy(result), result)
 
 
 @pages.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_program.html")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from marshmallow import fields
 
@@ -13,7 +13,7 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Identifier, Input, Integer
+from coaching_service.core.validation import Date, Identifier, Input, Integer, Text
 from coaching_service.people.customers import listing
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
@@ -26,6 +26,7 @@ from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.item_descriptions import describe_item
+from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, create_from_program_text
 
 pages = Pages("/app/programs")
 _PAGE_SIZE = 24
@@ -36,6 +37,10 @@ class _Search(Input):
     keywords = Keywords()
     archived = fields.Boolean(load_default=False)
     page = Integer(minimum=1, load_default=1)
+
+
+class _NewProgramForm(NewProgram):
+    text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
 
 
 class _ClientSearch(Input):
@@ -57,11 +62,13 @@ async def programs_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     return {"page": page, "query": query, "page_url": list_url(pages.prefix, query)}
 
 
-@pages.post("", access=coach(PROGRAMS.CREATE), form=NewProgram(), on=programs_page)
-async def create_program(ctx: Context, form: ProgramInput) -> Redirect:
-    """Create a program without workouts."""
-    program = await programs.create(ctx, form)
-    return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created.")
+@pages.post("", access=coach(PROGRAMS.CREATE), form=_NewProgramForm(), on=programs_page)
+async def create_program(ctx: Context, form: dict[str, Any]) -> Redirect:
+    """Create a program, with the workouts of a text if there is one."""
+    text = form.pop("text")
+    program = await programs.create(ctx, cast("ProgramInput", form))
+    _, remarks = await create_from_program_text(ctx, ProgramPlan(program["_id"]), text)
+    return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created.{remarks}")
 
 
 @pages.get("/{programId}", access=coach(PROGRAMS.VIEW), query=_ClientSearch(), template="library/program.html")
@@ -87,6 +94,9 @@ async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]
         "client_count": clients["totalDocs"],
         "client_search": query["client"],
         "today": ctx.caller.today(),
+        "unit": ctx.caller.company.load_unit,
+        "last_day_of_weeks": max(weeks, default=1) * 7,
+        "preview": None,
     }
 
 

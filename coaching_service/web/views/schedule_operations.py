@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
@@ -12,40 +12,29 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Identifier, Input, Integer, Number, Text
+from coaching_service.core.validation import Date, Identifier, Input, Integer, Text
 from coaching_service.library.exercises import name_resolution
 from coaching_service.training.schedule import service as schedule
-from coaching_service.training.schedule.models import CopyRequest, Progression, ScheduleResult
+from coaching_service.training.schedule.models import CopyRequest, ScheduleResult
 from coaching_service.training.schedule.schemas import MAX_REPEAT, ScheduleRange, on_conflict, require_at_most_a_year
-from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
-from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_REPS
-from coaching_service.web.formatting import format_date, quantity
+from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.views.customer_calendar import week_page
 from coaching_service.web.views.customer_layout import week_path
-from coaching_service.web.views.item_descriptions import ItemDescription, describe_item
+from coaching_service.web.views.schedule_forms import ProgressionFields, describe_copy, render_preview, to_progression
 
 pages = Pages("/app/customers/{customerId}/schedule")
 _EDIT = coach(CUSTOMERS.EDIT)
-_PREVIEW_SHOWN = "This is a preview: nothing has been changed."
 
 
-class _ProgressionFields(Input):
-    """How planned loads and repetitions change; both may be empty."""
-
-    loadChange = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, allow_none=True, load_default=None)
-    loadChangeIn = Choice("unit", "percent", load_default="unit")
-    repsChange = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, allow_none=True, load_default=None)
-
-
-class _CopyForm(ScheduleRange, _ProgressionFields):
+class _CopyForm(ScheduleRange, ProgressionFields):
     targetDate = Date(required=True)
     repeat = Integer(minimum=1, maximum=MAX_REPEAT, load_default=1)
     onConflict = on_conflict()
 
 
-class _AdjustForm(ScheduleRange, _ProgressionFields):
+class _AdjustForm(ScheduleRange, ProgressionFields):
     @validates_schema
     def require_change(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError unless loads or repetitions change."""
@@ -69,24 +58,6 @@ class _ReplaceForm(Input):
         require_at_most_a_year(data["startDate"], data["endDate"])
 
 
-class PreviewedBlock(TypedDict):
-    """A workout as it would be after an operation."""
-
-    date: str
-    name: str
-    isNew: bool
-    items: list[ItemDescription]
-
-
-class Preview(TypedDict):
-    """What an operation would do; `operation` is the name of its form, `removed` the number of workouts removed."""
-
-    operation: str
-    summary: str
-    blocks: list[PreviewedBlock]
-    removed: int
-
-
 # --- copy ------------------------------------------------------------------------------------------------------------
 
 
@@ -96,30 +67,24 @@ async def _copy(ctx: Context, customer_id: ObjectId, form: dict[str, Any], *, dr
         form["endDate"],
         form["targetDate"],
         form["repeat"],
-        _progression(form),
+        to_progression(form),
         form["onConflict"],
     )
     return await schedule.copy_days(ctx, ClientCalendar(customer_id), request, dry_run=dry_run)
-
-
-def _describe_copy(result: ScheduleResult) -> str:
-    """Describe copied days: `3 workouts copied`, with those removed from the target days."""
-    removed = f", {quantity(len(result['removed']), 'workout')} removed" if result["removed"] else ""
-    return f"{quantity(len(result['created']), 'workout')} copied{removed}"
 
 
 @pages.post("/copy", access=_EDIT, form=_CopyForm(), on=week_page)
 async def copy_schedule(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Copy days to later or earlier ones, once or several times, with a progression."""
     result = await _copy(ctx, customer_id, form, dry_run=False)
-    return Redirect(week_path(customer_id, form["targetDate"]), f"{_describe_copy(result)}.")
+    return Redirect(week_path(customer_id, form["targetDate"]), f"{describe_copy(result)}.")
 
 
 @pages.post("/copy/preview", access=_EDIT, form=_CopyForm(), on=week_page, preview_of=copy_schedule)
 async def preview_copy(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Render:
     """Show what copying would do."""
     result = await _copy(ctx, customer_id, form, dry_run=True)
-    return _render(ctx, "copy_schedule", _describe_copy(result), result)
+    return render_preview(ctx, "copy_schedule", describe_copy(result), result)
 
 
 # --- adjust ----------------------------------------------------------------------------------------------------------
@@ -129,7 +94,7 @@ async def preview_copy(ctx: Context, customer_id: ObjectId, form: dict[str, Any]
 async def adjust_schedule(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Change loads and repetitions of what has not been done."""
     days = form["startDate"], form["endDate"]
-    result = await schedule.adjust(ctx, ClientCalendar(customer_id), *days, _progression(form) or {})
+    result = await schedule.adjust(ctx, ClientCalendar(customer_id), *days, to_progression(form) or {})
     return Redirect(week_path(customer_id, form["startDate"]), f"{quantity(result['items'], 'exercise')} changed.")
 
 
@@ -137,8 +102,8 @@ async def adjust_schedule(ctx: Context, customer_id: ObjectId, form: dict[str, A
 async def preview_adjustment(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Render:
     """Show what adjusting would do."""
     days = form["startDate"], form["endDate"]
-    result = await schedule.adjust(ctx, ClientCalendar(customer_id), *days, _progression(form) or {}, dry_run=True)
-    return _render(ctx, "adjust_schedule", f"{quantity(result['items'], 'exercise')} changed", result)
+    result = await schedule.adjust(ctx, ClientCalendar(customer_id), *days, to_progression(form) or {}, dry_run=True)
+    return render_preview(ctx, "adjust_schedule", f"{quantity(result['items'], 'exercise')} changed", result)
 
 
 # --- replace an exercise ---------------------------------------------------------------------------------------------
@@ -180,7 +145,7 @@ async def preview_replacement(ctx: Context, customer_id: ObjectId, form: dict[st
         dry_run=True,
     )
     summary = f"Replaced by {name} in {quantity(result['items'], 'place')}"
-    return _render(ctx, "replace_scheduled_exercise", summary, result)
+    return render_preview(ctx, "replace_scheduled_exercise", summary, result)
 
 
 # --- clear -----------------------------------------------------------------------------------------------------------
@@ -205,41 +170,4 @@ async def preview_clearing(ctx: Context, customer_id: ObjectId, form: dict[str, 
     """Show what clearing would do."""
     days = form["startDate"], form["endDate"]
     result = await schedule.clear(ctx, ClientCalendar(customer_id), *days, dry_run=True)
-    return _render(ctx, "clear_schedule", _describe_clearing(len(result["removed"]), result["kept"]), result)
-
-
-# --- parts of all ----------------------------------------------------------------------------------------------------
-
-
-def _progression(form: Mapping[str, Any]) -> Progression | None:
-    progression: Progression = {}
-    if form["loadChange"]:
-        is_percent = form["loadChangeIn"] == "percent"
-        progression["load"] = {"percent": form["loadChange"]} if is_percent else {"add": form["loadChange"]}
-    if form["repsChange"]:
-        progression["reps"] = {"add": form["repsChange"]}
-    return progression or None
-
-
-def _render(ctx: Context, operation: str, summary: str, result: ScheduleResult) -> Render:
-    unit = ctx.caller.company.load_unit
-    blocks = [
-        *(_describe_block(block, unit, is_new=True) for block in result["created"]),
-        *(_describe_block(block, unit, is_new=False) for block in result["changed"]),
-    ]
-    preview: Preview = {
-        "operation": operation,
-        "summary": summary,
-        "blocks": sorted(blocks, key=lambda block: block["date"]),
-        "removed": len(result["removed"]),
-    }
-    return Render({"preview": preview}, _PREVIEW_SHOWN)
-
-
-def _describe_block(block: Block, unit: str, *, is_new: bool) -> PreviewedBlock:
-    return {
-        "date": format_date(block["date"]),
-        "name": block["name"],
-        "isNew": is_new,
-        "items": [describe_item(item, unit) for item in block["items"]],
-    }
+    return render_preview(ctx, "clear_schedule", _describe_clearing(len(result["removed"]), result["kept"]), result)

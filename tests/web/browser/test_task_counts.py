@@ -61,3 +61,46 @@ async def test_next_week_with_more_load(coach: CoachClient, open_page: OpenPage)
     assert [block["date"] for block in listed] == ["2026-03-09", "2026-03-11", "2026-03-13"]
     assert {each["load"] for block in listed for item in block["items"] for each in item["exerciseSets"]} == {62.5}
     await picture(page, "tasks", "copied-week")
+
+
+async def test_program_of_four_weeks_for_five_clients(coach: CoachClient, open_page: OpenPage) -> None:
+    for name in ("Back squat", "Bench press", "Barbell row"):
+        await coach.create_exercise(name)
+    clients = [await coach.create_customer(name) for name in ("Ana", "Bea", "Cem", "Dev", "Eva")]
+    page = await open_page()
+    await sign_in(page, coach)
+    counter = Counter(page)
+
+    await page.goto("/app/programs")
+    await counter.type(page.get_by_label("Name", exact=True), "Strength")
+    await counter.type(
+        page.get_by_label("Workouts"),
+        "\n".join(
+            f"Day {day}: Full body\nA1 Back squat: 4x8 @60kg\nA2 Bench press: 4x8 @50kg\nBarbell row: 3x10 @40kg"
+            for day in (1, 3, 5)
+        ),
+    )
+    await counter.click(page.get_by_role("button", name="Create program"))
+    await counter.click(page.locator("summary", has_text="Copy days"))
+    panel = page.locator("details[open]")
+    await counter.type(panel.get_by_label("How many times"), "3")
+    await counter.type(panel.get_by_label("Load +/−"), "2.5")
+    await counter.click(panel.get_by_role("button", name="Copy"))
+    await expect(page.get_by_role("status")).to_have_text("9 workouts copied.")
+    await counter.click(page.get_by_text("Assign to several clients"))
+    assert await serious(page) == []
+    for client in clients:
+        await counter.click(page.get_by_label(client["name"]))
+    await counter.click(page.get_by_role("button", name="Choose the start date…"))
+    await page.get_by_label("Start date").fill(MONDAY)
+    await counter.click(page.get_by_role("button", name="Assign program"))
+    await expect(page.get_by_text("5 clients changed")).to_be_visible()
+
+    assert counter.loads <= 10
+    assert counter.clicks <= 60
+    for client in clients:
+        path = f"/coach/customers/{client['_id']}/wblock"
+        blocks = (await coach.get(path, startDate=MONDAY, endDate="2026-03-29")).ok()
+        loads = [block["items"][0]["exerciseSets"][0]["load"] for block in blocks]
+        assert loads == [60] * 3 + [62.5] * 3 + [65] * 3 + [67.5] * 3
+        assert {item["supersetId"] is None for item in blocks[0]["items"][:2]} == {False}

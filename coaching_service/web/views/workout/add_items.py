@@ -26,10 +26,12 @@ from coaching_service.training.workouts.item_models import CircuitItem, ItemInpu
 from coaching_service.training.workouts.item_schemas import NEW_ITEM, NewReminderFields, NewTaskFields
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_SECONDS, MAX_SETS
+from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.workout.circuits import CircuitExercise, circuits_of, exercises_of, replace_exercises
+from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, add_text
 from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, WorkoutOwnerPages
 from coaching_service.web.views.workout.proposed_sets import PROPOSED_SETS, describe_proposed_range, plan_sets
 
@@ -54,6 +56,10 @@ class _AddFormForm(Input):
 
 class _AddMetricsForm(Input):
     metricsSetId = Identifier(required=True)
+
+
+class _ItemsTextForm(Input):
+    text = Text(max_length=MAX_TEXT_LENGTH, required=True)
 
 
 class ExerciseSearch(Input):
@@ -94,6 +100,7 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
     """Declare the forms on `workout_page` that add an item."""
     _declare_exercise_form(owner_pages, workout_page)
     _declare_other_forms(owner_pages, workout_page)
+    _declare_text_form(owner_pages, workout_page)
 
 
 def _declare_exercise_form(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
@@ -162,6 +169,15 @@ def _declare_other_forms(owner_pages: WorkoutOwnerPages, workout_page: Handler) 
         _AddMetricsForm(),
         lambda form: {"type": "METRICS", "metricsFields": {"metricsSetId": str(form["metricsSetId"])}},
     )
+
+
+def _declare_text_form(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
+    @owner_pages.post(f"{BLOCK}/text", form=_ItemsTextForm(), on=workout_page)
+    async def add_items_as_text(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+        """Add the items that the lines of a text describe at the end of a workout."""
+        added, remarks = await add_text(ctx, owner_pages.owner_type(owner_id), block_id, form["text"])
+        target = f"{owner_pages.block_path(owner_id, block_id)}#more"
+        return Redirect(target, f"{quantity(added, 'item')} added.{remarks}")
 
 
 async def _add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item: Document, target: str) -> Redirect:

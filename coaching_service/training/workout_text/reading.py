@@ -1,0 +1,35 @@
+"""Reading the texts of workouts: their items, with the identifiers of what the lines name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coaching_service.core.database.context import Context
+from coaching_service.training.workout_text.lines import describe_lone_labels, parse_items
+from coaching_service.training.workout_text.mentions import resolve_mentions
+from coaching_service.training.workouts.item_models import ItemInput
+
+
+@dataclass(frozen=True)
+class ReadTexts:
+    """The items of texts, in the order of the texts.
+
+    `remarks` are sentences, each with a space before it, about names that were read as other names and about labels
+    that make no superset.
+    """
+
+    items: list[list[ItemInput]]
+    remarks: str
+
+
+async def read_texts(ctx: Context, texts: Sequence[tuple[str, str]]) -> ReadTexts:
+    """Return the items of texts, each given with the field of the request that has it.
+
+    Raises InvalidFields for the first line that cannot be read or names nothing, with its number.
+    """
+    load_unit = ctx.caller.company.load_unit
+    parsed = [parse_items(text, load_unit, path) for path, text in texts]
+    read_as = await resolve_mentions(ctx, [mention for each in parsed for mention in each.mentions])
+    items = [[item.details for item in workout.items] for workout in parsed]
+    return ReadTexts(items, read_as + describe_lone_labels(parsed))
