@@ -92,6 +92,27 @@ def lines(points: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
     return _svg([*_axis(scale, unit), f'<path class="line" d="{path}"/>', *marked, *below], label)
 
 
+def sparkline(points: Sequence[tuple[str, float]], label: str) -> Markup:
+    """Return values by date as a small line without axes, whose last value has a point."""
+    width, height, margin = 120, 36, 5
+    days = [date.fromisoformat(day) for day, _ in points]
+    first, span = days[0], (days[-1] - days[0]).days
+    low, high = min(value for _, value in points), max(value for _, value in points)
+    room, rise = width - 2 * margin, height - 2 * margin
+    places = [
+        (
+            round(margin + room * ((day - first).days / span if span else 1), 1),
+            round(height - margin - rise * ((value - low) / (high - low) if high > low else 0.5), 1),
+        )
+        for day, (_, value) in zip(days, points, strict=True)
+    ]
+    path = "M" + " L".join(f"{x} {y}" for x, y in places)
+    dot = f'<circle class="dot" cx="{places[-1][0]}" cy="{places[-1][1]}" r="3"/>'
+    drawing = f'<path class="line" d="{path}"/>{dot}'
+    about = f'class="chart spark" role="img" aria-label="{_safe(label)}" viewBox="0 0 {width} {height}"'
+    return Markup(f"<svg {about}>{drawing}</svg>")  # noqa: S704 - the label is escaped
+
+
 def bars(values: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
     """Return values by name as vertical bars; at most five are labelled, evenly spaced and including the last."""
     scale = scale_of([value for _, value in values], from_zero=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from coaching_service.core import links
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
@@ -32,6 +34,18 @@ async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) ->
     if customer_id is not None and not await customers.exists(ctx.services, file["companyId"], customer_id):
         raise NotFound("file")
 
+    return replace(_to_download(ctx, file), etag=f'"{file["sha256"]}"')
+
+
+async def open_file(ctx: Context, file_id: ObjectId) -> Download:
+    """Return a file of a record that the caller may read, which was checked; it must not be cached. Raises NotFound."""
+    file = await files.find(ctx.services, file_id)
+    if file is None or file["companyId"] != ctx.company_id:
+        raise NotFound("file")
+    return _to_download(ctx, file)
+
+
+def _to_download(ctx: Context, file: Document) -> Download:
     def read_range(start: int, end: int) -> AsyncIterator[bytes]:
         return files.read(ctx.services, file, start, end)
 
@@ -40,6 +54,5 @@ async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) ->
         name=file["filename"] or "file",
         read=read_range,
         size=file["length"],
-        etag=f'"{file["sha256"]}"',
         inline=file["contentType"] in MEDIA_TYPES,
     )

@@ -11,6 +11,7 @@ from coaching_service.core.walking import RankedWalk
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import DoneExercise
+from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import exercise_queries
 
 
@@ -25,13 +26,17 @@ async def list_done_exercises(
 ) -> Page[DoneExercise]:
     """Return one page of the exercises that a client did, the one done latest first, or those after a cursor.
 
-    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    Days that are hidden from a client are left out of what this client reads. Raises NotFound if the company has no
+    such client, Forbidden if the client is outside the caller's scope.
     """
     filters = {"customerId": customer_id, **selection.for_cursor()}
     walk = RankedWalk(ctx, "done-exercises", filters, page=page, size=size, after=after)
-    _, done = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), exercise_queries.find_done_exercises(ctx, customer_id)
+    _, hidden = await gather_reads(
+        ctx,
+        customers.get_visible(ctx, customer_id),
+        visibility.find_days_hidden_from_caller(ctx, customer_id),
     )
+    done = await exercise_queries.find_done_exercises(ctx, customer_id, without=hidden)
     by_id = {each["_id"]: each for each in done if selection.ids is None or each["_id"] in selection.ids}
     ids, cursor = walk.cut(list(by_id))
     names = await exercises.load_names(ctx, ids)

@@ -16,6 +16,7 @@ from coaching_service.progress.exercise_history.models import SESSION, ProgressP
 from coaching_service.progress.exercise_history.service import estimate_of
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import exercise_queries, query_models
+from coaching_service.training.workouts.query_models import LiftResult
 from coaching_service.training.workouts.training_load import best_set, round_total, volume_load, working_sets
 
 MAX_DAYS = 3_700
@@ -45,6 +46,27 @@ async def read_progress(
         return [_summarize(session["date"], [session], exercise_id) for session in sessions]
     weeks = groupby(sessions, key=lambda session: _monday_of(session["date"]))
     return [_summarize(monday, list(of_week), exercise_id) for monday, of_week in weeks]
+
+
+async def list_results(
+    ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId], start_date: str, end_date: str
+) -> dict[ObjectId, list[LiftResult]]:
+    """Return what a client did for each exercise between two dates, both included: an entry a workout, by date.
+
+    Days that are hidden from a client are left out of what this client reads. Raises NotFound if the company has no
+    such client, Forbidden if the client is outside the caller's scope.
+    """
+    _, hidden = await gather_reads(
+        ctx,
+        customers.get_visible(ctx, customer_id),
+        visibility.find_days_hidden_from_caller(ctx, customer_id),
+    )
+    results: dict[ObjectId, list[LiftResult]] = {exercise_id: [] for exercise_id in exercise_ids}
+    for result in await exercise_queries.find_lift_results(
+        ctx, customer_id, exercise_ids, start_date, end_date, without=hidden
+    ):
+        results[result["exerciseId"]].append(result)
+    return results
 
 
 def _monday_of(day: str) -> str:

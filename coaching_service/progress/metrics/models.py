@@ -34,11 +34,13 @@ class StoredEntry(NewEntry, Stored):
 
 
 class MetricRange(TypedDict):
-    """The earliest and the latest value by date of a metric (`_id`)."""
+    """The earliest and the latest value by date of a metric (`_id`), with their dates."""
 
     _id: ObjectId
     first: float
+    firstDate: str
     last: float
+    lastDate: str
 
 
 class MetricsSetName(TypedDict):
@@ -68,6 +70,27 @@ class AssignedMetricSet(TypedDict):
     version: int
 
 
+class MetricHistoryEntry(TypedDict):
+    """The value of a metric on a date."""
+
+    date: str
+    value: float
+
+
+class Measurement(TypedDict):
+    """A metric with its earliest and latest value; None without a value."""
+
+    metric: Metric
+    first: MetricHistoryEntry | None
+    latest: MetricHistoryEntry | None
+
+
+class MeasurementSet(MetricsSetName):
+    """An assigned metric set with the values of its metrics."""
+
+    measurements: list[Measurement]
+
+
 class MetricsSetReference(TypedDict):
     """The metric set to assign."""
 
@@ -93,13 +116,6 @@ class MetricEntry(TypedDict):
     createdAt: datetime
     updatedAt: datetime
     version: int
-
-
-class MetricHistoryEntry(TypedDict):
-    """The value of a metric on a date."""
-
-    date: str
-    value: float
 
 
 class LoggedValue(TypedDict):

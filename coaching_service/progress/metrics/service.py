@@ -19,6 +19,8 @@ from coaching_service.progress.metrics.models import (
     AssignedMetricSet,
     LoggedValue,
     MeasuredValue,
+    Measurement,
+    MeasurementSet,
     MetricEntry,
     MetricHistoryEntry,
     MetricRange,
@@ -63,6 +65,35 @@ def _track(metric: Metric, values: MetricRange | None) -> TrackedMetric:
         "metric": metric,
         "initialValue": values["first"] if values else None,
         "currentValue": values["last"] if values else None,
+    }
+
+
+async def list_measurements(ctx: Context, customer_id: ObjectId, last_date: str) -> list[MeasurementSet]:
+    """Return the metric sets a client is assigned, each metric with its first and latest value up to `last_date`.
+
+    Raises what `list_assigned` raises.
+    """
+    await customers.get_visible(ctx, customer_id)
+    assignments = await store.list_assignments(ctx, customer_id)
+    sets = await metric_sets.load_by_id(ctx, [assignment["metricsSetId"] for assignment in assignments])
+    metric_ids = [metric["_id"] for metric_set in sets.values() for metric in metric_set["metrics"]]
+    ranges = {each["_id"]: each for each in await store.find_ranges(ctx, customer_id, metric_ids, last_date)}
+    ordered = [sets[assignment["metricsSetId"]] for assignment in assignments]
+    return [
+        {
+            "_id": metric_set["_id"],
+            "name": metric_set["name"],
+            "measurements": [_measure(metric, ranges.get(metric["_id"])) for metric in metric_set["metrics"]],
+        }
+        for metric_set in ordered
+    ]
+
+
+def _measure(metric: Metric, values: MetricRange | None) -> Measurement:
+    return {
+        "metric": metric,
+        "first": {"date": values["firstDate"], "value": values["first"]} if values else None,
+        "latest": {"date": values["lastDate"], "value": values["last"]} if values else None,
     }
 
 
@@ -115,7 +146,7 @@ async def record(
     await _require_known_to_client(ctx, customer_id, set_id)
     metric_set = await _load_set(ctx, set_id)
     if not await _is_assigned(ctx, customer_id, set_id):
-        raise _not_assigned()
+        raise _not_assigned(ctx)
     return await _record(ctx, customer_id, set_id, _find_active(metric_set, metric_id), date, value)
 
 
@@ -139,7 +170,7 @@ async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewM
             raise NotFound("metric", f"{path}: Metric not found")
         try:
             if metric_set["_id"] not in assigned_ids:
-                raise _not_assigned()
+                raise _not_assigned(ctx)
             metrics.append(_find_active(metric_set, value["metricId"]))
         except Conflict as error:
             raise Conflict(f"{path}: {error.message}", code=error.code) from None
@@ -224,7 +255,7 @@ async def record_logged_values(
     if assignment is None:
         await store.assign(ctx, customer_id, set_id)
     elif assignment["unassignedAt"] is not None:
-        raise _not_assigned()
+        raise _not_assigned(ctx)
     metric_set = (await metric_sets.load_by_id(ctx, [set_id]))[set_id]
     measured = []
     for logged in values:
@@ -295,8 +326,8 @@ def _measured(metric: Metric, value: float) -> MeasuredValue:
     return {"metricName": metric["name"], "unit": metric["metricUnit"]["shortName"], "value": value}
 
 
-def _not_assigned() -> Conflict:
-    return Conflict(
-        "This metric set is not assigned to the client; assign it on the client's Progress page first",
-        code="METRICS_SET_NOT_ASSIGNED",
-    )
+def _not_assigned(ctx: Context) -> Conflict:
+    message = "This metric set is not assigned to the client; assign it on the client's Progress page first"
+    if not ctx.caller.is_coach:
+        message = "This metric set is no longer assigned to you"
+    return Conflict(message, code="METRICS_SET_NOT_ASSIGNED")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
@@ -135,12 +135,24 @@ async def list_history(ctx: Context, customer_id: ObjectId, metric_id: ObjectId)
     return [{"date": entry["date"], "value": entry["value"]} for entry in stored]
 
 
-async def find_ranges(ctx: Context, customer_id: ObjectId, metric_ids: Sequence[ObjectId]) -> list[MetricRange]:
-    """Return the earliest and latest value by date of each metric that has one."""
-    where = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}}
+async def find_ranges(
+    ctx: Context, customer_id: ObjectId, metric_ids: Sequence[ObjectId], last_date: str | None = None
+) -> list[MetricRange]:
+    """Return the earliest and latest value by date of each metric that has one, those after `last_date` left out."""
+    where: Filter = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}}
+    if last_date is not None:
+        where["date"] = {"$lte": last_date}
     return await entries.aggregate(
         ctx,
         where,
         {"$sort": {"metricId": 1, "date": 1}},
-        {"$group": {"_id": "$metricId", "first": {"$first": "$value"}, "last": {"$last": "$value"}}},
+        {
+            "$group": {
+                "_id": "$metricId",
+                "first": {"$first": "$value"},
+                "firstDate": {"$first": "$date"},
+                "last": {"$last": "$value"},
+                "lastDate": {"$last": "$date"},
+            }
+        },
     )

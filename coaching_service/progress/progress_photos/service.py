@@ -11,6 +11,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
@@ -20,6 +21,7 @@ from coaching_service.core.walking import Walk
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
+from coaching_service.people.files import service as stored_files
 from coaching_service.progress.progress_photos import store
 from coaching_service.progress.progress_photos.models import PhotoLinks, ProgressPhotos, StoredPhoto, StoredPhotos
 from coaching_service.progress.progress_photos.store import SIDES
@@ -106,6 +108,20 @@ async def replace(
     if file is None:
         raise invalid_field("imageFile", "is required", code="REQUIRED")
     return _to_photos(ctx, await _replace(ctx, customer_id, photos_id, SIDES[side_index], file, version))
+
+
+async def read_picture(ctx: Context, customer_id: ObjectId, photos_id: ObjectId, side: str, *, small: bool) -> Download:
+    """Return the picture of one `side` (front, back, side) of a date, or its small version if it has one.
+
+    It must not be cached. Raises NotFound, and what `list_photos` raises.
+    """
+    _, document = await gather_reads(
+        ctx, customers.get_visible(ctx, customer_id), store.find_one(ctx, customer_id, photos_id)
+    )
+    photo = None if document is None else document.get("sides", {}).get(side)
+    if photo is None:
+        raise NotFound("progress photo")
+    return await stored_files.open_file(ctx, (photo["thumbnailId"] if small else None) or photo["fileId"])
 
 
 @transactional

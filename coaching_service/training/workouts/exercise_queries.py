@@ -16,6 +16,7 @@ from coaching_service.training.workouts.query_models import (
     ExerciseSession,
     ExerciseSum,
     LastSession,
+    LiftResult,
 )
 from coaching_service.training.workouts.query_parts import BY_DATE, IS_SESSION, Stage, between, except_dates
 from coaching_service.training.workouts.store import blocks
@@ -83,16 +84,47 @@ async def find_exercise_sessions_between(
     return await blocks.aggregate(ctx, condition, *stages, hint=_BY_DONE_EXERCISE)
 
 
-async def find_done_exercises(ctx: Context, customer_id: ObjectId) -> list[DoneExercise]:
-    """Return every exercise that a client did, the one done latest first."""
+async def find_done_exercises(
+    ctx: Context, customer_id: ObjectId, *, without: Collection[str] = ()
+) -> list[DoneExercise]:
+    """Return every exercise that a client did, the one done latest first.
+
+    Blocks on the dates in `without` are left out.
+    """
     stages: list[Stage] = [
         {"$project": {"_id": 0, "date": 1, "exerciseId": "$done.exercises.exerciseId"}},
         {"$unwind": "$exerciseId"},
         {"$group": {"_id": "$exerciseId", "lastDate": {"$max": "$date"}, "sessions": {"$sum": 1}}},
         {"$sort": {"lastDate": -1, "_id": 1}},
     ]
-    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
+    dates = {"$gt": ""} | except_dates(without).get("date", {})
+    condition: Filter = {"customerId": customer_id, "date": dates} | IS_SESSION
     return await blocks.aggregate(ctx, condition, *stages, hint=BY_DATE)
+
+
+async def find_lift_results(
+    ctx: Context,
+    customer_id: ObjectId,
+    exercise_ids: Sequence[ObjectId],
+    first: str,
+    last: str,
+    *,
+    without: Collection[str] = (),
+) -> list[LiftResult]:
+    """Return what a client did for some exercises in each block from the date `first` to `last`, by date.
+
+    Blocks on the dates in `without` are left out.
+    """
+    dates = {"$gte": first, "$lte": last} | except_dates(without).get("date", {})
+    condition: Filter = {"customerId": customer_id, "items.doneExerciseIds": {"$in": [*exercise_ids]}, "date": dates}
+    stages: list[Stage] = [
+        {"$sort": {"date": 1, "_id": 1}},
+        {"$project": {"_id": 0, "date": 1, "done": "$done.exercises"}},
+        {"$unwind": "$done"},
+        {"$match": {"done.exerciseId": {"$in": [*exercise_ids]}}},
+        {"$replaceWith": {"$mergeObjects": ["$done", {"date": "$date"}]}},
+    ]
+    return await blocks.aggregate(ctx, condition, *stages, hint=_BY_DONE_EXERCISE)
 
 
 async def find_last_sessions(

@@ -8,7 +8,7 @@ from typing import TypedDict
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import Customer
 from coaching_service.training.workouts.item_models import ItemForm, WorkItem
-from coaching_service.training.workouts.totals_models import Totals
+from coaching_service.training.workouts.totals_models import BlockExerciseTotals, Totals
 
 
 class PendingItem(TypedDict):
@@ -124,6 +124,12 @@ class DoneExercise(TypedDict):
     _id: ObjectId
     lastDate: str
     sessions: int
+
+
+class LiftResult(BlockExerciseTotals):
+    """What a client did for an exercise in a block on a date, with its best sets."""
+
+    date: str
 
 
 class Session(Totals):

@@ -1,0 +1,87 @@
+"""A client's measurements: a form to enter values, and the history of each metric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import fields
+
+from coaching_service.core.auth.access import customer
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import BadRequest
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, Identifier, Input, ListOf, Number
+from coaching_service.progress.metrics import service as metrics
+from coaching_service.web import charts
+from coaching_service.web.formatting import quantity
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.train.own_dates import require_past_date
+
+pages = Pages("/train/measurements")
+_MAX_VALUES = 200
+_LATEST = 30  # how many values are shown at once
+
+
+class _DateQuery(Input):
+    date = Date(allow_none=True, load_default=None)
+
+
+class _Value(Input):
+    metricsSetId = Identifier(required=True)
+    metricId = Identifier(required=True)
+    value = Number(minimum=-1e12, allow_none=True, load_default=None)
+
+
+class _Values(Input):
+    date = Date(required=True)
+    values = ListOf(fields.Nested(_Value), maximum=_MAX_VALUES, load_default=list)
+
+
+@pages.get("", access=customer(), query=_DateQuery(), template="train/measurements.html")
+async def measurements_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """The latest value of each metric, and the form to enter values for today or another date."""
+    today = str(ctx.caller.today())
+    return {
+        "metric_sets": await metrics.list_measurements(ctx, ctx.caller.id, today),
+        "today": today,
+        "date": query["date"] or today,
+    }
+
+
+@pages.post("", access=customer(), form=_Values(), on=measurements_page)
+async def record_own_values(ctx: Context, form: dict[str, Any]) -> Redirect:
+    """Record the values that were entered; a metric without one keeps what it has."""
+    require_past_date(ctx, "date", form["date"])
+    values = [each for each in form["values"] if each["value"] is not None]
+    if not values:
+        raise BadRequest("Enter at least one value.")
+    for each in values:
+        await metrics.record(
+            ctx, ctx.caller.id, each["metricsSetId"], each["metricId"], form["date"], each["value"]
+        )
+    return Redirect(pages.prefix, f"{quantity(len(values), 'value')} saved.")
+
+
+@pages.get("/{metricsSetId}/{metricId}", access=customer(), template="train/measurement.html")
+async def measurement_page(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> dict[str, Any]:
+    """The history of one metric."""
+    history, metric = await gather_reads(
+        ctx,
+        metrics.list_history(ctx, ctx.caller.id, metrics_set_id, metric_id),
+        metrics.find_metric(ctx, metrics_set_id, metric_id),
+    )
+    unit = metric["metricUnit"]["shortName"]
+    today = str(ctx.caller.today())
+    points = [(entry["date"], entry["value"]) for entry in history if entry["date"] <= today]
+    newest_first = [(entry["date"], entry["value"]) for entry in reversed(history)]
+    has_change = len(points) > 1
+    return {
+        "metric": metric,
+        "unit": unit,
+        "points": points,
+        "chart": charts.lines(points, unit, f"{metric['name']} in {unit} by date") if has_change else None,
+        "change": points[-1][1] - points[0][1] if has_change else None,
+        "latest_values": newest_first[:_LATEST],
+        "earlier_values": newest_first[_LATEST:],
+    }
