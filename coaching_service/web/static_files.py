@@ -32,6 +32,7 @@ _SOURCES = {
         "train.css",
         "train_account.css",
         "train_days.css",
+        "train_progress.css",
         "train_workout.css",
     ),
     "train.js": ("train.js",),

@@ -1,1 +1,1 @@
-"""The coach web application."""
+"""The pages for clients."""

@@ -2,10 +2,14 @@
 
 from coaching_service.web.views.train import (
     calendar,
+    exercise,
     first_access,
     history,
+    measurements,
     messages,
+    photos,
     plans,
+    progress,
     today,
     workout,
 )
@@ -16,6 +20,10 @@ MODULES = (
     calendar,
     history,
     plans,
+    progress,
+    exercise,
+    measurements,
+    photos,
     messages,
     workout,
 )

@@ -57,9 +57,7 @@ async def record_own_values(ctx: Context, form: dict[str, Any]) -> Redirect:
     if not values:
         raise BadRequest("Enter at least one value.")
     for each in values:
-        await metrics.record(
-            ctx, ctx.caller.id, each["metricsSetId"], each["metricId"], form["date"], each["value"]
-        )
+        await metrics.record(ctx, ctx.caller.id, each["metricsSetId"], each["metricId"], form["date"], each["value"])
     return Redirect(pages.prefix, f"{quantity(len(values), 'value')} saved.")
 
 

@@ -1,0 +1,124 @@
+"""How to do an exercise, and what the client has done in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, TypedDict
+
+from markupsafe import Markup
+
+from coaching_service.core.auth.access import customer
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice, Input, Integer
+from coaching_service.library.exercises import service as exercises
+from coaching_service.progress.exercise_history import lift_progress
+from coaching_service.progress.exercise_history import service as exercise_history
+from coaching_service.progress.exercise_history.models import ExerciseSession
+from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.training.workouts.query_models import LiftResult
+from coaching_service.training.workouts.training_load import ESTIMATED_ONE_REP_MAX, HEAVIEST_LOAD, MOST_REPS
+from coaching_service.web import charts
+from coaching_service.web.formatting import format_date
+from coaching_service.web.pages import Pages
+from coaching_service.web.urls import list_url
+from coaching_service.web.views.train.lift_words import DoneSet, Point, best_points, describe_records, describe_set
+
+pages = Pages("/train/exercises/{exerciseId}")
+_SESSIONS_PER_PAGE = 8
+_PERIODS = {"3": "3 months", "12": "1 year", "120": "All"}
+_DAYS_PER_MONTH = 30.5
+
+
+class _ExerciseQuery(Input):
+    months = Choice(*_PERIODS, load_default="12")
+    page = Integer(minimum=1, load_default=1)
+
+
+class LiftChart(TypedDict):
+    """A value of each workout: `points` are `(date, value)`."""
+
+    name: str
+    unit: str
+    points: list[Point]
+    drawing: Markup
+
+
+class Session(TypedDict):
+    """The sets of one workout."""
+
+    date: str
+    wblockId: ObjectId
+    sets: list[DoneSet]
+
+
+@pages.get("", access=customer(), query=_ExerciseQuery(), template="train/exercise.html")
+async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """An exercise with the client's records, progress and workouts."""
+    client_id, today = ctx.caller.id, ctx.caller.today()
+    first = today - timedelta(days=round(int(query["months"]) * _DAYS_PER_MONTH))
+    exercise, sessions, results, records = await gather_reads(
+        ctx,
+        exercises.read_for_client(ctx, exercise_id),
+        exercise_history.list_sessions(ctx, client_id, exercise_id, page=query["page"], size=_SESSIONS_PER_PAGE),
+        lift_progress.list_results(ctx, client_id, [exercise_id], str(first), str(today)),
+        personal_records.list_records(ctx, client_id),
+    )
+    unit = ctx.caller.company.load_unit
+    return {
+        "exercise": exercise,
+        "uploads": [each for each in exercise["media"] if each["source"] == "upload"],
+        "links": [each for each in exercise["media"] if each["source"] != "upload"],
+        "months": query["months"],
+        "periods": _PERIODS,
+        "unit": unit,
+        "records": describe_records(record for record in records if record["exerciseId"] == exercise_id),
+        "charts": _draw_charts(results[exercise_id], unit),
+        "results": [_row(result) for result in reversed(results[exercise_id])],
+        "page": sessions,
+        "sessions": [_describe_session(session, unit) for session in sessions["docs"]],
+        "page_url": list_url(f"/train/exercises/{exercise_id}", {"months": query["months"]}),
+    }
+
+
+def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[LiftChart]:
+    """The charts of the values that at least two workouts have; repetitions only where no load was lifted."""
+    loads = best_points(results, HEAVIEST_LOAD)
+    values = [
+        ("Estimated 1RM", unit, best_points(results, ESTIMATED_ONE_REP_MAX)),
+        ("Top load", unit, loads),
+        ("Most reps in a set", "reps", [] if loads else best_points(results, MOST_REPS)),
+        ("Volume (load × reps)", unit, [(each["date"], each["volumeLoad"]) for each in results if each["volumeLoad"]]),
+    ]
+    return [
+        {
+            "name": name,
+            "unit": of_values,
+            "points": points,
+            "drawing": charts.lines(points, of_values, f"{name} in {of_values} by workout"),
+        }
+        for name, of_values, points in values
+        if len(points) > 1
+    ]
+
+
+def _row(result: LiftResult) -> tuple[str, float | None, float | None, float, int]:
+    """A workout in the table of values: date, estimated 1RM, top load, volume and sets."""
+    bests = {best["kind"]: best["value"] for best in result["bests"]}
+    return (
+        format_date(result["date"]),
+        bests.get(ESTIMATED_ONE_REP_MAX),
+        bests.get(HEAVIEST_LOAD),
+        result["volumeLoad"],
+        result["sets"],
+    )
+
+
+def _describe_session(session: ExerciseSession, unit: str) -> Session:
+    return {
+        "date": session["date"],
+        "wblockId": session["wblockId"],
+        "sets": [describe_set(done, unit) for done in session["sets"]],
+    }
