@@ -12,6 +12,7 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.validation_messages import field_errors
 from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.item_schemas import ScheduledTime
+from coaching_service.training.workouts.items import MAX_ITEMS
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, PlannedSets
 from coaching_service.training.workouts.training_load import DERIVED_FIELDS, derive_fields, summarize_block
 
@@ -25,7 +26,6 @@ ITEM_REFERENCES = {
     "items.swappedFor.exerciseId": "exercises",
     "items.metricsFields.metricsSetId": "metricSets",
 }
-MAX_ITEMS = 100
 _ADDED_ON_READ = ("exercise", "lastTime", "order", "version")
 _ADDED_LATER = ("isAmrap", "perSide", "setKind", "loadPercent")  # absent in older sets
 _PLANNED_SETS = PlannedSets(required=True)
