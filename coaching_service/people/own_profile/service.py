@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
@@ -68,6 +70,15 @@ async def request_erasure(ctx: Context) -> ErasureRequest:
     requested_at = await customers.request_erasure(ctx)
     await activity_dates.record_activity(ctx, ctx.caller.id)
     return {"erasureRequestedAt": requested_at}
+
+
+async def find_erasure_request(ctx: Context) -> datetime | None:
+    """Return when the caller, a client, asked for the erasure of their data, or None.
+
+    Raises NotFound if the client has been deleted.
+    """
+    customer = await customers.get_visible(ctx, ctx.caller.id, ("erasureRequestedAt",))
+    return customer.get("erasureRequestedAt")
 
 
 def _to_profile(ctx: Context, customer: Customer) -> OwnProfile:

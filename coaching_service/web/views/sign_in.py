@@ -23,7 +23,9 @@ class _Next(Input):
     next = Text(max_length=4000, load_default=None)
 
 
-class _Token(Input):
+class TokenQuery(Input):
+    """The token of a link in an e-mail."""
+
     token = Text(max_length=500, load_default="")
 
 
@@ -94,7 +96,7 @@ async def request_password_reset(ctx: Context, form: dict[str, Any]) -> Redirect
     )
 
 
-@pages.get("/reset-password", access=public(), query=_Token(), template="sign_in/reset_password.html")
+@pages.get("/reset-password", access=public(), query=TokenQuery(), template="sign_in/reset_password.html")
 async def reset_password_page(_: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The page to choose a new password, linked from the e-mail."""
     return {"token": query["token"]}
@@ -107,7 +109,7 @@ async def reset_password(ctx: Context, form: dict[str, Any]) -> Redirect:
     return Redirect("/app/sign-in", "Password changed. Sign in with your new password.", ends_session=True)
 
 
-@pages.get("/first-access", access=public(), query=_Token(), template="")
+@pages.get("/first-access", access=public(), query=TokenQuery(), template="")
 async def old_first_access_page(_: Context, query: dict[str, Any]) -> Redirect:
     """Redirect from the address in older invitations."""
     return Redirect("/train/first-access?" + urlencode({"token": query["token"]}))

@@ -2,6 +2,7 @@
 
 from coaching_service.web.views.train import (
     calendar,
+    devices,
     exercise,
     first_access,
     history,
@@ -10,12 +11,15 @@ from coaching_service.web.views.train import (
     photos,
     plans,
     progress,
+    reset_password,
+    settings,
     today,
     workout,
 )
 
 MODULES = (
     first_access,
+    reset_password,
     today,
     calendar,
     history,
@@ -25,5 +29,7 @@ MODULES = (
     measurements,
     photos,
     messages,
+    settings,
+    devices,
     workout,
 )

@@ -8,25 +8,22 @@ from aiohttp import web
 
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context
-from coaching_service.core.validation import Email, Input, Text
+from coaching_service.core.validation import Email
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customer_access.schemas import FirstAccess
 from coaching_service.people.sessions import web_sessions
 from coaching_service.web.browser_sessions import device_of, home_of
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.sign_in import TokenQuery
 
 pages = Pages("/train")
-
-
-class _Token(Input):
-    token = Text(max_length=500, load_default="")
 
 
 class _FirstAccess(FirstAccess):
     email = Email(allow_none=True, load_default=None)
 
 
-@pages.get("/first-access", access=public(), query=_Token(), template="train/first_access.html")
+@pages.get("/first-access", access=public(), query=TokenQuery(), template="train/first_access.html")
 async def first_access_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
     """The page where an invited client chooses a password; a used link opens the application if it can."""
     is_valid = await customer_access.is_token_valid(ctx, query["token"])

@@ -1,0 +1,27 @@
+"""Choosing a new password, linked from the e-mail to a client who forgot it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.core.auth.access import public
+from coaching_service.core.database.context import Context
+from coaching_service.people.sessions import service as sessions
+from coaching_service.people.sessions.schemas import PasswordReset
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.sign_in import TokenQuery
+
+pages = Pages("/train/reset-password")
+
+
+@pages.get("", access=public(), query=TokenQuery(), template="sign_in/reset_password.html")
+async def reset_password_page(_: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """The page to choose a new password."""
+    return {"token": query["token"]}
+
+
+@pages.post("", access=public(), form=PasswordReset(), on=reset_password_page, request_class="unlimited")
+async def reset_password(ctx: Context, form: dict[str, Any]) -> Redirect:
+    """Set the password; every session of the client ends."""
+    await sessions.reset_password(ctx, form["token"], form["password"])
+    return Redirect("/app/sign-in?next=/train", "Password changed. Sign in with your new password.", ends_session=True)

@@ -1,0 +1,158 @@
+"""Settings of a client: profile, language, time zone and mails, password, and the client's data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.core.auth.access import customer
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.errors import Forbidden, invalid_field
+from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.routes import MultipartBody
+from coaching_service.core.media import IMAGE_TYPES
+from coaching_service.core.validation import patch_of
+from coaching_service.lifecycle.export import own as own_export
+from coaching_service.people.customers.models import OwnDetails
+from coaching_service.people.customers.schemas import NoFormFields
+from coaching_service.people.own_profile import schemas
+from coaching_service.people.own_profile import service as own_profile
+from coaching_service.people.sessions.schemas import PasswordChange
+from coaching_service.web.pages import Pages, Redirect
+
+pages = Pages("/train/settings")
+_PATH = "/train/settings"
+_PROFILE, _PREFERENCES = (f"{_PATH}/profile", f"{_PATH}/preferences")
+_DETAILS = patch_of(schemas.OwnDetails, name="OwnDetailsForm")
+_PROFILE_FORM = type(_DETAILS)(only=("phone", "birthday", "version"))
+_PREFERENCES_FORM = type(_DETAILS)(only=("timezone", "language", "notifications", "version"))
+_LANGUAGES = (
+    ("cs", "Čeština"),
+    ("da", "Dansk"),
+    ("de", "Deutsch"),
+    ("en", "English"),
+    ("es", "Español"),
+    ("fr", "Français"),
+    ("it", "Italiano"),
+    ("nl", "Nederlands"),
+    ("nb", "Norsk bokmål"),
+    ("pl", "Polski"),
+    ("pt", "Português"),
+    ("pt-BR", "Português (Brasil)"),
+    ("fi", "Suomi"),
+    ("sv", "Svenska"),
+    ("tr", "Türkçe"),
+    ("el", "Ελληνικά"),
+    ("uk", "Українська"),
+    ("he", "עברית"),
+    ("ar", "العربية"),
+    ("zh", "中文"),
+    ("ja", "日本語"),
+    ("ko", "한국어"),
+)
+
+
+@pages.get("", access=customer(), template="train/settings/index.html")
+async def own_settings_page(_: Context) -> dict[str, Any]:
+    """The parts of the settings, and signing out."""
+    return {}
+
+
+# --- profile ---------------------------------------------------------------------------------------------------------
+
+
+@pages.get("/profile", access=customer(), template="train/settings/profile.html")
+async def own_profile_page(ctx: Context) -> dict[str, Any]:
+    """Name and e-mail address, which the coach changes; phone, birthday and photo."""
+    profile = await own_profile.read(ctx)
+    return {"profile": profile, "version": profile["version"]}
+
+
+@pages.post("/profile", access=customer(), form=_PROFILE_FORM, on=own_profile_page)
+async def change_own_profile(ctx: Context, form: OwnDetails) -> Redirect:
+    """Change phone and birthday."""
+    await own_profile.update(ctx, form)
+    return Redirect(_PROFILE, "Changes saved.")
+
+
+@pages.post(
+    "/profile/photo",
+    access=customer(),
+    form=MultipartBody("profilePhotoFile", IMAGE_TYPES, NoFormFields()),
+    on=own_profile_page,
+)
+async def set_own_photo(ctx: Context, form: dict[str, Any], file: StoredFile) -> Redirect:
+    """Set or replace the profile photo."""
+    del form
+    await own_profile.set_profile_photo(ctx, file)
+    return Redirect(_PROFILE, "Photo saved.")
+
+
+# --- language, time zone and mails -----------------------------------------------------------------------------------
+
+
+@pages.get("/preferences", access=customer(), template="train/settings/preferences.html")
+async def own_preferences_page(ctx: Context) -> dict[str, Any]:
+    """Language, time zone, and which mails the client gets."""
+    profile = await own_profile.read(ctx)
+    language = profile["language"]
+    languages = [("", "No preference"), *_LANGUAGES]
+    if language and language not in dict(_LANGUAGES):
+        languages.append((language, language))
+    return {"profile": profile, "languages": languages, "version": profile["version"]}
+
+
+@pages.post("/preferences", access=customer(), form=_PREFERENCES_FORM, on=own_preferences_page)
+async def change_own_preferences(ctx: Context, form: OwnDetails) -> Redirect:
+    """Change language, time zone and mails."""
+    await own_profile.update(ctx, form)
+    return Redirect(_PREFERENCES, "Changes saved.")
+
+
+# --- password --------------------------------------------------------------------------------------------------------
+
+
+@pages.get("/password", access=customer(), template="train/settings/password.html")
+async def own_password_page(_: Context) -> dict[str, Any]:
+    """The form to change the password."""
+    return {}
+
+
+@pages.post("/password", access=customer(), form=PasswordChange(), on=own_password_page, request_class="unlimited")
+async def change_own_password(ctx: Context, form: dict[str, Any]) -> Redirect:
+    """Change the password, confirmed with the current one; every other session ends."""
+    try:
+        await own_profile.change_password(ctx, form["currentPassword"], form["password"])
+    except Forbidden:
+        raise invalid_field("currentPassword", "is not your password", code="WRONG_PASSWORD") from None
+    return Redirect(_PATH, "Password changed. You are signed out on all other devices.")
+
+
+# --- the client's data -----------------------------------------------------------------------------------------------
+
+
+@pages.get("/data", access=customer(), template="train/settings/data.html")
+async def own_data_page(ctx: Context) -> dict[str, Any]:
+    """The download of the client's data, and the request for erasure."""
+    return {"erasure_requested_at": await own_profile.find_erasure_request(ctx)}
+
+
+@pages.get("/data/my-training.zip", access=customer(), template="", request_class="bulk")
+async def export_own_data(ctx: Context) -> Download:
+    """Download everything the client may read."""
+    return await own_export.export_own(ctx)
+
+
+@pages.get("/data/erasure", access=customer(), template="train/settings/erasure.html")
+async def own_erasure_page(ctx: Context) -> dict[str, Any] | Redirect:
+    """What erasure means, and the confirmation; without effect once it was asked for."""
+    if await own_profile.find_erasure_request(ctx) is not None:
+        return Redirect(f"{_PATH}/data")
+    return {}
+
+
+@pages.post("/data/erasure", access=customer(), on=own_erasure_page)
+async def request_own_erasure(ctx: Context) -> Redirect:
+    """Ask the coaches for the erasure of the client's data."""
+    await own_profile.request_erasure(ctx)
+    return Redirect(f"{_PATH}/data", "Your coach has been asked to erase your data.")
