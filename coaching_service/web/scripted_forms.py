@@ -30,6 +30,8 @@ def success_response(browser_session: BrowserSession, redirect: Redirect) -> web
     """Return the outcome of a form that would redirect."""
     response = _respond(200, {"location": redirect.location, "notice": redirect.notice, "data": redirect.data})
     browser_session.set_cookies(response, session=redirect.session, ends_session=redirect.ends_session)
+    if redirect.ends_session:
+        response.headers["Clear-Site-Data"] = '"storage"'
     return response
 
 

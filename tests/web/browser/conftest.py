@@ -17,19 +17,23 @@ from tests.support.client import CoachClient
 
 expect.set_options(timeout=30_000)  # the machine may be busy
 OUTPUT = Path(__file__).parents[3] / "test-output"
+# Containers run tests as root, where Chromium's own sandbox refuses to start, and give it little shared memory.
+CHROMIUM_ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage"]
 OpenPage = Callable[..., Awaitable[Page]]
+
+
+def find_chromium() -> str:
+    """The path of the installed Chromium."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert path, "Chromium is needed: scripts/test --browser installs it"
+    return path
 
 
 @pytest.fixture(scope="session")
 async def chromium() -> AsyncIterator[Browser]:
     """The browser of this test process."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert path, "Chromium is needed: scripts/test --browser installs it"
     async with async_playwright() as playwright:
-        # Containers run tests as root, where Chromium's own sandbox refuses to start, and give it little shared memory.
-        browser = await playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
+        browser = await playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS)
         yield browser
         await browser.close()
 

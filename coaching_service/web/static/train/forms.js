@@ -1,0 +1,108 @@
+// Forms that are sent by the queue: their identity, what is typed into them, and what they had before.
+train.forms = (() => {
+  const SELECTOR = "form[data-queue]:not([enctype='multipart/form-data'])";
+  const NOT_TYPED = new Set(["hidden", "submit", "button", "reset", "file", "password", "fieldset", "output"]);
+  const bases = new WeakMap();
+
+  const all = () => [...document.querySelectorAll(SELECTOR)];
+  const isQueued = (form) => Boolean(train.user && form?.matches?.(SELECTOR));
+  const isSet = (form) => form.classList.contains("set-row");
+
+  function urlOf(form) {
+    const url = new URL(form.getAttribute("action") || location.href, location.href);
+    return url.pathname + url.search;
+  }
+
+  // The id of a form, or its URL with its place among the forms of this URL.
+  function idOf(form) {
+    if (form.id) return form.id;
+    const url = urlOf(form);
+    return `${url} ${all().filter((other) => !other.id && urlOf(other) === url).indexOf(form)}`;
+  }
+
+  const find = (id) => all().find((form) => idOf(form) === id);
+  const controlsOf = (form) => [...form.elements].filter((each) => each.name && !NOT_TYPED.has(each.type));
+
+  function valuesOfControl(control, isDefault) {
+    if (control.type === "checkbox" || control.type === "radio") {
+      return (isDefault ? control.defaultChecked : control.checked) ? [control.value] : [];
+    }
+    if (control.options) {
+      const options = [...control.options];
+      const chosen = options.filter((option) => (isDefault ? option.defaultSelected : option.selected));
+      if (isDefault && !chosen.length && !control.multiple) chosen.push(...options.slice(0, 1));
+      return chosen.map((option) => option.value);
+    }
+    return [isDefault ? control.defaultValue : control.value];
+  }
+
+  // What is in the form now, or was when the page was made: a list of values for each name.
+  function read(form, isDefault = false) {
+    const values = {};
+    for (const control of controlsOf(form)) {
+      (values[control.name] ??= []).push(...valuesOfControl(control, isDefault));
+    }
+    return values;
+  }
+
+  // Fill in the fields that `values` names, and open what hides one that changed.
+  function write(form, values) {
+    const rest = Object.fromEntries(Object.entries(values).map(([name, list]) => [name, [...list]]));
+    for (const control of controlsOf(form)) {
+      if (!(control.name in rest)) continue;
+      const before = JSON.stringify(valuesOfControl(control));
+      if (control.type === "checkbox" || control.type === "radio") {
+        control.checked = rest[control.name].includes(control.value);
+      } else if (control.options) {
+        for (const option of control.options) option.selected = rest[control.name].includes(option.value);
+      } else if (rest[control.name].length) {
+        control.value = rest[control.name].shift();
+      }
+      if (JSON.stringify(valuesOfControl(control)) !== before) reveal(control);
+    }
+  }
+
+  // Open the disclosure that hides a field: the one it is in, or the one for all sets of the exercise.
+  function reveal(control) {
+    for (let details = control.closest("details"); details; details = details.parentElement.closest("details")) details.open = true;
+    if (control.offsetParent === null) {
+      for (const details of control.closest("section")?.querySelectorAll("details.set-switch") ?? []) details.open = true;
+    }
+  }
+
+  // The values that typing started from: those of the server, or those last submitted.
+  const baseOf = (form) => bases.get(form) ?? read(form, true);
+  const setBase = (form, values) => bases.set(form, values);
+
+  function asNumber(text) {
+    const trimmed = text.trim();
+    return /^[+-]?\d+([.,]\d+)?$/.test(trimmed) ? String(Number(trimmed.replace(",", "."))) : trimmed;
+  }
+  const isSame = (one, other) =>
+    Boolean(one && other) && one.length === other.length && one.every((text, at) => asNumber(text) === asNumber(other[at]));
+  function isChanged(form) {
+    const base = baseOf(form);
+    return Object.entries(read(form)).some(([name, list]) => !isSame(list, base[name]));
+  }
+
+  // The label of a field, without that of its form.
+  function labelOf(control) {
+    const label = control.getAttribute("aria-label") ?? control.labels?.[0]?.textContent.trim() ?? control.name;
+    const prefix = `${control.form.dataset.label}: `;
+    const own = label.startsWith(prefix) ? label.slice(prefix.length) : label;
+    return own.charAt(0).toUpperCase() + own.slice(1);
+  }
+
+  // What a person typed, with the labels of the fields.
+  function describe(form) {
+    return controlsOf(form).flatMap((control) => {
+      const values = valuesOfControl(control).filter(Boolean);
+      if (!values.length) return [];
+      const isChoice = control.type === "checkbox" || control.type === "radio";
+      const shown = control.options ? [...control.selectedOptions].map((option) => option.text) : values;
+      return [isChoice ? labelOf(control) : `${labelOf(control)}: ${shown.join(", ")}`];
+    });
+  }
+
+  return { all, isQueued, isSet, urlOf, idOf, find, read, write, baseOf, setBase, isSame, isChanged, describe };
+})();

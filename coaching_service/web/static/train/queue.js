@@ -1,0 +1,164 @@
+// Forms are stored on this device before they are sent, and sent one at a time in the order in which they were stored.
+// An entry: {id, token, user, url, body, label, formId, isSet, page, typed, createdAt, attempts, rejection}.
+train.queue = (() => {
+  const TIMEOUT = 15_000;
+  const LONGEST_WAIT = 60_000;
+  const ATTEMPTS_WITHOUT_ANSWER = 5;
+  const PAUSE = "pause";
+  let lastTime = 0;
+  let timer = 0;
+  let isSending = false;
+  let isRequested = false;
+  let problem = null; // why entries stay: "signIn", "otherUser", or null for a network or server that does not answer
+
+  const isOwn = (entry) => entry.user === train.user;
+  const list = async () => (await train.store.readEntries()).filter((entry) => isOwn(entry) && !entry.rejection);
+  const listRejected = async () => (await train.store.readEntries()).filter((entry) => isOwn(entry) && entry.rejection);
+
+  function createToken() {
+    const bytes = crypto.getRandomValues(new Uint8Array(24));
+    return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_");
+  }
+
+  // The entry of a form as it is now. Each has a submission token of its own, so that A, B, A ends as A.
+  function createEntry(form, submitter) {
+    const body = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) if (name !== "csrf" && typeof value === "string") body.append(name, value);
+    if (submitter?.name) body.append(submitter.name, submitter.value);
+    const token = createToken();
+    lastTime = Math.max(Date.now(), lastTime + 1);
+    if (body.has("loggedAt")) body.set("loggedAt", new Date(lastTime).toISOString());
+    if (body.has("submission")) body.set("submission", token);
+    return {
+      token,
+      user: train.user,
+      url: train.forms.urlOf(form),
+      body: body.toString(),
+      label: form.dataset.label || document.querySelector("h1")?.textContent.trim() || document.title,
+      formId: train.forms.idOf(form),
+      isSet: train.forms.isSet(form),
+      page: location.pathname + location.search,
+      typed: train.forms.describe(form),
+      createdAt: lastTime,
+      attempts: 0,
+      rejection: null,
+    };
+  }
+
+  // Store an entry, in the place of a rejected one of the same form and, for a set, of one that is not sent.
+  const add = (entry) =>
+    train.store.addEntry(
+      entry,
+      (old) => old.user === entry.user && old.formId === entry.formId && (old.rejection || (old.isSet && entry.isSet)),
+    );
+
+  // Send what is stored. One tab sends at a time; a call during sending makes it look again.
+  async function send() {
+    isRequested = true;
+    if (isSending) return;
+    isSending = true;
+    try {
+      while (isRequested) {
+        isRequested = false;
+        await (navigator.locks ? navigator.locks.request("train-queue", sendAll) : sendAll());
+      }
+    } catch {
+      schedule(LONGEST_WAIT); // the database cannot be read now
+    } finally {
+      isSending = false;
+    }
+  }
+
+  async function sendAll() {
+    const pause = await train.store.read("states", PAUSE);
+    if (pause && pause.until > Date.now()) return schedule(pause.until - Date.now());
+    for (;;) {
+      const [entry] = await list();
+      if (!entry) break;
+      if (!(await sendOne(entry))) return;
+    }
+    problem = null;
+    clearTimeout(timer);
+  }
+
+  // Send one entry; returns whether the next one may follow.
+  async function sendOne(entry) {
+    let outcome = await post(entry);
+    if (isStale(outcome) && outcome.answer.user === entry.user && outcome.answer.csrf) {
+      train.renewCsrf(outcome.answer.csrf);
+      outcome = await post(entry);
+    }
+    const { status, answer } = outcome;
+    if (status === 200 && answer && "location" in answer) {
+      await train.store.changeEntry(entry, () => null);
+      problem = null;
+      train.tell("sent", { entry, answer });
+      return true;
+    }
+    if ((status === 401 && answer) || isStale(outcome)) {
+      problem = status === 401 ? "signIn" : "otherUser";
+      await keep(entry);
+      return false;
+    }
+    if (isRejection(outcome, entry)) {
+      const rejection = { message: answer?.message || `The server did not accept this (${status}).`, errors: answer?.errors ?? {} };
+      await train.store.changeEntry(entry, (stored) => ({ ...stored, rejection }));
+      train.tell("rejected", { entry: { ...entry, rejection } });
+      return true;
+    }
+    problem = null;
+    if (outcome.wait) await train.store.write("states", { key: PAUSE, until: Date.now() + outcome.wait });
+    schedule(outcome.wait || Math.min(LONGEST_WAIT, 2_000 * 2 ** entry.attempts) * (0.75 + Math.random() / 2));
+    await keep(entry);
+    return false;
+  }
+
+  async function keep(entry) {
+    await train.store.changeEntry(entry, (stored) => ({ ...stored, attempts: stored.attempts + 1 }));
+    train.tell("kept", {});
+  }
+
+  const isStale = ({ status, answer }) => status === 403 && answer?.code === "STALE_FORM";
+
+  // A proxy or a network that asks to sign in answers without our JSON; that is no answer to the form for some attempts.
+  function isRejection({ status, answer }, entry) {
+    if (status < 400 || status >= 500 || [408, 425, 429].includes(status)) return false;
+    if (answer?.code === "IDEMPOTENCY_KEY_IN_USE") return false;
+    return Boolean(answer?.code) || entry.attempts + 1 >= ATTEMPTS_WITHOUT_ANSWER;
+  }
+
+  async function post(entry) {
+    const body = new URLSearchParams(entry.body);
+    body.set("csrf", document.body.dataset.csrf);
+    const controller = new AbortController();
+    const timeout = setTimeout(() => controller.abort(), TIMEOUT);
+    try {
+      const response = await fetch(entry.url, {
+        method: "POST",
+        body,
+        headers: { Accept: "application/json" },
+        redirect: "manual",
+        signal: controller.signal,
+      });
+      const isJson = response.headers.get("Content-Type")?.startsWith("application/json");
+      const seconds = Number(response.headers.get("Retry-After"));
+      return { status: response.status, answer: isJson ? await response.json() : null, wait: seconds > 0 ? seconds * 1000 : 0 };
+    } catch {
+      return { status: 0, answer: null, wait: 0 };
+    } finally {
+      clearTimeout(timeout);
+    }
+  }
+
+  function schedule(wait) {
+    clearTimeout(timer);
+    timer = setTimeout(send, wait);
+  }
+
+  const discard = (entry) => train.store.changeEntry(entry, () => null);
+  // A rejected entry becomes the last one of the queue.
+  const tryAgain = (entry) =>
+    train.store.changeEntry(entry, ({ id, ...stored }) => ({ ...stored, attempts: 0, rejection: null }));
+
+  return { createEntry, add, send, list, listRejected, discard, tryAgain, problem: () => problem };
+})();

@@ -1,0 +1,134 @@
+// What a page shows of the forms that the queue sends: sets done at once, "Not sent yet", what was rejected, and records.
+train.sets = (() => {
+  const NAVIGATION = 10_000; // after this time a page is not left for the one that a form leads to
+  const submitted = new Map(); // the times of what was submitted on this page, by token
+
+  const bodyOf = (entry) => new URLSearchParams(entry.body);
+  const isCompleted = (entry) => bodyOf(entry).get("isCompleted") === "true";
+
+  function stateOf(form) {
+    const state = form.querySelector("[data-set-state]");
+    if (state || train.forms.isSet(form)) return state;
+    const created = document.createElement("p");
+    created.className = "queue-state";
+    created.dataset.setState = "";
+    created.setAttribute("role", "status");
+    form.append(created);
+    return created;
+  }
+
+  // `queued` is "sent", "unsent" or "rejected".
+  function showState(form, queued, text) {
+    form.dataset.queued = queued;
+    form.dataset.state = text;
+    const state = stateOf(form);
+    if (state && state.textContent !== text) state.textContent = text;
+  }
+
+  // Show a set as done or not.
+  function showSet(form, done, queued, text) {
+    form.dataset.done = done;
+    showState(form, queued, text ?? (queued === "unsent" ? "Not sent yet" : done ? "Done" : ""));
+    updateButton(form);
+  }
+
+  // The button of a set takes it back, unless it is not done or other values have been typed: then it saves them.
+  function updateButton(form) {
+    const button = form.querySelector("button[name=isCompleted]");
+    if (!button) return;
+    const done = form.dataset.done === "true";
+    const isChanged = done && train.forms.isChanged(form);
+    button.value = !done || isChanged;
+    button.setAttribute("aria-pressed", done && !isChanged);
+    const state = stateOf(form);
+    if (state) state.textContent = isChanged ? "Changed, not saved" : (form.dataset.state ?? (done ? "Done" : ""));
+  }
+
+  function showUnsent(entry) {
+    const form = train.forms.find(entry.formId);
+    if (!form) return;
+    if (entry.isSet) showSet(form, isCompleted(entry), "unsent");
+    else showState(form, "unsent", "Not sent yet");
+  }
+
+  function showRejected(entry) {
+    const form = train.forms.find(entry.formId);
+    if (!form) return;
+    const text = `Not saved: ${entry.rejection.message}`;
+    if (entry.isSet) showSet(form, false, "rejected", text);
+    else showState(form, "rejected", text);
+  }
+
+  // After loading: what is stored on this device lies over the values of the server.
+  function overlay(entries) {
+    for (const entry of entries) {
+      const form = train.forms.find(entry.formId);
+      if (!form) continue;
+      const body = bodyOf(entry);
+      const names = Object.keys(train.forms.read(form));
+      train.forms.write(form, Object.fromEntries(names.map((name) => [name, body.getAll(name)])));
+      train.forms.setBase(form, train.forms.read(form));
+      (entry.rejection ? showRejected : showUnsent)(entry);
+    }
+  }
+
+  async function submit(form, submitter) {
+    const wasDone = form.dataset.done === "true";
+    const entry = train.queue.createEntry(form, submitter);
+    submitted.set(entry.token, Date.now());
+    train.drafts.forget(form);
+    try {
+      await train.queue.add(entry);
+    } catch {
+      return sendPlainly(form, submitter); // this browser stores nothing here
+    }
+    train.forms.setBase(form, train.forms.read(form));
+    showUnsent(entry);
+    if (entry.isSet && isCompleted(entry) && !wasDone) train.restTimer.start(Number(form.dataset.rest), entry.label);
+    if (entry.isSet && !isCompleted(entry)) train.restTimer.stop(entry.label);
+    train.tell("added", {});
+    train.queue.send();
+  }
+
+  function sendPlainly(form, submitter) {
+    if (submitter?.name) {
+      const field = document.createElement("input");
+      Object.assign(field, { type: "hidden", name: submitter.name, value: submitter.value });
+      form.append(field);
+    }
+    HTMLFormElement.prototype.submit.call(form);
+  }
+
+  // An entry was sent, from this tab or another one.
+  async function showSent({ entry, answer }) {
+    const waiting = await train.queue.list();
+    const form = train.forms.find(entry.formId);
+    if (form && !waiting.some((other) => other.formId === entry.formId)) {
+      if (entry.isSet) showSet(form, answer.data?.set?.isCompleted ?? isCompleted(entry), "sent");
+      else showState(form, "sent", "Saved");
+    }
+    const progress = document.querySelector("[data-workout-progress]");
+    const workout = answer.data?.workout;
+    if (progress && workout && location.pathname === entry.page.split("?")[0]) {
+      progress.textContent = `${workout.completedSets} of ${workout.plannedSets} sets`;
+    }
+    celebrate(answer.data?.records ?? []);
+    const at = submitted.get(entry.token);
+    if (!entry.isSet && at && Date.now() - at < NAVIGATION && !waiting.length) train.leave(answer);
+  }
+
+  function celebrate(records) {
+    const place = document.querySelector("[data-records]");
+    if (!place) return;
+    for (const record of records) {
+      const line = document.createElement("p");
+      line.className = "queue-record";
+      const title = document.createElement("b");
+      title.textContent = "New record";
+      line.append(title, ` ${record.exercise}: ${record.text}`);
+      place.append(line);
+    }
+  }
+
+  return { overlay, submit, showSent, showRejected, updateButton };
+})();

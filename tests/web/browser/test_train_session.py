@@ -1,0 +1,226 @@
+"""A client trains with a phone: from the mail to the last set, without a network in between, and after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestServer, unused_port
+from aiosmtpd.smtp import SMTP
+from playwright.async_api import Browser, BrowserContext, Page, Route, expect
+
+from coaching_service import runtime
+from coaching_service.app import create_app
+from coaching_service.core.database.context import Context
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+from tests.conftest import PASSWORD
+from tests.support.client import CoachClient
+from tests.support.mail_servers import Mailbox, listening
+from tests.support.mails import read_mail
+from tests.web.browser.conftest import CHROMIUM_ARGUMENTS, find_chromium, picture, sign_in
+from tests.web.browser.phone import PHONE, Complaints, Thumb, Trainee, superset_today
+
+MOST_TAPS, MOST_FIELDS = 6, 2
+
+
+class Arrivals(Mailbox):
+    """A mailbox in which a mail is waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrived = asyncio.Event()
+
+    async def handle_DATA(self, *args: Any) -> str:
+        response = await super().handle_DATA(*args)
+        self.arrived.set()
+        return response
+
+
+@dataclass
+class Gym:
+    """A service with a database and a mail server of its own, and a company that uses it."""
+
+    server: TestServer
+    coach: CoachClient
+    mails: Arrivals
+
+    async def invitation_link(self) -> str:
+        """Wait for the invitation, and return the link in it."""
+        async with asyncio.timeout(60):
+            await self.mails.arrived.wait()
+        (invitation,) = self.mails.mails
+        (link,) = read_mail(invitation, str(self.server.make_url("/")).rstrip("/")).links
+        return link
+
+
+@pytest.fixture
+async def gym(settings: Settings, password_hash: str) -> AsyncIterator[Gym]:
+    """A company whose invitations are sent by SMTP."""
+    name, port, mails = f"{settings.mongodb_database}_train", unused_port(), Arrivals()
+    async with listening(lambda: SMTP(mails)) as smtp_port:
+        own = settings.model_copy(
+            update={
+                "base_url": f"http://127.0.0.1:{port}",
+                "mongodb_database": name,
+                "smtp_host": "127.0.0.1",
+                "smtp_port": smtp_port,
+                "smtp_encryption": "none",
+            }
+        )
+        async with runtime.open_services(own) as services:
+            await runtime.make_indexes(services)
+            server = TestServer(create_app(own, services), host="127.0.0.1", port=port)
+            await server.start_server()
+            owner = await team.create_company(
+                Context(services), "Strong Gym", "Olga Owner", "olga@example.com", password_hash
+            )
+            ctx = Context(services).acting_as(replace(owner, via="apiKey"))
+            coach = CoachClient(server, (await api_keys.create(ctx, "Test"))["key"], ctx)
+            yield Gym(server, coach, mails)
+            await coach.close()
+            await server.close()
+            await services.db.client.drop_database(name)
+
+
+async def lose_one_answer(page: Page) -> None:
+    """The next form arrives at the server, but its answer does not arrive at the phone."""
+
+    async def lose(route: Route) -> None:
+        await route.fetch()
+        await route.abort("connectionreset")
+
+    await page.route("**/sets", lose, times=1)
+
+
+async def test_from_the_mail_to_the_last_set_with_the_network_cut_in_the_middle(chromium: Browser, gym: Gym) -> None:
+    coach = gym.coach
+    context = await chromium.new_context(**PHONE)
+    observed = Complaints(expected=("ERR_INTERNET_DISCONNECTED", "ERR_CONNECTION_RESET"))
+    observed.watch(context, gym.server)
+    ana = await superset_today(coach, await coach.create_customer("Ana", email="ana@example.com"))
+
+    thumb = Thumb(taps=1)  # on the link in the mail
+    page = await context.new_page()
+    await page.goto(await gym.invitation_link())
+    await thumb.fill(page.get_by_label("Password"), PASSWORD)
+    await thumb.tap(page.get_by_role("button", name="Start training"))
+    await thumb.tap(page.locator(f"a[href='{ana.path}']").first)
+    await thumb.tap(ana.done(page, 0, 1))
+    await expect(ana.state(page, 0, 1)).to_have_text("Done")
+    assert await ana.sets(0) == [(1, 8, 60, True)]
+    assert thumb.taps <= MOST_TAPS
+    assert thumb.fields <= MOST_FIELDS
+    await expect(page.get_by_role("timer")).to_be_visible()
+
+    await lose_one_answer(page)
+    await ana.done(page, 1, 1).tap()
+    await expect(ana.state(page, 1, 1)).to_have_text("Not sent yet")
+    await context.set_offline(True)
+    await ana.row(page, 0, 2).get_by_label("Reps").fill("7")
+    await ana.done(page, 0, 2).tap()
+    await ana.done(page, 1, 2).tap()
+    await ana.done(page, 0, 3).tap()
+    await expect(ana.state(page, 0, 3)).to_have_text("Not sent yet")
+    await expect(ana.done(page, 0, 3)).to_have_attribute("aria-pressed", "true")
+    await page.wait_for_timeout(600)  # a second tap at once would be ignored
+    await ana.done(page, 0, 3).tap()
+    await expect(ana.done(page, 0, 3)).to_have_attribute("aria-pressed", "false")
+    await page.wait_for_timeout(600)
+    await ana.done(page, 0, 3).tap()
+    await expect(page.locator("[data-queue-bar]")).to_have_text(
+        "4 sets not sent yet. They are sent when you are online."
+    )
+    assert await ana.sets(0) == [(1, 8, 60, True)]
+
+    await context.set_offline(False)
+    await expect(page.locator("[data-queue-bar]")).to_be_hidden()
+    await ana.done(page, 1, 3).tap()
+    for item in (0, 1):
+        for index in (1, 2, 3):
+            await expect(ana.state(page, item, index)).to_have_text("Done")
+    await expect(page.locator("[data-workout-progress]")).to_have_text("6 of 6 sets")
+
+    assert await ana.sets(0) == [(1, 8, 60, True), (2, 7, 60, True), (3, 8, 60, True)]
+    assert await ana.sets(1) == [(1, 10, 45, True), (2, 10, 45, True), (3, 10, 45, True)]
+    desk = await (await chromium.new_context(base_url=str(gym.server.make_url("/")))).new_page()
+    await sign_in(desk, coach)
+    await desk.goto(f"/app/customers/{ana.customer['_id']}/blocks/{ana.block['_id']}")
+    rows = await desk.get_by_role("row").filter(has=desk.get_by_role("cell")).all_inner_texts()
+    assert len(rows) == 6, rows
+    await picture(desk, "light", "train-seen-by-the-coach")
+    for opened in (context, desk.context):
+        await opened.close()
+    assert observed.unexpected() == []
+
+
+async def open_profile(chromium: Browser, server: TestServer, profile: Path, ana: Trainee) -> BrowserContext:
+    """Start a browser of its own on a profile, in which the client is signed in."""
+    context = await chromium.browser_type.launch_persistent_context(
+        profile,
+        executable_path=find_chromium(),
+        args=CHROMIUM_ARGUMENTS,
+        base_url=str(server.make_url("/")),
+        **PHONE,
+    )
+    await ana.sign_in(context, server)
+    return context
+
+
+def kill_browser_of(profile: Path) -> None:
+    """End the browser of a profile as the system does when the phone needs memory, without a chance to save anything."""
+    option = f"--user-data-dir={profile}".encode()
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        try:
+            arguments = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if option in arguments and not any(each.startswith(b"--type=") for each in arguments):
+            os.kill(int(process.name), signal.SIGKILL)
+
+
+async def test_nothing_typed_is_lost_when_the_page_is_reloaded_or_the_browser_killed(
+    chromium: Browser, public_server: TestServer, coach: CoachClient, tmp_path: Path
+) -> None:
+    ana = await superset_today(coach, await coach.create_customer("Ana"))
+    profile = tmp_path / "profile"
+    context = await open_profile(chromium, public_server, profile, ana)
+    page = context.pages[0]
+    await page.goto(ana.path)
+    await ana.row(page, 0, 1).get_by_label("Load").fill("62,5")
+    await page.reload()
+    await expect(ana.row(page, 0, 1).get_by_label("Load")).to_have_value("62,5")
+
+    await context.set_offline(True)
+    await ana.done(page, 0, 1).tap()
+    await expect(ana.state(page, 0, 1)).to_have_text("Not sent yet")
+    await ana.row(page, 1, 1).get_by_label("Reps").fill("9")
+    await page.wait_for_timeout(300)  # what is typed is stored within this time
+    async with context.expect_event("close"):
+        kill_browser_of(profile)
+
+    context = await open_profile(chromium, public_server, profile, ana)
+    page = context.pages[0]
+    await page.goto(ana.path)
+    await expect(ana.row(page, 1, 1).get_by_label("Reps")).to_have_value("9")
+    await expect(ana.row(page, 0, 1).get_by_label("Load")).to_have_value("62,5")
+    await expect(ana.state(page, 0, 1)).to_have_text("Done")
+    await expect(page.get_by_role("timer")).to_be_visible()
+    assert await ana.sets(0) == [(1, 8, 62.5, True)]
+    assert await ana.sets(1) == []
+
+    await ana.done(page, 1, 1).tap()
+    await expect(ana.state(page, 1, 1)).to_have_text("Done")
+    assert await ana.sets(1) == [(1, 9, 45, True)]
+    await page.reload()
+    await expect(ana.row(page, 1, 1).get_by_label("Reps")).to_have_value("9")
+    await context.close()
