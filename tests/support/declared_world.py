@@ -130,5 +130,6 @@ async def make_world(coach: CoachClient) -> World:
         "wblockId": block["_id"],
         "witemId": item["_id"],
         "wblockId/witemId": own_item["_id"],
+        "wblockId/formItemId": check_in["_id"],
         "circuitId": circuit["_id"],
     }

@@ -32,6 +32,8 @@ def filled(page: Page, world: World) -> str:
     wires = [wire for wire, _ in page.path_parameters]
     for wire in wires:
         name = "circuitId" if (wire, wires[-1]) == ("witemId", "exerciseId") else OTHER_NAMES.get(wire, wire)
+        if wire == "witemId" and path.startswith("/train/") and path.endswith("/form"):
+            name = "formItemId"
         path = path.replace(f"{{{wire}}}", world.get(f"{wires[0]}/{name}") or world.get(name, UNKNOWN))
     return path
 

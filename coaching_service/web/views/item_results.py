@@ -140,10 +140,11 @@ def _form_answers(item: FormItem) -> Iterator[tuple[str, str]]:
     answers = {answer["questionId"]: answer["value"] for answer in item["answers"]}
     for question in item["form"]["questions"]:
         unit = "of 10" if question["type"] == "rating" else ""
-        yield question["label"], _describe_answer(answers.get(question["_id"]), unit)
+        yield question["label"], describe_answer(answers.get(question["_id"]), unit)
 
 
-def _describe_answer(value: Any, unit: str) -> str:
+def describe_answer(value: Any, unit: str = "") -> str:
+    """Describe the answer to a question: a text, a number, or a list of options."""
     if value in (None, "", []):
         return "–"
     if isinstance(value, list):

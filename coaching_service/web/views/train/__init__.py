@@ -2,6 +2,7 @@
 
 from coaching_service.web.views.train import (
     calendar,
+    check_ins,
     devices,
     exercise,
     first_access,
@@ -28,6 +29,7 @@ MODULES = (
     exercise,
     measurements,
     photos,
+    check_ins,
     messages,
     settings,
     devices,

@@ -121,7 +121,8 @@ def _count_sets(item: WorkItem) -> int:
 def _list_due(today: Today, day: date) -> Iterator[Due]:
     """Yield what is due, what is overdue first: forms, measurements and habits of today, and unread messages."""
     for form in today["pendingForms"]:
-        note = f"Since {label_day(form['date'], day).lower()}" if form["isOverdue"] else "Today"
+        since = label_day(form["date"], day).replace("Yesterday", "yesterday")
+        note = f"Since {since}" if form["isOverdue"] else "Today"
         path = form_path(form["wblockId"], form["witemId"])
         yield _due("clipboard-list", form["formName"], note, path, is_overdue=form["isOverdue"])
     for block in today["blocks"]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from marshmallow import Schema, ValidationError, fields, validates_schema
+from marshmallow import Schema, fields
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import TEXT_LENGTH, Choice, Identifier, Input, Integer, ListOf, Number, Text
-from coaching_service.library.forms.schemas import QUESTION_TYPES
+from coaching_service.core.validation import Identifier, Input, ListOf, Number
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import (
     ITEM_LOG,
@@ -22,8 +21,8 @@ from coaching_service.progress.logs.schemas import (
 )
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts.models import BlockLog
-from coaching_service.web.forms import parse_value
 from coaching_service.web.pages import Redirect
+from coaching_service.web.views.form_answers import AnswersForm, answer_requests, recorded_answers
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.workout.log_rows import AMOUNT_FIELDS, log_rows
 from coaching_service.web.views.workout.owner_pages import BLOCK, ITEM, Handler, WorkoutOwnerPages
@@ -41,27 +40,6 @@ class _MetricsForm(TaskItemLog):
     values = ListOf(fields.Nested(_MetricValueRow), load_default=list)
 
 
-class _AnswerRow(Input):
-    questionId = Identifier(required=True)
-    type = Choice(*QUESTION_TYPES, required=True)
-    required = fields.Boolean(load_default=False)
-    value = Text(max_length=TEXT_LENGTH, allow_blank=True, load_default="")
-    chosen = ListOf(Text(max_length=1_000), load_default=list)
-
-
-class _AnswersForm(TaskItemLog):
-    answers = ListOf(fields.Nested(_AnswerRow), load_default=list)
-
-    @validates_schema
-    def require_answers(self, data: Mapping[str, Any], **_: Any) -> None:
-        """Raise ValidationError if the form is completed and a required question has no answer."""
-        missing = [
-            position for position, row in enumerate(data["answers"]) if row["required"] and _parse_answer(row) is None
-        ]
-        if data["isCompleted"] and missing:
-            raise ValidationError({"answers": {position: {"value": ["must be answered"]} for position in missing}})
-
-
 def declare(owner_pages: WorkoutOwnerPages) -> None:
     """Declare the pages on which a coach logs a client's results."""
     _declare_session_page(owner_pages)
@@ -70,7 +48,7 @@ def declare(owner_pages: WorkoutOwnerPages) -> None:
     _declare_log_form(owner_pages, page, "circuit", CircuitItemLog())
     _declare_log_form(owner_pages, page, "task", TaskItemLog())
     _declare_log_form(owner_pages, page, "metrics", _MetricsForm())
-    _declare_log_form(owner_pages, page, "form", _AnswersForm())
+    _declare_log_form(owner_pages, page, "form", AnswersForm())
 
 
 def _declare_session_page(owner_pages: WorkoutOwnerPages) -> None:
@@ -122,7 +100,7 @@ def _declare_log_page(owner_pages: WorkoutOwnerPages) -> Handler:
 
 def _recorded_values(item: Document) -> dict[str, Any]:
     """The recorded answers or metric values, by the identifier of the question or metric."""
-    answers = {str(answer["questionId"]): answer["value"] for answer in item.get("answers") or ()}
+    answers = recorded_answers(item)
     return answers | {str(value["metricId"]): value["value"] for value in item.get("values") or ()}
 
 
@@ -161,11 +139,7 @@ def _log_request(form: Mapping[str, Any]) -> Document:
             if row["value"] is not None
         ]
     if "answers" in form:
-        request["answers"] = [
-            {"questionId": str(row["questionId"]), "value": answer}
-            for row in form["answers"]
-            if (answer := _parse_answer(row)) is not None
-        ]
+        request["answers"] = answer_requests(form["answers"])
     return request
 
 
@@ -180,13 +154,3 @@ def _set_request(row: Mapping[str, Any]) -> Document:
     if row["round"] is not None:
         request["round"] = row["round"]
     return request
-
-
-def _parse_answer(row: Mapping[str, Any]) -> Any:
-    """The answer in the type of its question; None if there is none."""
-    if row["type"] == "multi":
-        return row["chosen"] or None
-    if not row["value"]:
-        return None
-    number_fields: dict[str, fields.Field[Any]] = {"number": Number(), "rating": Integer()}
-    return parse_value(number_fields[row["type"]], row["value"]) if row["type"] in number_fields else row["value"]

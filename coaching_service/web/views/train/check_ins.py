@@ -1,0 +1,122 @@
+"""The forms a client answers, and the answers given so far."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from coaching_service.core.auth.access import customer
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Boolean, Input, Integer
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.progress.logs import service as logs
+from coaching_service.progress.logs.schemas import ITEM_LOG
+from coaching_service.training.workouts import items
+from coaching_service.training.workouts.item_models import FormItem
+from coaching_service.training.workouts.models import Block
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.urls import list_url
+from coaching_service.web.views.form_answers import AnswersForm, answer_requests, recorded_answers
+from coaching_service.web.views.item_results import describe_answer, describe_results
+from coaching_service.web.views.train.dates import label_day
+from coaching_service.web.views.train.paths import form_path, workout_path
+
+pages = Pages("/train")
+
+_FORM = "/workouts/{wblockId}/items/{witemId}/form"
+_PAGE_SIZE = 10
+_MAX_COMMENTS = 50
+
+
+class _FormQuery(Input):
+    """`edit`: show the form though it has been answered."""
+
+    edit = Boolean(load_default=False)
+
+
+class _ResponsesQuery(Input):
+    page = Integer(minimum=1, maximum=10_000, load_default=1)
+
+
+@pages.get(_FORM, access=customer(), query=_FormQuery(), template="train/form.html")
+async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """The questions of a form, or the answers if there are any."""
+    block, item = await _read_form(ctx, wblock_id, witem_id)
+    results = describe_results(item, ctx.caller.company.load_unit)
+    return {
+        "item": item,
+        "recorded": recorded_answers(item),
+        "results": results,
+        "shows_results": results is not None and item["isCompleted"] and not query["edit"],
+        "comments": await _list_comments(ctx, wblock_id, witem_id) if item["isCompleted"] else [],
+        "path": form_path(wblock_id, witem_id),
+        "back": _back_path(block),
+        "back_name": "Today" if _is_check_in(block) else block["name"],
+        "day": label_day(str(block["date"]), ctx.caller.today()),
+    }
+
+
+async def _read_form(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> tuple[Block, FormItem]:
+    """Return a workout of the client and its form. Raises NotFound, also for an item that is no form."""
+    block = await logs.read_own_block(ctx, block_id)
+    item = block["items"][items.find_index(block["items"], item_id)]
+    if item["type"] != "FORM":
+        raise NotFound("form")
+    return block, item
+
+
+async def _list_comments(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> list[Document]:
+    """Return the comments on a form, the first one first."""
+    page = await conversation.list_messages(ctx, ctx.caller.id, limit=_MAX_COMMENTS, block_id=block_id)
+    return [
+        {"author": message["author"], "text": message["text"], "createdAt": message["createdAt"]}
+        for message in reversed(page["docs"])
+        if message["text"] is not None and message["about"] is not None and message["about"]["witemId"] == item_id
+    ]
+
+
+def _is_check_in(block: Block) -> bool:
+    return block.get("checkInId") is not None
+
+
+def _back_path(block: Block) -> str:
+    return "/train" if _is_check_in(block) else workout_path(block["_id"])
+
+
+@pages.post(_FORM, access=customer(), form=AnswersForm(), on=form_page)
+async def answer_form(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Store the answers to a form, in place of earlier ones."""
+    block, item = await _read_form(ctx, wblock_id, witem_id)
+    log = {
+        "isCompleted": True,
+        "answers": answer_requests(form["answers"]),
+        "comment": form["comment"],
+        "pain": item.get("pain"),
+    }
+    await logs.log_item(ctx, ctx.caller.id, wblock_id, witem_id, ITEM_LOG.load(log))
+    return Redirect(_back_path(block), f"{item['form']['name']} sent. Your coach will see your answers.")
+
+
+@pages.get("/form-responses", access=customer(), query=_ResponsesQuery(), template="train/form_responses.html")
+async def form_responses_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """The answers to forms, the latest first."""
+    responses = await form_responses.list_between(ctx, ctx.caller.id, None, None)
+    number, last = query["page"], max(1, -(-len(responses) // _PAGE_SIZE))
+    return {
+        "responses": responses[(number - 1) * _PAGE_SIZE : number * _PAGE_SIZE],
+        "page": {
+            "page": number,
+            "totalPages": last,
+            "hasPrevPage": number > 1,
+            "hasNextPage": number < last,
+            "prevPage": number - 1,
+            "nextPage": number + 1,
+        },
+        "address": list_url("/train/form-responses", query),
+        "describe_answer": describe_answer,
+        "label_day": partial(label_day, today=ctx.caller.today()),
+    }
