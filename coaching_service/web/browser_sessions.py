@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import secrets
 from dataclasses import dataclass, replace
 from urllib.parse import unquote, urlsplit
 
@@ -22,6 +23,7 @@ from coaching_service.people.sessions.web_sessions import StartedSession
 CSRF_FIELD = "csrf"
 _LOCAL_PATH = re.compile(r"/(app|oauth|train)([/?][!-\[\]-~]*)?", re.ASCII)
 _NOTICE_SECONDS = 60
+_NONCE_BYTES, _NONCE_LENGTH = 9, 12  # bytes, and the characters that they are in base64
 
 
 class CrossSiteForm(Forbidden):
@@ -50,8 +52,8 @@ class Notice:
 class BrowserSession:
     """The cookies of one request and the coach or client they identify, if any.
 
-    A form's CSRF token is a signature of a secret that only this browser's cookies hold: the session token or, before
-    sign-in, the `visitor` cookie.
+    A form's CSRF token is a random number and its signature with a secret that only this browser's cookies hold: the
+    session token or, before sign-in, the `visitor` cookie.
     """
 
     services: Services
@@ -80,12 +82,13 @@ class BrowserSession:
 
     @property
     def csrf_token(self) -> str:
-        """The token in every form of this session."""
-        return self.services.vault.sign(self._csrf_subject)
+        """A token for the forms of a page of this session: another one each time, so that compression reveals none."""
+        nonce = secrets.token_urlsafe(_NONCE_BYTES)
+        return nonce + self.services.vault.sign(self._csrf_subject(nonce))
 
-    @property
-    def _csrf_subject(self) -> str:
-        return f"form of session:{self.token}" if self.principal else f"form of visitor:{self.visitor_id}"
+    def _csrf_subject(self, nonce: str) -> str:
+        who = f"session:{self.token}" if self.principal else f"visitor:{self.visitor_id}"
+        return f"form {nonce} of {who}"
 
     def is_same_site(self, request: web.Request) -> bool | None:
         """Return whether a form was sent from a page of this application; None when the browser does not report it."""
@@ -104,8 +107,9 @@ class BrowserSession:
             raise StaleForm()
 
     def accepts_form_token(self, token: str) -> bool:
-        """Return whether `token` is the CSRF token of this session."""
-        return self.services.vault.verify_signature(self._csrf_subject, token)
+        """Return whether `token` is a CSRF token of this session."""
+        nonce, signature = token[:_NONCE_LENGTH], token[_NONCE_LENGTH:]
+        return self.services.vault.verify_signature(self._csrf_subject(nonce), signature)
 
     def set_cookies(
         self, response: web.StreamResponse, *, session: StartedSession | None = None, ends_session: bool = False

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.http.compression import COMPRESSIBLE
 from coaching_service.core.media import UploadLimits
 from coaching_service.core.validation import TIMEZONES
 from coaching_service.web import static_files
@@ -108,6 +109,8 @@ def render_page(
         browser_session, external_redirect=external_redirect
     )
     browser_session.set_cookies(response)
+    if request.path.startswith("/train"):
+        response[COMPRESSIBLE] = True
     if notice:
         browser_session.clear_notice(response)
     return response

@@ -1,24 +1,37 @@
-"""gzip for JSON responses. Pages are never compressed: their size would reveal the CSRF token bit by bit (BREACH)."""
+"""gzip for JSON responses, and for pages that are marked as COMPRESSIBLE.
+
+The size of a compressed page can reveal a secret that it repeats, bit by bit, to someone who sees it and chooses a
+part of the page (BREACH). A page is compressible if each response has other secrets (CSRF tokens, submission tokens); a
+file name of random length in the header of gzip hides small differences.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gzip
+import io
+import secrets
 from functools import lru_cache
 
 from aiohttp import hdrs, web
 
 _MIN_BYTES = 1024
 _LEVEL = 1  # twice as fast as level 6, for responses that are a few per cent larger; see docs/performance.md
+COMPRESSIBLE = web.ResponseKey("compressible", bool)  # marks a response
+_PAGE_LEVEL = 6  # fewer bytes matter more to phones
+_MAX_PADDING = 100
 _MAX_BYTES_AT_ONCE = 65_536  # takes about a millisecond; larger bodies are compressed on a thread
 
 
 async def compress(request: web.Request, response: web.StreamResponse) -> None:
-    """Compress the body of a JSON response of more than 1 kB if the caller accepts gzip.
+    """Compress the body of a JSON response or compressible page of more than 1 kB if the caller accepts gzip.
 
     A strong `ETag` becomes a weak one, because the bytes differ.
     """
-    if not isinstance(response, web.Response) or response.content_type != "application/json":
+    if not isinstance(response, web.Response):
+        return
+    is_page = response.get(COMPRESSIBLE, False)
+    if response.content_type != "application/json" and not is_page:
         return
     body = response.body
     if not isinstance(body, bytes) or len(body) <= _MIN_BYTES or hdrs.CONTENT_ENCODING in response.headers:
@@ -26,13 +39,23 @@ async def compress(request: web.Request, response: web.StreamResponse) -> None:
     response.headers.add(hdrs.VARY, hdrs.ACCEPT_ENCODING)
     if not accepts_gzip(request):
         return
-    if len(body) > _MAX_BYTES_AT_ONCE:
-        response.body = await asyncio.to_thread(gzip.compress, body, _LEVEL, mtime=0)
-    else:
-        response.body = gzip.compress(body, _LEVEL, mtime=0)
+    encode = _compress_page if is_page else _compress_json
+    response.body = await asyncio.to_thread(encode, body) if len(body) > _MAX_BYTES_AT_ONCE else encode(body)
     response.headers[hdrs.CONTENT_ENCODING] = "gzip"
     if (etag := response.headers.get(hdrs.ETAG, "")).startswith('"'):
         response.headers[hdrs.ETAG] = f"W/{etag}"
+
+
+def _compress_json(body: bytes) -> bytes:
+    return gzip.compress(body, _LEVEL, mtime=0)
+
+
+def _compress_page(body: bytes) -> bytes:
+    compressed = io.BytesIO()
+    padding = "x" * secrets.randbelow(_MAX_PADDING)
+    with gzip.GzipFile(padding, "wb", _PAGE_LEVEL, compressed, mtime=0) as file:
+        file.write(body)
+    return compressed.getvalue()
 
 
 def accepts_gzip(request: web.Request) -> bool:
