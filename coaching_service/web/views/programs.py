@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any, TypedDict, cast
 
 from marshmallow import fields
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
@@ -21,11 +21,12 @@ from coaching_service.training.programs.models import LAST_DAY, ProgramInput
 from coaching_service.training.programs.schemas import NewProgram
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.models import Block
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
-from coaching_service.web.views.item_descriptions import describe_item
+from coaching_service.web.views.item_descriptions import ItemDescription, describe_item
 from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, create_from_program_text
 
 pages = Pages("/app/programs")
@@ -43,8 +44,9 @@ class _NewProgramForm(NewProgram):
     text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
 
 
-class _ClientSearch(Input):
+class _ProgramQuery(Input):
     client = Keywords()
+    day = Integer(minimum=1, maximum=LAST_DAY, load_default=None)
 
 
 class _Assignment(Input):
@@ -71,7 +73,7 @@ async def create_program(ctx: Context, form: dict[str, Any]) -> Redirect:
     return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created.{remarks}")
 
 
-@pages.get("/{programId}", access=coach(PROGRAMS.VIEW), query=_ClientSearch(), template="library/program.html")
+@pages.get("/{programId}", access=coach(PROGRAMS.VIEW), query=_ProgramQuery(), template="library/program.html")
 async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """A program by week, and the clients it can be assigned to."""
     program, blocks, clients = await gather_reads(
@@ -80,14 +82,11 @@ async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]
         workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY),
         listing.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
     )
-    weeks: dict[int, list[Document]] = {}
-    for block in blocks:
-        block["descriptions"] = [describe_item(item, ctx.caller.company.load_unit) for item in block["items"]]
-        weeks.setdefault((block["day"] - 1) // 7 + 1, []).append(block)
+    weeks = _group_by_week(blocks, ctx.caller.company.load_unit)
     return {
         "program": program,
         "weeks": weeks,
-        "next_day": min(blocks[-1]["day"] + 1 if blocks else 1, LAST_DAY),
+        "next_day": query["day"] or min(blocks[-1]["day"] + 1 if blocks else 1, LAST_DAY),
         "clients": [
             (str(client["_id"]), f"{client['name']} {client['surname'] or ''}".rstrip()) for client in clients["docs"]
         ],
@@ -98,6 +97,28 @@ async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]
         "last_day_of_weeks": max(weeks, default=1) * 7,
         "preview": None,
     }
+
+
+class _BlockTile(TypedDict):
+    _id: ObjectId
+    name: str
+    isRest: bool
+    descriptions: list[ItemDescription]
+
+
+def _group_by_week(blocks: Sequence[Block], unit: str) -> dict[int, list[tuple[int, list[_BlockTile]]]]:
+    """Return the weeks that have a workout, by their number from 1, each with its seven days."""
+    tiles: dict[int, list[_BlockTile]] = {}
+    for block in blocks:
+        tile: _BlockTile = {
+            "_id": block["_id"],
+            "name": block["name"],
+            "isRest": block["isRest"],
+            "descriptions": [describe_item(item, unit) for item in block["items"]],
+        }
+        tiles.setdefault(block["day"] or 1, []).append(tile)
+    weeks = sorted({(day - 1) // 7 for day in tiles})
+    return {week + 1: [(day, tiles.get(day, [])) for day in range(week * 7 + 1, week * 7 + 8)] for week in weeks}
 
 
 @pages.post("/{programId}/assign", access=coach(CUSTOMERS.EDIT), form=_Assignment(), on=program_page)
