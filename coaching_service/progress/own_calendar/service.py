@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import date
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.progress.own_calendar.models import DoneMonth, OwnBlock, OwnDay, Status
+from coaching_service.progress.own_calendar.models import DoneMonth
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import client_queries
-from coaching_service.training.workouts.query_models import BlockOutline
+from coaching_service.training.workouts import calendar_days, client_queries
+from coaching_service.training.workouts.calendar_days import CalendarDay
 
 
 async def list_own_days(
     ctx: Context, first: date, last: date, *, today: date, hidden: Collection[str] | None = None
-) -> list[OwnDay]:
+) -> list[CalendarDay]:
     """Return every day of the caller, a client, from `first` to `last`, with its blocks and what became of them.
 
     `today` is the client's. `hidden`: the days hidden from the client, if they are known already. A hidden day has no
@@ -24,32 +24,7 @@ async def list_own_days(
     """
     if hidden is None:
         hidden = await visibility.find_hidden_days(ctx, ctx.caller.id, str(first), str(last))
-    outlines = await client_queries.find_outlines(ctx, ctx.caller.id, str(first), str(last), without=hidden)
-    blocks: dict[str, list[OwnBlock]] = {}
-    for outline in outlines:
-        blocks.setdefault(outline["date"], []).append({**outline, "status": _status_of_block(outline, today)})
-    days = (str(date.fromordinal(number)) for number in range(first.toordinal(), last.toordinal() + 1))
-    return [{"date": day, "status": _status_of_day(blocks.get(day, ())), "blocks": blocks.get(day, [])} for day in days]
-
-
-def _status_of_block(block: BlockOutline, today: date) -> Status:
-    if block["isRest"]:
-        return "rest"
-    if block["totalItems"] and block["completedItems"] == block["totalItems"]:
-        return "done"
-    if block["completedItems"] or block["hasWork"]:
-        return "part"
-    return "missed" if block["totalItems"] and block["date"] < str(today) else "planned"
-
-
-def _status_of_day(blocks: Sequence[OwnBlock]) -> Status | None:
-    """What became of a day's workouts; blocks without items and those of check-ins are ignored, as in compliance."""
-    statuses = {block["status"] for block in blocks if block["totalItems"] and not block["isCheckIn"]} - {"rest"}
-    if len(statuses) > 1:
-        return "part" if statuses & {"done", "part"} else "planned"
-    if statuses:
-        return statuses.pop()
-    return "rest" if any(block["isRest"] for block in blocks) else None
+    return await calendar_days.list_days(ctx, ctx.caller.id, first, last, today=today, without=hidden)
 
 
 async def read_done_month(ctx: Context, month: str | None) -> DoneMonth:

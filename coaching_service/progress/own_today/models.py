@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.own_calendar.models import OwnDay
+from coaching_service.training.workouts.calendar_days import CalendarDay
 from coaching_service.training.workouts.models import Block
 
 
@@ -43,4 +43,4 @@ class Overview(TypedDict):
     """A client's day, and the days of its week from Monday on."""
 
     today: Today
-    week: list[OwnDay]
+    week: list[CalendarDay]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
 from marshmallow import ValidationError, validates_schema
+from marshmallow.validate import Regexp
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Identifier, Input, Integer, Text
-from coaching_service.training.workouts import item_service
+from coaching_service.training.workouts import calendar_days, item_service
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.models import Block, BlockInput
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
@@ -30,6 +33,12 @@ class WeekQuery(Input):
     """`week` is any date of the week to show; the current week if absent."""
 
     week = Date(load_default=None)
+
+
+class _MonthQuery(Input):
+    """`month` is `YYYY-MM`; the current month if absent."""
+
+    month = Text(load_default=None, validate=Regexp(r"(19|20|21)\d\d-(0[1-9]|1[0-2])\Z"))
 
 
 class _MoveForm(Input):
@@ -61,9 +70,21 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) 
     customer = await load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
     days = days_of_week(date.fromisoformat(query["week"]) if query["week"] else today)
-    blocks = await workouts.list_blocks(ctx, ClientCalendar(customer_id), str(days[0]), str(days[-1]))
+    blocks, outline = await gather_reads(
+        ctx,
+        workouts.list_blocks(ctx, ClientCalendar(customer_id), str(days[0]), str(days[-1])),
+        calendar_days.list_days(ctx, customer_id, days[0], days[-1], today=today),
+    )
+    statuses = {block["_id"]: block["status"] for day in outline for block in day["blocks"]}
     unit = ctx.caller.company.load_unit
-    described = [{**block, "descriptions": [describe_item(item, unit) for item in block["items"]]} for block in blocks]
+    described = [
+        {
+            **block,
+            "descriptions": [describe_item(item, unit) for item in block["items"]],
+            "status": statuses.get(block["_id"], "planned"),
+        }
+        for block in blocks
+    ]
     return {
         "customer": customer,
         "days": [(day, [block for block in described if block["date"] == str(day)]) for day in days],
@@ -78,8 +99,32 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) 
         "preview": None,
         "monday": days[0],
         "sunday": days[-1],
+        "outline": outline,
+        "month": f"{days[0]:%Y-%m}",
         "previous_week": _add_days(days[0], -7),
         "next_week": _add_days(days[0], 7),
+    }
+
+
+@pages.get("/month", access=coach(CUSTOMERS.VIEW), query=_MonthQuery(), template="customer/month.html")
+async def month_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """A month of the client's calendar, in weeks from Monday to Sunday."""
+    customer = await load_header(ctx, customer_id)
+    today = ctx.caller.today(customer["timezone"])
+    first = date.fromisoformat(f"{query['month'] or f'{today:%Y-%m}'}-01")
+    last = first.replace(day=monthrange(first.year, first.month)[1])
+    start = first - timedelta(days=first.weekday())
+    end = last + timedelta(days=6 - last.weekday())
+    days = await calendar_days.list_days(ctx, customer_id, start, end, today=today)
+    return {
+        "customer": customer,
+        "weeks": [days[at : at + 7] for at in range(0, len(days), 7)],
+        "title": f"{first:%B} {first.year}",
+        "month": f"{first:%Y-%m}",
+        "week": today if first <= today <= last else first,
+        "previous_month": f"{first - timedelta(days=1):%Y-%m}",
+        "next_month": f"{last + timedelta(days=1):%Y-%m}",
+        "today": str(today),
     }
 
 

@@ -1,0 +1,42 @@
+"""The calendar of a client as the coach sees it: what became of each day, by week and by month."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tests.support import training
+from tests.support.client import MONDAY, CoachClient
+from tests.support.visitor import Visitor
+
+
+async def test_days_tell_planned_done_partly_done_and_missed_apart(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    today = coach.ctx.caller.today()
+    dates = {name: str(today + timedelta(days=days)) for name, days in (("missed", -1), ("planned", 8))}
+    for date in dates.values():
+        block = await coach.schedule(ana, date=date)
+        path = f"/coach/customers/{ana['_id']}/wblocks/{block['_id']}/witems"
+        (await coach.post(path, training.exercise_of(squat))).ok(201)
+    week = f"/app/customers/{ana['_id']}?week="
+    assert 'class="block missed"' in (await owner_page.get(week + dates["missed"])).html
+    assert 'class="block planned"' in (await owner_page.get(week + dates["planned"])).html
+
+    done = await training.block_with(coach, ana, training.exercise_of(squat), training.task())
+    (await training.log(coach, done, done["items"][1])).ok()
+    page = await owner_page.get(week + MONDAY)
+    assert 'class="block part"' in page.html
+    page.says("Partly done", "Mon 2 Mar 2026: Partly done", "Tue 3 Mar 2026: nothing planned")
+    (await training.log(coach, done, done["items"][0])).ok()
+    assert 'class="block done"' in (await owner_page.get(week + MONDAY)).html
+
+
+async def test_month_has_every_workout_and_links_to_its_week(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    block = await coach.schedule(ana)
+    base = f"/app/customers/{ana['_id']}"
+    page = await owner_page.get(f"{base}/month?month=2026-03")
+    page.ok().says("March 2026", str(block["name"]))
+    assert {f"{base}/blocks/{block['_id']}", f"{base}?week=2026-03-02#day-2026-03-02"} <= set(page.links)
+    assert {f"{base}/month?month=2026-02", f"{base}/month?month=2026-04"} <= set(page.links)
+    for wrong in ("2026-13", "x", "0001-01"):
+        (await owner_page.get(f"{base}/month?month={wrong}")).ok()
