@@ -192,9 +192,13 @@ def home_of(user: Principal | None) -> str:
     return "/app" if user is None or user.is_coach else "/train"
 
 
+def is_client_path(path: str) -> bool:
+    """Return whether a path, with or without a query, is one of the pages for clients."""
+    return path.partition("?")[0].split("/")[1] == "train"
+
+
 def landing_path(kind: SubjectKind, next_path: str | None) -> str:
     """Return where a user goes after signing in: `next_path` if it is a page for them, else the start page."""
     home = "/app" if kind == "coach" else "/train"
     path = local_path(next_path, home)
-    is_of_client = path.partition("?")[0].split("/")[1] == "train"
-    return path if is_of_client == (kind == "customer") else home
+    return path if is_client_path(path) == (kind == "customer") else home

@@ -35,6 +35,13 @@ _BY_STATUS = {
     429: ("Too many attempts", "Wait a moment before you try again."),
     503: ("Temporarily unavailable", "Try again shortly."),
 }
+# What clients read instead: they have no permissions, and their support is the coach.
+_FOR_CLIENTS = {
+    403: ("Access denied", "Go back. If you need this, ask your coach."),
+    404: ("Page not found", "Your coach may have moved or removed it, or the address is wrong."),
+    409: ("Changed meanwhile", "Go back, reload the page and repeat your change."),
+    500: ("Something went wrong", "This is our fault. Try again; if it happens again, tell your coach."),
+}
 _DEFAULT = ("Something went wrong", "This is our fault. Try again; if the problem persists, contact support.")
 _WITHOUT_MESSAGE = (404, 405, 500)
 
@@ -55,7 +62,7 @@ def to_service_error(request: web.Request, error: Exception) -> ServiceError:
 
 def render_error(request: web.Request, browser_session: BrowserSession, error: ServiceError) -> web.Response:
     """Render the page of an error."""
-    title, advice = _title_and_advice(error)
+    title, advice = _title_and_advice(error, rendering.is_for_client(request, browser_session.principal))
     messages = [error.message] if isinstance(error.message, str) else error.message
     if permission := error.details.get("permission"):
         messages = [f"The permission “{permission_label(permission)}” is missing"]
@@ -72,7 +79,9 @@ def render_error(request: web.Request, browser_session: BrowserSession, error: S
     return response
 
 
-def _title_and_advice(error: ServiceError) -> tuple[str, str]:
+def _title_and_advice(error: ServiceError, is_for_client: bool) -> tuple[str, str]:
     if type(error) in _BY_TYPE:
         return _BY_TYPE[type(error)]
+    if is_for_client and error.status in _FOR_CLIENTS:
+        return _FOR_CLIENTS[error.status]
     return _BY_STATUS.get(error.status, _DEFAULT)

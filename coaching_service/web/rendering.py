@@ -15,7 +15,7 @@ from coaching_service.core.http.compression import COMPRESSIBLE
 from coaching_service.core.media import UploadLimits
 from coaching_service.core.validation import TIMEZONES
 from coaching_service.web import static_files
-from coaching_service.web.browser_sessions import BrowserSession, home_of, is_secure
+from coaching_service.web.browser_sessions import BrowserSession, home_of, is_client_path, is_secure
 from coaching_service.web.formatting import FILTERS
 from coaching_service.web.forms import FormState
 
@@ -23,6 +23,7 @@ _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+CLIENT_LAYOUT = "train/layout.html"
 _HEADERS = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
@@ -92,7 +93,7 @@ def render_page(
     context = {
         "current_user": user,
         "home": home_of(user),
-        "layout": _layout_of(request, user),
+        "layout": CLIENT_LAYOUT if is_for_client(request, user) else "layout.html",
         "csrf_token": browser_session.csrf_token,
         "path": request.path,
         "path_with_query": request.path_qs,
@@ -116,9 +117,9 @@ def render_page(
     return response
 
 
-def _layout_of(request: web.Request, user: Principal | None) -> str:
-    is_for_clients = request.path.split("/")[1] == "train" if user is None else not user.is_coach
-    return "train/layout.html" if is_for_clients else "layout.html"
+def is_for_client(request: web.Request, user: Principal | None) -> bool:
+    """Return whether a page is shown to a client; without a user the path decides."""
+    return is_client_path(request.path) if user is None else not user.is_coach
 
 
 def render_fragment(request: web.Request, template: str, variables: Mapping[str, Any]) -> bytes:

@@ -13,8 +13,9 @@ from coaching_service.core.validation import Input, Text, Timezone
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.schemas import Credentials, ForgottenPassword, PasswordReset, SignUp
-from coaching_service.web.browser_sessions import device_of, home_of, landing_path, local_path
+from coaching_service.web.browser_sessions import device_of, home_of, is_client_path, landing_path, local_path
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.rendering import CLIENT_LAYOUT
 
 pages = Pages("/app")
 
@@ -38,7 +39,10 @@ async def sign_in_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | 
     """The sign-in page of coaches and clients; a signed-in user is redirected."""
     if ctx.principal is not None:
         return Redirect(landing_path("coach" if ctx.principal.is_coach else "customer", query["next"]))
-    return {"next": local_path(query["next"]), "registration": ctx.services.registration}
+    next_path = local_path(query["next"])
+    is_for_client = is_client_path(next_path)
+    look = {"layout": CLIENT_LAYOUT} if is_for_client else {}
+    return {"next": next_path, "registration": ctx.services.registration, "is_for_client": is_for_client, **look}
 
 
 @pages.post(
@@ -75,10 +79,13 @@ async def sign_up(ctx: Context, form: dict[str, Any]) -> Redirect:
 
 @pages.post("/sign-out", access=public(), on=None)
 async def sign_out(ctx: Context) -> Redirect:
-    """End the session."""
+    """End the session; a client sees the sign-in page of clients then."""
+    is_client = ctx.principal is not None and not ctx.principal.is_coach
     if ctx.principal is not None:
         await sessions.sign_out(ctx)
-    return Redirect("/app/sign-in", "You are signed out.", ends_session=True)
+    return Redirect(
+        "/app/sign-in?next=/train" if is_client else "/app/sign-in", "You are signed out.", ends_session=True
+    )
 
 
 @pages.get("/forgotten-password", access=public(), template="sign_in/forgotten_password.html")
