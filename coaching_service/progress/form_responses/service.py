@@ -19,6 +19,7 @@ from coaching_service.progress.form_responses import store
 from coaching_service.progress.form_responses.answers import find_error, is_blank
 from coaching_service.progress.form_responses.models import FormResponse, ReceivedResponse, ReviewFields
 from coaching_service.training.visibility import service as visibility
+from coaching_service.training.workouts import client_queries
 from coaching_service.training.workouts.events import RecordedItemsRescheduled
 from coaching_service.training.workouts.item_models import FormAnswer, ItemForm
 
@@ -117,6 +118,16 @@ async def list_between(
         store.list_between(ctx, customer_id, start_date, end_date),
     )
     return [response for response in responses if response["date"] not in hidden]
+
+
+async def locate_own(ctx: Context, response_ids: Sequence[ObjectId]) -> dict[ObjectId, tuple[ObjectId, ObjectId]]:
+    """Return the block and the item that each of some responses of the caller, a client, belongs to.
+
+    Responses whose item was removed are left out.
+    """
+    items = await store.find_item_ids(ctx, ctx.caller.id, response_ids)
+    blocks = await client_queries.find_blocks_of_items(ctx, ctx.caller.id, list(items.values()))
+    return {response_id: (blocks[item_id], item_id) for response_id, item_id in items.items() if item_id in blocks}
 
 
 async def list_received(

@@ -126,6 +126,15 @@ async def list_between(
     return [present(response) for response in listed]
 
 
+async def find_item_ids(
+    ctx: Context, customer_id: ObjectId, response_ids: Sequence[ObjectId]
+) -> dict[ObjectId, ObjectId]:
+    """Return the item that each of some responses of a client answers."""
+    where: Filter = {"customerId": customer_id, "_id": {"$in": list(response_ids)}}
+    listed = await responses.find(ctx, where, fields=("witemId",), hint="_id_")
+    return {response["_id"]: response["witemId"] for response in listed}
+
+
 def present(stored: StoredResponse) -> FormResponse:
     """Return a stored response as it is returned."""
     returned = {name: stored.get(name) for name in ("_id", *_RETURNED_FIELDS)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from coaching_service.core.database.context import Context
@@ -13,6 +13,7 @@ from coaching_service.training.workouts.query_models import BlockOutline, DoneWo
 from coaching_service.training.workouts.store import blocks
 
 _BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
+_BY_ITEM = blocks.index_name("customerId", "items._id")
 _COMPLETED_ITEMS = {"$size": {"$filter": {"input": "$items", "cond": "$$this.isCompleted"}}}
 
 
@@ -82,6 +83,21 @@ async def _find_done_date(
     condition = _done_on(customer_id, dates, without)
     nearest = await blocks.find(ctx, condition, sort=(order,), limit=1, fields=("date",), hint=_BY_DATE)
     return str(nearest[0]["date"]) if nearest else None
+
+
+async def find_blocks_of_items(
+    ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]
+) -> dict[ObjectId, ObjectId]:
+    """Return the block that each of some items of a client is in; items that were removed are left out."""
+    ids = list(item_ids)
+    condition = {"customerId": customer_id, "items._id": {"$in": ids}}
+    stages: list[dict[str, Any]] = [
+        {"$project": {"itemId": "$items._id"}},
+        {"$unwind": "$itemId"},
+        {"$match": {"itemId": {"$in": ids}}},
+    ]
+    listed = await blocks.aggregate(ctx, condition, *stages, hint=_BY_ITEM)
+    return {each["itemId"]: each["_id"] for each in listed}
 
 
 def _done_on(customer_id: ObjectId, dates: Filter, without: Collection[str]) -> Filter:

@@ -46,6 +46,7 @@ async def test_today_leads_in_one_tap_to_the_workout_and_to_what_is_due(
     (await coach.patch(client_path(ana), {"timezone": "Pacific/Kiritimati"})).ok()
     late = await block_with(coach, ana, form_of(), date=day(-2), name="Sunday check-in")
     block = await block_with(coach, ana, exercise_of(squat), metrics_of(body), task(), date=day(0), name="Legs")
+    weekly = await block_with(coach, ana, form_of(), date=day(0), name="Weekly review")
     habit = {"taskFields": {"title": "Drink water"}, "everyDays": 1, "startDate": day(0)}
     (await coach.post(client_path(ana, "messages"), {"text": "Hello"})).ok(201)
     with time_machine.travel(f"{day(-1)}T12:00:00+00:00", tick=True):  # there it is the next day
@@ -54,7 +55,8 @@ async def test_today_leads_in_one_tap_to_the_workout_and_to_what_is_due(
 
     page.ok().says("Wed 4 Mar 2026", "Legs 1 exercise · 3 sets · 1 task · 1 measurement Squat", "Start")
     page.says("Check-in Since Mon 2 Mar Overdue", "Body weight, Waist", "Drink water", "1 new message")
-    assert {workout(block), form_page_of(late), "/train/messages"} <= set(page.links)
+    assert {workout(block), form_page_of(late), form_page_of(weekly), "/train/messages"} <= set(page.links)
+    assert "Weekly review" not in page.text, "a form is something to do, not a workout"
     assert f"{workout(block)}#item-{block['items'][1]['_id']}" in page.links
     assert {"/train/history", "/train/form-responses", "/train/plan"} <= set(page.links)
     assert page.links.count(workout(block)) == 1
@@ -267,8 +269,10 @@ async def test_answers_given_so_far_are_listed_with_what_the_coach_has_seen(
     (await coach.put(f"/coach/form-responses/{newest['_id']}/reviewed", {"reviewed": True})).ok()
     first = (await page.get("/train/form-responses")).ok()
     first.says("Check-in Today · seen by your coach", "Answer 0.", "Answer 9.", "Page 1 of 2")
+    assert len({link for link in first.links if link.endswith("/form")}) == 10
     assert "Answer 10." not in first.text
-    (await page.get("/train/form-responses?page=2")).ok().says("Answer 11.")
+    second = (await page.get("/train/form-responses?page=2")).ok().says("Answer 11.")
+    assert form_page_of(block) in second.links
     (await page.get("/train/form-responses?page=3")).ok().says("There is no page 3")
 
 

@@ -23,7 +23,7 @@ from coaching_service.web.urls import list_url
 from coaching_service.web.views.form_answers import AnswersForm, answer_requests, recorded_answers
 from coaching_service.web.views.item_results import describe_answer, describe_results
 from coaching_service.web.views.train.dates import label_day
-from coaching_service.web.views.train.paths import form_path, workout_path
+from coaching_service.web.views.train.sessions import form_path, is_session, workout_path
 
 pages = Pages("/train")
 
@@ -55,7 +55,7 @@ async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query
         "comments": await _list_comments(ctx, wblock_id, witem_id) if item["isCompleted"] else [],
         "path": form_path(wblock_id, witem_id),
         "back": _back_path(block),
-        "back_name": "Today" if _is_check_in(block) else block["name"],
+        "back_name": block["name"] if is_session(block) else "Today",
         "day": label_day(str(block["date"]), ctx.caller.today()),
     }
 
@@ -79,12 +79,8 @@ async def _list_comments(ctx: Context, block_id: ObjectId, item_id: ObjectId) ->
     ]
 
 
-def _is_check_in(block: Block) -> bool:
-    return block.get("checkInId") is not None
-
-
 def _back_path(block: Block) -> str:
-    return "/train" if _is_check_in(block) else workout_path(block["_id"])
+    return workout_path(block["_id"]) if is_session(block) else "/train"
 
 
 @pages.post(_FORM, access=customer(), form=AnswersForm(), on=form_page)
@@ -106,8 +102,11 @@ async def form_responses_page(ctx: Context, query: dict[str, Any]) -> dict[str, 
     """The answers to forms, the latest first."""
     responses = await form_responses.list_between(ctx, ctx.caller.id, None, None)
     number, last = query["page"], max(1, -(-len(responses) // _PAGE_SIZE))
+    shown = responses[(number - 1) * _PAGE_SIZE : number * _PAGE_SIZE]
+    places = await form_responses.locate_own(ctx, [response["_id"] for response in shown])
     return {
-        "responses": responses[(number - 1) * _PAGE_SIZE : number * _PAGE_SIZE],
+        "responses": shown,
+        "paths": {response_id: form_path(*place) for response_id, place in places.items()},
         "page": {
             "page": number,
             "totalPages": last,

@@ -17,7 +17,7 @@ from coaching_service.training.workouts.models import Block
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.train.dates import label_day
-from coaching_service.web.views.train.paths import form_path, item_path, workout_path
+from coaching_service.web.views.train.sessions import form_path, is_session, item_path, workout_path
 
 pages = Pages("/train")
 
@@ -57,15 +57,11 @@ async def today_page(ctx: Context) -> dict[str, Any]:
     return {
         "today": today,
         "week": overview["week"],
-        "sessions": [_describe_session(block) for block in today["blocks"] if _is_session(block)],
+        "sessions": [_describe_session(block) for block in today["blocks"] if is_session(block)],
         "is_rest_day": any(block["isRest"] for block in today["blocks"]),
         "due": list(_list_due(today, day)),
         "label_day": partial(label_day, today=day),
     }
-
-
-def _is_session(block: Block) -> bool:
-    return not block["isRest"] and block.get("checkInId") is None
 
 
 def _describe_session(block: Block) -> Session:

@@ -1,8 +1,16 @@
-"""The paths of a client's workout pages."""
+"""Which blocks are workouts to a client, and the paths of their pages."""
 
 from __future__ import annotations
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.models import Block
+
+
+def is_session(block: Block) -> bool:
+    """Return whether a block is a workout to a client: neither rest, nor only something to answer or to measure."""
+    if block["isRest"] or block.get("checkInId") is not None:
+        return False
+    return not block["items"] or any(item["type"] not in ("FORM", "METRICS") for item in block["items"])
 
 
 def workout_path(block_id: ObjectId) -> str:
