@@ -28,6 +28,7 @@ MANIFEST = "train.webmanifest"
 _SOURCES = {
     "style.css": ("base.css", "components.css", "schedule.css", "charts.css", "print.css"),
     "app.js": ("app.js",),
+    "calendar.js": ("calendar.js",),
     "train.css": (
         "train.css",
         "train_account.css",
@@ -64,6 +65,7 @@ _SOURCES = {
 _LIBRARIES = {
     "htmx": ("htmx.js",),
     "sortable": ("sortable.js",),
+    "calendar": ("calendar.js",),
     "combobox": ("combobox.js",),
     "charts": ("uplot.css", "uplot.js", "charts.js"),
 }

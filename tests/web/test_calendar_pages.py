@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tests.support import training
-from tests.support.client import MONDAY, CoachClient
+from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.visitor import Visitor
 
 
@@ -40,3 +40,20 @@ async def test_month_has_every_workout_and_links_to_its_week(coach: CoachClient,
     assert {f"{base}/month?month=2026-02", f"{base}/month?month=2026-04"} <= set(page.links)
     for wrong in ("2026-13", "x", "0001-01"):
         (await owner_page.get(f"{base}/month?month={wrong}")).ok()
+
+
+async def test_workout_is_moved_to_a_position_of_another_day(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    legs = await coach.schedule(ana, name="Legs")
+    for name in ("Arms", "Core"):
+        await coach.schedule(ana, name=name, date=TUESDAY)
+    base = f"/app/customers/{ana['_id']}"
+    page = await owner_page.get(f"{base}?week={MONDAY}")
+
+    wrong = await owner_page.submit(page, f"{base}/blocks/{legs['_id']}/move", date="", place="x")
+    wrong.ok(400).says("Position: This must be a whole number.")
+    moved = await owner_page.submit(page, f"{base}/blocks/{legs['_id']}/move", date=TUESDAY, place="2")
+
+    moved.ok().says("Legs moved to Tue 3 Mar 2026.", "Undo")
+    listed = (await coach.get(f"/coach/customers/{ana['_id']}/wblock", startDate=MONDAY, endDate=TUESDAY)).ok()
+    assert [block["name"] for block in listed] == ["Arms", "Legs", "Core"]

@@ -52,27 +52,3 @@ for (const form of document.querySelectorAll("[data-choose]")) {
     output.textContent = form.elements.all.checked ? "All selected" : count ? `${count} selected` : "";
   });
 }
-
-// Drag an item to a new position: submits the item's "Move" form.
-let dragged = null;
-document.addEventListener("dragstart", (event) => {
-  dragged = event.target.closest?.("[data-item]") ?? null;
-});
-document.addEventListener("dragover", (event) => {
-  const block = dragged && event.target.closest("[data-block]");
-  for (const other of document.querySelectorAll(".over")) if (other !== block) other.classList.remove("over");
-  if (!block) return;
-  event.preventDefault();
-  block.classList.add("over");
-});
-document.addEventListener("drop", (event) => {
-  const block = dragged && event.target.closest("[data-block]");
-  if (!block) return;
-  event.preventDefault();
-  const form = dragged.querySelector("form");
-  const items = [...block.querySelectorAll("[data-item]")].filter((item) => item !== dragged);
-  const before = items.filter((item) => item.getBoundingClientRect().bottom < event.clientY).length;
-  form.elements.target.value = block.dataset.block;
-  form.elements.place.value = before + 1;
-  form.requestSubmit();
-});

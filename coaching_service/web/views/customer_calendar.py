@@ -21,6 +21,7 @@ from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.models import Block, BlockInput
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.schemas import WorkoutBlockFields
+from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
 from coaching_service.web.views.item_descriptions import describe_item
@@ -45,6 +46,11 @@ class _MoveForm(Input):
     witemId = Identifier(required=True)
     source = Identifier(required=True)
     target = Identifier(required=True)
+    place = Integer(minimum=1, maximum=1_000, load_default=1_000)
+
+
+class _MoveWorkoutForm(Input):
+    date = Date(required=True)
     place = Integer(minimum=1, maximum=1_000, load_default=1_000)
 
 
@@ -176,3 +182,12 @@ async def move_item(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -
         {"wblockId": form["target"], "index": form["place"] - 1},
     )
     return Redirect(week_path(customer_id, str(block["date"])), f"Moved to {block['name']}.")
+
+
+@pages.post("/blocks/{blockId}/move", access=coach(CUSTOMERS.EDIT), form=_MoveWorkoutForm(), on=week_page)
+async def move_workout(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Move a workout to a position of the same or another day."""
+    calendar = ClientCalendar(customer_id)
+    await workouts.change(ctx, calendar, block_id, {"date": form["date"]})
+    block = await workouts.reorder(ctx, calendar, block_id, form["place"] - 1)
+    return Redirect(week_path(customer_id, form["date"]), f"{block['name']} moved to {format_date(block['date'])}.")

@@ -106,6 +106,17 @@ async def test_items_are_dragged_between_workouts(page: Page, coach: CoachClient
     await expect(page.get_by_text("No workouts this week")).to_be_visible()
 
 
+async def test_workouts_are_dragged_to_another_day(page: Page, coach: CoachClient) -> None:
+    ana = await two_workouts(coach)
+    await page.goto(f"/app/customers/{ana['_id']}?week={TUESDAY}")
+    thursday = page.locator("[data-day='2026-03-05']")
+
+    await page.get_by_role("article", name="Legs").get_by_role("heading").locator("span").first.drag_to(thursday)
+
+    await expect(page.get_by_role("status")).to_have_text("Legs moved to Thu 5 Mar 2026.")
+    await expect(thursday.get_by_role("article", name="Legs")).to_be_visible()
+
+
 async def test_bulk_action_shows_its_progress(page: Page, coach: CoachClient) -> None:
     for number in range(40):
         await coach.create_customer(f"Client {number:02}")
