@@ -12,8 +12,10 @@ from aiohttp.test_utils import TestServer
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
-from tests.conftest import PASSWORD
+from tests.conftest import PASSWORD, NewCompany
 from tests.support.client import CoachClient
+from tests.support.declared_world import World
+from tests.web.browser.sample_company import populate, populate_client
 
 expect.set_options(timeout=30_000)  # the machine may be busy
 OUTPUT = Path(__file__).parents[3] / "test-output"
@@ -117,3 +119,16 @@ async def page(open_page: OpenPage, coach: CoachClient) -> Page:
     opened = await open_page()
     await sign_in(opened, coach)
     return opened
+
+
+@pytest.fixture(scope="session")
+async def studio(new_company: NewCompany) -> tuple[CoachClient, World]:
+    """A company with data for every page, and the identifiers in their paths."""
+    coach = await new_company()
+    return coach, await populate(coach)
+
+
+@pytest.fixture(scope="session")
+async def client_world(studio: tuple[CoachClient, World]) -> World:
+    """The identifiers in the paths of the pages of the client who trains in the studio."""
+    return await populate_client(*studio)

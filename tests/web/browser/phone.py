@@ -22,6 +22,13 @@ PHONE: Json = {
 }
 
 
+async def sign_client_in(context: BrowserContext, server: TestServer, coach: CoachClient, customer_id: str) -> None:
+    """Start a session of a client in a browser."""
+    session = await web_sessions.start_for_customer(coach.ctx, ObjectId(customer_id), "Test phone")
+    url = str(server.make_url("/"))
+    await context.add_cookies([{"name": "coach_session", "value": session.token, "url": url}])
+
+
 @dataclass
 class Trainee:
     """A client with a superset to do today."""
@@ -59,9 +66,7 @@ class Trainee:
 
     async def sign_in(self, context: BrowserContext, server: TestServer) -> None:
         """Start a session in a browser."""
-        session = await web_sessions.start_for_customer(self.coach.ctx, ObjectId(self.customer["_id"]), "Test phone")
-        url = str(server.make_url("/"))
-        await context.add_cookies([{"name": "coach_session", "value": session.token, "url": url}])
+        await sign_client_in(context, server, self.coach, self.customer["_id"])
 
 
 async def superset_today(coach: CoachClient, customer: Json) -> Trainee:

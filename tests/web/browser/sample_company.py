@@ -13,7 +13,19 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.progress.attention.renewal import renew_batch
 from tests.support.client import CoachClient
 from tests.support.declared_world import World, make_world
+from tests.support.training import (
+    block_with,
+    circuit_of,
+    exercise_of,
+    form_of,
+    metrics_of,
+    own_log,
+    reminder,
+    task,
+)
 
+_EXERCISES = ("Bench press with a pause on the chest", "Seated row", "Front squat")
+_LONG = "Keep the shoulders back and down. Lower the weight for three seconds, and stop before it hurts. " * 3
 _LIFTS = (("Back squat", 80, 5), ("Bench press", 60, 6), ("Row", 50, 8))
 
 
@@ -29,6 +41,43 @@ async def populate(coach: CoachClient) -> World:
     await _measurements(coach, world)
     await _attention(coach, world)
     return world
+
+
+async def populate_client(coach: CoachClient, world: World) -> World:
+    """Give the client who trains a workout today with items of every type, and messages.
+
+    Returns the identifiers in the paths of their own pages.
+    """
+    customer = {"_id": world["customerId"]}
+    bench, row, squat = [await coach.create_exercise(name, defaultInstructions=_LONG) for name in _EXERCISES]
+    planned = {"type": "reps_load", "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60, "rest": 90, "rir": 2}
+    warm_up = {"type": "reps_load", "minPlannedReps": 8, "load": 30, "isWarmup": True}
+    block = await block_with(
+        coach,
+        customer,
+        exercise_of(squat, warm_up, planned, planned, {"type": "time", "minPlannedSeconds": 40, "tempo": "3010"}),
+        exercise_of(bench, planned, planned, planned, supersetId="A"),
+        exercise_of(row, planned, planned, planned, supersetId="A"),
+        circuit_of(squat, row, rounds=2),
+        task("Walk for twenty minutes"),
+        form_of(),
+        metrics_of({"_id": world["metricsSetId"]}),
+        reminder(),
+        date=str(coach.ctx.caller.today()),
+        name="Upper body and conditioning",
+    )
+    client = await coach.as_client(customer)
+    sets = [{"index": index, "reps": 8, "load": 60 + 5 * index, "isCompleted": True} for index in (1, 2)]
+    (await own_log(client, block, block["items"][0], isCompleted=False, customerSets=sets)).ok()
+    for text in ("How did the squats go?", _LONG):
+        (await coach.post(f"/coach/customers/{world['customerId']}/messages", {"text": text})).ok(201)
+    return {
+        **world,
+        "wblockId": block["_id"],
+        "wblockId/witemId": block["items"][0]["_id"],
+        "wblockId/formItemId": block["items"][5]["_id"],
+        "exerciseId": block["items"][0]["exerciseId"],
+    }
 
 
 async def _attention(coach: CoachClient, world: World) -> None:

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import re
 from typing import Any
 
 import pytest
+from aiohttp.test_utils import TestServer
 from playwright.async_api import Page
 
 from coaching_service.web import views
-from tests.conftest import NewCompany
 from tests.support.client import CoachClient
 from tests.support.declared_world import World
-from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
-from tests.web.browser.sample_company import populate
+from tests.web.browser.conftest import OUTPUT, OpenPage, picture, serious, sign_in
+from tests.web.browser.phone import sign_client_in
 from tests.web.test_pages import filled
 
-PAGES = [page for page in views.list_pages() if page.method == "GET" and page.path.startswith("/app/")]
-OUTSIDE = [page for page in PAGES if page.access.audience == "public"]
-INSIDE = [page for page in PAGES if page.access.audience != "public" and page.template]
+PAGES = [page for page in views.list_pages() if page.method == "GET" and page.path.startswith(("/app/", "/train"))]
+OUTSIDE = [page for page in PAGES if page.access.audience == "public" and page.template]
+INSIDE = [page for page in PAGES if page.access.audience not in ("public", "customer") and page.template]
+OF_CLIENTS = [page for page in PAGES if page.access.audience == "customer" and page.template]
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},
     "small": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
 }
 _WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-
-
-@pytest.fixture(scope="session")
-async def studio(new_company: NewCompany) -> tuple[CoachClient, World]:
-    coach = await new_company()
-    return coach, await populate(coach)
 
 
 def needed(path: str) -> str:
@@ -40,12 +37,17 @@ def needed(path: str) -> str:
     return path
 
 
+def file_name(path: str) -> str:
+    """The name of the screenshot of a page."""
+    return re.sub(r"[0-9a-f]{24}|{\w+}", "id", path.partition("?")[0].strip("/")).replace("/", "-")
+
+
 async def check_page(page: Page, look: str, path: str) -> list[str]:
     """Open a page, save a screenshot, and return the problems found."""
     response = await page.goto(needed(path))
     assert response is not None
     assert response.status == 200, path
-    await picture(page, look, re.sub(r"[0-9a-f]{24}", "id", path.partition("?")[0].strip("/")).replace("/", "-"))
+    await picture(page, look, file_name(path))
     wrong = [f"{path} is wider than the screen"] if await page.evaluate(_WIDER) else []
     return wrong + await serious(page)
 
@@ -72,3 +74,52 @@ async def test_pages_of_a_signed_in_coach(
             path += f"?ids={world['customerId']}&action=delete"
         wrong += await check_page(page, look, path)
     assert wrong == []
+
+
+SIZES = {"phone": {"width": 360, "height": 740}, "desktop": {"width": 1280, "height": 800}}
+FIRST_LOAD, LATER_LOAD = 120_000, 30_000
+
+
+async def test_pages_of_a_client(
+    open_page: OpenPage, public_server: TestServer, studio: tuple[CoachClient, World], client_world: World
+) -> None:
+    coach, world = studio[0], client_world
+    page = await open_page(has_touch=True, reduced_motion="reduce")
+    await sign_client_in(page.context, public_server, coach, world["customerId"])
+    wrong = []
+    for client_page in OF_CLIENTS:
+        path = filled(client_page, world)
+        for size, scheme in itertools.product(SIZES, ("light", "dark")):
+            await page.set_viewport_size(SIZES[size])
+            await page.emulate_media(color_scheme=scheme)
+            if (size, scheme) == ("phone", "light"):
+                response = await page.goto(path)
+                assert response is not None
+                assert response.status == 200, path
+            await picture(page, f"train-{size}-{scheme}", file_name(client_page.path))
+            if size == "phone":
+                wrong += await serious(page)
+        await page.set_viewport_size({"width": 320, "height": 640})
+        if await page.evaluate(_WIDER):
+            wrong.append(f"{path} is wider than the screen")
+    assert wrong == []
+
+
+async def test_pages_of_a_client_are_small(
+    open_page: OpenPage, public_server: TestServer, studio: tuple[CoachClient, World], client_world: World
+) -> None:
+    coach, world = studio[0], client_world
+    page = await open_page(**LOOKS["small"])
+    await sign_client_in(page.context, public_server, coach, world["customerId"])
+    network = await page.context.new_cdp_session(page)
+    await network.send("Network.enable")
+    transferred: list[float] = []
+    network.on("Network.loadingFinished", lambda event: transferred.append(event["encodedDataLength"]))
+    sizes: dict[str, int] = {}
+    for path in ["/train", *(filled(client_page, world) for client_page in OF_CLIENTS)]:
+        transferred.clear()
+        await page.goto(path, wait_until="networkidle")
+        sizes.setdefault(path, int(sum(transferred)))
+    (OUTPUT / "train-sizes.json").write_text(json.dumps(sizes, indent=2))
+    assert sizes.pop("/train") < FIRST_LOAD
+    assert {path: size for path, size in sizes.items() if size >= LATER_LOAD} == {}

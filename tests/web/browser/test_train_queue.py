@@ -214,7 +214,7 @@ async def test_signing_out_says_what_would_be_lost_and_deletes_what_is_stored(
     await page.goto("/train/settings")
     sign_out = page.locator("form[action='/app/sign-out'] button")
     await sign_out.tap()
-    dialog = page.get_by_role("dialog", name="1 entry would be lost")
+    dialog = page.get_by_role("dialog", name="1 set would be lost")
     await expect(dialog).to_contain_text("1 not sent yet")
     await picture(page, "small", "train-sign-out")
     assert await serious(page) == []

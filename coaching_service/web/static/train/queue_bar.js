@@ -97,5 +97,5 @@ train.queueBar = (() => {
     return button;
   }
 
-  return { refresh };
+  return { refresh, count };
 })();

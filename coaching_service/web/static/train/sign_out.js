@@ -24,10 +24,10 @@ train.signOut = (() => {
     const title = document.createElement("h2");
     title.id = "sign-out-title";
     const single = entries.length === 1;
-    title.textContent = `${entries.length} ${single ? "entry" : "entries"} would be lost`;
+    title.textContent = `${train.queueBar.count(entries)} would be lost`;
     const text = document.createElement("p");
     text.textContent =
-      `On this device: ${describeLoss(entries)}. Signing out deletes ${single ? "it" : "them"}. ` +
+      `Only on this device: ${describeLoss(entries)}. Signing out deletes ${single ? "it" : "them"}. ` +
       "Stay signed in and go online to send what is not sent.";
     const buttons = document.createElement("form");
     buttons.method = "dialog";
