@@ -57,7 +57,7 @@ async def test_exercises_show_records_trend_and_sets_but_nothing_of_hidden_days(
     await hide(coach, ana, days_ago(coach, 3))
 
     progress = (await ana_page.get("/train/progress")).ok()
-    progress.says("Squat", "Heaviest", "100 kg × 5", "116.67 kg", "3 workouts")
+    progress.says("Squat", "Heaviest", "100 kg × 5", "116.7 kg", "3 workouts")
     assert 'aria-label="Estimated 1RM in the last 6 months"' in progress.html
     path = f"/train/exercises/{squat['_id']}"
     assert path in progress.links

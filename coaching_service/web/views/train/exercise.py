@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypedDict
 
 from markupsafe import Markup
@@ -24,6 +25,7 @@ from coaching_service.web import charts
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages
 from coaching_service.web.urls import list_url
+from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.lift_words import DoneSet, Point, best_points, describe_records, describe_set
 
 pages = Pages("/train/exercises/{exerciseId}")
@@ -79,6 +81,7 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: dict[str
         "results": [_row(result) for result in reversed(results[exercise_id])],
         "page": sessions,
         "sessions": [_describe_session(session, unit) for session in sessions["docs"]],
+        "label_day": partial(label_day, today=today),
         "page_url": list_url(f"/train/exercises/{exercise_id}", {"months": query["months"]}),
     }
 

@@ -83,7 +83,8 @@ def _record_value(record: PersonalRecord) -> str:
     if record["type"] == MOST_REPS:
         return quantity(int(record["value"]), "rep")
     reps = f" × {record['reps']}" if record["type"] == HEAVIEST_LOAD and record["reps"] else ""
-    return format_number(record["value"], record["unit"]) + reps
+    places = 1 if record["type"] == ESTIMATED_ONE_REP_MAX else 2
+    return format_number(round(record["value"], places), record["unit"]) + reps
 
 
 def best_points(results: Iterable[LiftResult], record_type: RecordType) -> list[Point]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from marshmallow import fields
@@ -16,6 +17,7 @@ from coaching_service.progress.metrics import service as metrics
 from coaching_service.web import charts
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.own_dates import require_past_date
 
 pages = Pages("/train/measurements")
@@ -41,11 +43,12 @@ class _Values(Input):
 @pages.get("", access=customer(), query=_DateQuery(), template="train/measurements.html")
 async def measurements_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The latest value of each metric, and the form to enter values for today or another date."""
-    today = str(ctx.caller.today())
+    today = ctx.caller.today()
     return {
-        "metric_sets": await metrics.list_measurements(ctx, ctx.caller.id, today),
+        "metric_sets": await metrics.list_measurements(ctx, ctx.caller.id, str(today)),
         "today": today,
         "date": query["date"] or today,
+        "label_day": partial(label_day, today=today),
     }
 
 
@@ -70,8 +73,8 @@ async def measurement_page(ctx: Context, metrics_set_id: ObjectId, metric_id: Ob
         metrics.find_metric(ctx, metrics_set_id, metric_id),
     )
     unit = metric["metricUnit"]["shortName"]
-    today = str(ctx.caller.today())
-    points = [(entry["date"], entry["value"]) for entry in history if entry["date"] <= today]
+    today = ctx.caller.today()
+    points = [(entry["date"], entry["value"]) for entry in history if entry["date"] <= str(today)]
     newest_first = [(entry["date"], entry["value"]) for entry in reversed(history)]
     has_change = len(points) > 1
     return {
@@ -80,6 +83,7 @@ async def measurement_page(ctx: Context, metrics_set_id: ObjectId, metric_id: Ob
         "points": points,
         "chart": charts.lines(points, unit, f"{metric['name']} in {unit} by date") if has_change else None,
         "change": points[-1][1] - points[0][1] if has_change else None,
+        "label_day": partial(label_day, today=today),
         "latest_values": newest_first[:_LATEST],
         "earlier_values": newest_first[_LATEST:],
     }

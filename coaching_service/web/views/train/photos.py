@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import date, timedelta
+from functools import partial
 from typing import Any, TypedDict
 
 from coaching_service.core.auth.access import customer
@@ -22,6 +23,7 @@ from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.models import ProgressPhotos
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.urls import list_url
+from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.own_dates import require_past_date
 
 pages = Pages("/train/photos")
@@ -104,10 +106,13 @@ async def photos_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
         progress_photos.list_photos(ctx, ctx.caller.id, page=1, size=_COMPARED_DATES),
         _find_weights(ctx),
     )
-    today = str(ctx.caller.today())
+    today = ctx.caller.today()
+    dates = [describe_photos(record, weights) for record in page["docs"]]
     return {
         "page": page,
-        "photo_dates": [describe_photos(record, weights) for record in page["docs"]],
+        "photo_dates": [each for each in dates if each["sides"]],
+        # Pictures of full size are large, so they are sent to those who compare.
+        "compared_size": "full" if query["left"] or query["right"] or query["side"] else "small",
         "comparison": _compare([describe_photos(record, weights) for record in newest["docs"]], query),
         "weight_name": weights["name"] if weights else "",
         "weight_unit": weights["unit"] if weights else "",
@@ -116,6 +121,7 @@ async def photos_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
         "is_adding": query["date"] is not None,
         "date": query["date"] or today,
         "today": today,
+        "label_day": partial(label_day, today=today),
         "page_url": list_url(pages.prefix, {}),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypedDict
 
 from markupsafe import Markup
@@ -24,6 +25,7 @@ from coaching_service.training.workouts.query_models import LiftResult
 from coaching_service.web import charts
 from coaching_service.web.pages import Pages
 from coaching_service.web.urls import list_url
+from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.lift_words import RECORD_NAMES, NamedRecord, describe_records, main_points
 from coaching_service.web.views.train.photos import describe_photos
 
@@ -78,6 +80,7 @@ async def progress_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
         "has_metrics": any(metric_set["measurements"] for metric_set in metric_sets),
         "measurements": measurements[:_MAX_MEASUREMENTS],
         "photos": describe_photos(photos["docs"][0]) if photos["docs"] else None,
+        "label_day": partial(label_day, today=today),
         "page_url": list_url(pages.prefix, {}),
     }
 
