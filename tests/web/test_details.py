@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+from datetime import UTC, datetime
 from typing import Any
 
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
@@ -178,3 +180,22 @@ async def test_calendar_link_is_created_and_revoked(
     assert address not in revoked.html
     assert (await anonymous.get(path)).status == 404
     (await owner_page.submit(created, f"{here}/calendar-link/revoke")).ok()
+
+
+async def test_details_say_when_the_client_was_last_seen(
+    coach: CoachClient, owner_page: Visitor, new_visitor: NewVisitor
+) -> None:
+    email = f"ana-{secrets.token_hex(6)}@example.com"
+    ana = await coach.create_customer("Ana", email=email, sendInvitation=False, timezone="UTC")
+    (await owner_page.get(details_of(ana))).ok().says("Ana has not signed in yet.")
+    phone = new_visitor()
+    invitation = await phone.get(f"/train/first-access?token={ana['firstAccessToken']}")
+    (await phone.submit(invitation, "/train/first-access", password=PASSWORD)).ok()
+
+    used = datetime(2030, 3, 2, 9, 30, tzinfo=UTC)
+    await coach.ctx.db["sessions"].update_one({"subjectId": ObjectId(ana["_id"])}, {"$set": {"lastUsedAt": used}})
+    page = (await owner_page.get(details_of(ana))).ok()
+    page.says("Signed in first on", "Last seen 2 Mar 2030, 09:30 UTC.")
+    await coach.ctx.db["sessions"].delete_many({"subjectId": ObjectId(ana["_id"])})
+    page = (await owner_page.get(details_of(ana))).ok().says("Last seen", "Signed in first on")
+    assert "2030" not in page.text

@@ -115,6 +115,15 @@ async def list_own(ctx: Context) -> list[OwnSession]:
     return sorted(sessions, key=lambda session: (session["isCurrent"], session["lastUsedAt"]), reverse=True)
 
 
+async def find_last_use(ctx: Context, customer_id: ObjectId) -> datetime | None:
+    """Return when a client was last on the web application, to the hour, or None; ended sessions do not count.
+
+    Access to the client is not checked.
+    """
+    stored = await store.list_of_application(ctx, customer_id, _APPLICATION, now())
+    return max((_last_used(session) for session in stored), default=None)
+
+
 def _last_used(session: Session) -> datetime:
     return session.get("lastUsedAt") or session["createdAt"]
 

@@ -17,6 +17,7 @@ from coaching_service.people.customers import listing
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerChange
 from coaching_service.people.customers.schemas import CustomerDetails
+from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
 from coaching_service.progress.customer_profile import service as customer_profile
 from coaching_service.web.pages import Pages, Redirect
@@ -29,19 +30,22 @@ _DETAILS_FORM = patch_of(CustomerDetails, name="CustomerForm")
 @pages.get("/details", access=coach(CUSTOMERS.VIEW), template="customer/details.html")
 async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """A client's details."""
-    header, customer, groups, coaches = await gather_reads(
+    header, customer, groups, coaches, last_use = await gather_reads(
         ctx,
         load_header(ctx, customer_id),
         customer_profile.read(ctx, customer_id),
         listing.list_groups(ctx),
         team.list_coaches(ctx),
+        web_sessions.find_last_use(ctx, customer_id),
     )
+    times = [time for time in (customer["lastActivityDate"], last_use) if time is not None]
     may_share = CUSTOMERS.EDIT in ctx.caller.permissions
     return {
         "customer": header | customer,
         "version": customer["version"],
         "groups": groups,
         "coaches": coaches,
+        "last_seen": max(times, default=None),
         "calendar_url": await calendar_feed.find_url(ctx, customer_id) if may_share else None,
     }
 
