@@ -393,6 +393,8 @@ class WebApplication:
             return scripted_forms.success_response(page_request.browser_session, result)
         if isinstance(result, Redirect):
             change_id = next(iter(page_request.ctx.change_ids), None)
+            if result.part and page_request.request.headers.get("HX-Request") == "true":
+                result = replace(result, location=result.part)
             return redirect_response(page_request.browser_session, result, change_id)
         if isinstance(result, Render):
             page = page_request.page

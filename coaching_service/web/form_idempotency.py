@@ -81,7 +81,7 @@ class _Submission:
         if isinstance(self.result, Render):
             return _outcome(self.page_url, self.result.repeat_notice), None
         notice = _REPEATED if self.page.deletes_customer else f"{self.result.notice} {_REPEATED}"
-        return _outcome(self.result.location, notice), self.result.customer_id
+        return _outcome(self.result.location, notice, self.result.part), self.result.customer_id
 
 
 async def _wait_for_first(
@@ -103,5 +103,5 @@ async def _store_nothing(_: Context) -> tuple[StoredResponse, ObjectId | None]:
     return _outcome("", ""), None
 
 
-def _outcome(location: str, notice: str) -> StoredResponse:
-    return StoredResponse(303, orjson.dumps({"location": location, "notice": notice.strip()}))
+def _outcome(location: str, notice: str, part: str = "") -> StoredResponse:
+    return StoredResponse(303, orjson.dumps({"location": location, "notice": notice.strip(), "part": part}))

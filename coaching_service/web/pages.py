@@ -37,6 +37,7 @@ class Redirect:
 
     `session` is a sign-in session that starts, `ends_session` ends the present one. `customer_id`: the client the
     change was about, when the form's path does not name one. `data`: what a script that sent the form receives.
+    `part`: where a form sent by htmx leads instead: a page that has the part of `location` that the form changed.
     """
 
     location: str
@@ -45,6 +46,7 @@ class Redirect:
     ends_session: bool = False
     customer_id: ObjectId | None = None
     data: Mapping[str, Any] | None = None
+    part: str = ""
 
 
 @dataclass(frozen=True)

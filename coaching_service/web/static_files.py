@@ -26,7 +26,7 @@ _CONTENT_TYPES = {
 MANIFEST = "train.webmanifest"
 # Each static file with its sources, which are joined. Those in `vendor` are written by scripts/vendor.
 _SOURCES = {
-    "style.css": ("base.css", "components.css", "schedule.css", "charts.css", "print.css"),
+    "style.css": ("base.css", "components.css", "lists.css", "schedule.css", "charts.css", "print.css"),
     "app.js": ("app.js",),
     "calendar.js": ("calendar.js",),
     "train.css": (
@@ -54,7 +54,8 @@ _SOURCES = {
     "icon-maskable-512.png": ("icon-maskable-512.png",),
     "apple-touch-icon.png": ("apple-touch-icon.png",),
     "icons.svg": ("vendor/lucide/icons.svg",),
-    "htmx.js": ("vendor/htmx/htmx.min.js",),
+    "htmx.js": ("vendor/htmx/htmx.min.js", "fragments.js"),
+    "today.js": ("today.js",),
     "sortable.js": ("vendor/sortable/Sortable.min.js",),
     "combobox.js": ("vendor/combobox-nav/index.js", "combobox_global.js"),
     "uplot.js": ("vendor/uplot/uPlot.iife.min.js",),
@@ -64,6 +65,7 @@ _SOURCES = {
 # What a template names in `libraries`, with the static files that its page loads.
 _LIBRARIES = {
     "htmx": ("htmx.js",),
+    "today": ("today.js",),
     "sortable": ("sortable.js",),
     "calendar": ("calendar.js",),
     "combobox": ("combobox.js",),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.progress.attention.renewal import renew_batch
@@ -82,14 +84,15 @@ async def test_dismissed_reason_leaves_the_list_and_can_be_undone(coach: CoachCl
     (await owner_page.submit(page, action)).ok().says("This reason no longer applies.", "Low compliance")
 
 
-async def test_list_is_read_in_parts(coach: CoachClient, owner_page: Visitor) -> None:
-    for number in range(21):
-        await coach.create_customer(f"Client {number:02}")
+async def test_list_is_read_in_parts(coach: CoachClient, owner_page: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coaching_service.web.views.attention._CLIENTS_PER_PAGE", 2)
+    for number in range(3):
+        await coach.create_customer(f"Client {number}")
     await renew(coach)
-    page = (await owner_page.get(ATTENTION)).says("Client 19", "Next")
-    assert "Client 20" not in page.text
+    page = (await owner_page.get(ATTENTION)).says("Client 1", "3 left", "Show more")
+    assert "Client 2" not in page.text
     (following,) = [link for link in page.links if "after=" in link]
-    (await owner_page.get(following)).says("Client 20")
+    (await owner_page.get(following)).says("Client 2", "3 left")
     assert (await owner_page.get(f"{ATTENTION}?after=other")).path == ATTENTION
 
 
@@ -109,3 +112,41 @@ async def test_coach_who_only_views_cannot_dismiss(coach: CoachClient, colleague
     await renew(coach)
     page = (await (await colleague("customers.view")).get(ATTENTION)).ok().says("Ana", "Nothing scheduled")
     assert "Dismiss" not in page.text
+
+
+async def test_client_is_dealt_with_in_the_list(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, today = await coach.create_customer("Ana"), str(coach.ctx.caller.today())
+    client = await coach.as_client(ana)
+    for question in ("How was it?", "And sleep?"):
+        block = await block_with(coach, ana, form_of({"label": question, "type": "text"}), date=today)
+        [item] = block["items"]
+        answers = [{"questionId": item["form"]["questions"][0]["_id"], "value": "Good"}]
+        (await own_log(client, block, item, isCompleted=True, answers=answers)).ok()
+    (await client.post("/customer/messages", {"text": "Which shoes?"})).ok(201)
+    await renew(coach)
+    path = f"{ATTENTION}/{ana['_id']}"
+
+    page = (await owner_page.get(path)).ok().says("Which shoes?", "How was it?", "And sleep?", "2 check-ins to review")
+    [action, *_] = [form.action for form in page.forms if form.action.endswith("/reviewed")]
+    (await owner_page.submit(page, action)).ok().says("Marked as reviewed.", "1 check-in to review", "1 unread message")
+    (await owner_page.submit(page, f"{path}/reply", text=" ")).ok(400).says("Which shoes?", "should not be empty")
+    (await owner_page.submit(page, f"{path}/reply", text="The flat ones")).ok().says("Message sent.")
+
+    page = (await owner_page.get(path)).ok().says("1 check-in to review")
+    assert "unread" not in page.text
+    assert (await client.get("/customer/messages")).ok()["docs"][0]["text"] == "The flat ones"
+
+
+async def test_client_is_snoozed_until_a_date(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    (await coach.post(client_path(ana, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
+    await renew(coach)
+    page = (await owner_page.get(ATTENTION)).says("1 left", "health note", "Nothing scheduled", "Until tomorrow")
+    until = str(coach.ctx.caller.today() + timedelta(days=1))
+
+    sent = await owner_page.submit(
+        page, f"{ATTENTION}/{ana['_id']}/dismiss", reason=["health_note", "nothing_scheduled"], until=until
+    )
+
+    sent.ok().says("Dismissed until", "None left", "Undo")
+    assert (await coach.get("/coach/attention")).ok()["docs"] == []

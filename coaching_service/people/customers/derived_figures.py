@@ -82,6 +82,12 @@ async def list_attention(
     return position.page(clients, limit, lambda customer: customer)
 
 
+async def count_attention(ctx: Context) -> int:
+    """Return how many active clients in the coach's scope need attention."""
+    where, _ = listing.build_list_filter(ctx, archived=False, groups=None, trainers=None)
+    return await figures_store.count_by_attention(ctx, where)
+
+
 async def read_for_attention(ctx: Context, customer_id: ObjectId) -> Customer:
     """Return the fields of the attention list of a client. Raises NotFound, Forbidden as customers.get_visible."""
     return await service.get_visible(ctx, customer_id, store.ATTENTION_FIELDS)

@@ -82,6 +82,12 @@ async def find_by_attention(ctx: Context, where: Filter, condition: Filter, *, l
     )
 
 
+async def count_by_attention(ctx: Context, where: Filter) -> int:
+    """Return how many clients of `where`, archived or active ones of any trainer or some, need attention."""
+    hint = SCORE_INDEX_OF[TRAINER] if TRAINER in where else SCORE_INDEX
+    return await customers.count(ctx, where | {SCORE: {"$gt": 0}}, hint=hint)
+
+
 async def find_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
     """Return `createdAt`, `attention` and `erasureRequestedAt` of those of `ids` that exist, with what `stages` add."""
     project = {"$project": {"createdAt": 1, "attention": 1, "erasureRequestedAt": 1}}

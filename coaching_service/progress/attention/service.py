@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -83,25 +83,48 @@ async def dismiss(ctx: Context, customer_id: ObjectId, dismissal: NewDismissal) 
     dismissal. The reasons are computed again first. Raises Conflict if the reason does not apply to the client,
     NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
+    return await dismiss_all(ctx, customer_id, [dismissal["reason"]], until=dismissal.get("until"))
+
+
+@transactional
+async def dismiss_all(
+    ctx: Context, customer_id: ObjectId, reason_types: Collection[ReasonType], *, until: str | None = None
+) -> AttentionEntry:
+    """Dismiss those of several reasons of a client that still apply, as `dismiss` does.
+
+    Raises Conflict if none of them applies, NotFound and Forbidden as `dismiss`.
+    """
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     await customers.lock(ctx, customer_id)
     settings = (await account.read(ctx))["attention"]
     timezones = _timezones(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
     loaded = (await load_clients(ctx, timezones, settings))[customer_id]
-    reason_type, reasons = dismissal["reason"], find_reasons(loaded.state, settings)
-    since = next((reason["since"] for reason in reasons if reason["type"] == reason_type), None)
-    if since is None:
+    reasons = find_reasons(loaded.state, settings)
+    dismissed: dict[ReasonType, DismissalFields] = {
+        reason["type"]: {"until": until, "since": reason["since"]}
+        for reason in reasons
+        if reason["type"] in reason_types
+    }
+    if not dismissed:
         raise Conflict("The client does not need attention for this reason", code="REASON_NOT_PRESENT")
-    fields: DismissalFields = {"until": dismissal.get("until"), "since": since}
-    await store.set_dismissal(ctx, customer_id, reason_type, fields)
-    dismissed = replace(loaded, dismissals={**loaded.dismissals, reason_type: fields})
-    await _store(
-        ctx, {customer_id: dismissed}, {customer_id: summarize(reasons, dismissed.dismissals, loaded.state.today)}
-    )
+    for reason_type, fields in dismissed.items():
+        await store.set_dismissal(ctx, customer_id, reason_type, fields)
+    changed = replace(loaded, dismissals={**loaded.dismissals, **dismissed})
+    await _store(ctx, {customer_id: changed}, {customer_id: summarize(reasons, changed.dismissals, loaded.state.today)})
     return present(ctx, await derived_figures.read_for_attention(ctx, customer_id))
 
 
 # --- renewal ---------------------------------------------------------------------------------------------------------
+
+
+@transactional
+async def renew(ctx: Context, customer_id: ObjectId) -> None:
+    """Compute the figures and reasons of a client at once, after a change that the caller made.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
+    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+    await store_figures(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
 
 
 async def store_figures(ctx: Context, clients: Sequence[ClientTimezone]) -> None:

@@ -1,9 +1,8 @@
-"""The start page: the clients who need a coach, and why."""
+"""The start page: the clients who need a coach, and why, as a list to work through."""
 
 from __future__ import annotations
 
-from datetime import date, timedelta
-from typing import Any, TypedDict
+from typing import Any
 from urllib.parse import urlencode
 
 from marshmallow import fields
@@ -11,51 +10,25 @@ from marshmallow import fields
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
-from coaching_service.core.dates import local_date
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict, InvalidFields
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input
+from coaching_service.core.validation import Choice, Date, Input, ListOf
 from coaching_service.people.customers import derived_figures, listing
-from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import Customer, Reason, ReasonType
 from coaching_service.progress.attention import service as attention
-from coaching_service.progress.attention.models import AttentionEntry, NewDismissal
-from coaching_service.progress.attention.reasons import ENDING_DAYS
-from coaching_service.progress.attention.schemas import AttentionDismissal
-from coaching_service.web.formatting import format_date, quantity
+from coaching_service.progress.attention.reasons import WEIGHTS
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation.schemas import MessageText
+from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.customer_calendar import week_page
-from coaching_service.web.views.customer_layout import customer_path, week_path
+from coaching_service.web.views.activity_descriptions import RECORD_TYPES
+from coaching_service.web.views.attention_descriptions import describe_entry
+from coaching_service.web.views.attention_previews import load_previews
 
 pages = Pages("/app/attention")
 _PATH = "/app/attention"
-_RESPONSES = "/app/inbox#responses"
-_CLIENTS_PER_PAGE = 20
-# The reasons that have a number, by what is counted.
-_COUNTED: dict[ReasonType, str] = {
-    "health_note": "health note",
-    "unread_message": "unread message",
-    "check_in_overdue": "overdue check-in",
-    "missed_workout": "missed workout",
-    "personal_record": "personal record",
-}
-_STATES: dict[ReasonType, str] = {
-    "erasure_requested": "Erasure requested",
-    "inactive": "Not training",
-    "low_compliance": "Low compliance",
-    "nothing_scheduled": "Nothing scheduled",
-    "program_ending": "Program ending",
-}
-# The tabs of a client's page on which a coach deals with a reason; the calendar for the others.
-_TABS: dict[ReasonType, str] = {
-    "health_note": "/notes",
-    "erasure_requested": "/details",
-    "unread_message": "/messages",
-    "low_compliance": "/progress",
-    "personal_record": "/records",
-    "inactive": "",
-    "nothing_scheduled": "",
-}
+_CLIENTS_PER_PAGE = 60
 
 
 class _Part(Input):
@@ -64,34 +37,29 @@ class _Part(Input):
     after = fields.String(load_default=None)
 
 
-class ReasonDescription(TypedDict):
-    """A reason in words, with the page on which a coach deals with it."""
+class _Dismissal(Input):
+    """The reasons to dismiss, and the date until which they are; without one until something new happens."""
 
-    type: ReasonType
-    text: str
-    when: str
-    url: str
-
-
-class EntryDescription(TypedDict):
-    """A client of the list, and the reasons in words."""
-
-    entry: AttentionEntry
-    name: str
-    reasons: list[ReasonDescription]
+    reason = ListOf(Choice(*WEIGHTS), minimum=1, maximum=len(WEIGHTS), required=True)
+    until = Date(load_default=None, allow_none=True)
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=_Part(), template="attention.html")
 async def attention_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
     """The clients who need a coach, the most urgent first."""
     try:
-        page = await derived_figures.list_attention(ctx, limit=_CLIENTS_PER_PAGE, after=query["after"])
+        page, count = await gather_reads(
+            ctx,
+            derived_figures.list_attention(ctx, limit=_CLIENTS_PER_PAGE, after=query["after"]),
+            derived_figures.count_attention(ctx),
+        )
     except InvalidFields:  # the cursor is of another list
         return Redirect(_PATH)
-    has_clients = bool(page["docs"]) or await _has_clients(ctx)
     return {
-        "entries": [_describe(ctx, customer) for customer in page["docs"]],
-        "has_clients": has_clients,
+        "entries": [describe_entry(ctx, customer) for customer in page["docs"]],
+        "previews": None,
+        "count": count,
+        "has_clients": bool(count) or await _has_clients(ctx),
         "next_url": f"{_PATH}?{urlencode({'after': page['nextCursor']})}" if page["hasMore"] else None,
     }
 
@@ -100,57 +68,66 @@ async def _has_clients(ctx: Context) -> bool:
     return (await listing.list_customers(ctx, archived=False, page=1, size=1))["totalDocs"] > 0
 
 
-@pages.post("/{customerId}/dismiss", access=coach(CUSTOMERS.EDIT), form=AttentionDismissal(), on=week_page)
-async def dismiss_attention(ctx: Context, customer_id: ObjectId, form: NewDismissal) -> Redirect:
-    """Dismiss a reason for the whole company, until something new happens."""
-    try:
-        await attention.dismiss(ctx, customer_id, form)
-    except Conflict:  # the list was shown before something changed
-        return Redirect(_PATH, "This reason no longer applies.")
-    return Redirect(_PATH, "Dismissed until something new happens.")
-
-
-def _describe(ctx: Context, customer: Customer) -> EntryDescription:
-    entry = attention.present(ctx, customer)
-    timezone = customer["timezone"] or ctx.caller.company.timezone
+@pages.get("/{customerId}", access=coach(CUSTOMERS.VIEW), template="attention.html")
+async def attention_entry_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
+    """One client of the list, with what each reason is about: the part of the list that its forms change."""
+    customer, count = await gather_reads(
+        ctx, derived_figures.read_for_attention(ctx, customer_id), derived_figures.count_attention(ctx)
+    )
+    described = describe_entry(ctx, customer)
+    reasons = [reason["type"] for reason in described["reasons"]]
+    today = ctx.caller.today(described["timezone"])
     return {
-        "entry": entry,
-        "name": customers.full_name(customer),
-        "reasons": [_describe_reason(ctx, customer["_id"], reason, timezone) for reason in entry["reasons"]],
+        "entries": [described] if reasons else [],
+        "previews": await load_previews(ctx, customer_id, reasons, today),
+        "record_types": RECORD_TYPES,
+        "count": count,
+        "has_clients": True,
+        "next_url": None,
+        "path_with_query": _PATH,  # where an undo leads
     }
 
 
-def _describe_reason(ctx: Context, customer_id: ObjectId, reason: Reason, timezone: str) -> ReasonDescription:
-    reason_type, day = reason["type"], local_date(reason["since"], timezone)
-    url = _url(customer_id, reason_type, day)
-    if reason_type == "check_in_to_review" and FORMS.VIEW in ctx.caller.permissions:
-        url = _RESPONSES
-    return {"type": reason_type, "text": _name(reason), "when": _when(reason_type, day), "url": url}
+@pages.post("/{customerId}/dismiss", access=coach(CUSTOMERS.EDIT), form=_Dismissal(), on=attention_entry_page)
+async def dismiss_attention(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Dismiss reasons for the whole company, until a date or until something new happens."""
+    until = form["until"]
+    try:
+        await attention.dismiss_all(ctx, customer_id, form["reason"], until=until)
+    except Conflict:  # the list was shown before something changed
+        return _leave(customer_id, "This reason no longer applies.")
+    return _leave(customer_id, f"Dismissed until {format_date(until) if until else 'something new happens'}.")
 
 
-def _url(customer_id: ObjectId, reason_type: ReasonType, day: date) -> str:
-    """The page of the client on which a coach deals with a reason that began on a day."""
-    if reason_type in _TABS:
-        return customer_path(customer_id, _TABS[reason_type])
-    return week_path(customer_id, str(_end(day) if reason_type == "program_ending" else day))
+@pages.post("/{customerId}/reply", access=coach(CUSTOMERS.EDIT), form=MessageText(), on=attention_entry_page)
+async def reply_to_client(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Answer a client's messages, which count as read."""
+    await conversation.mark_read(ctx, customer_id)
+    await conversation.create(ctx, customer_id, {"text": form["text"]})
+    await attention.renew(ctx, customer_id)
+    return _leave(customer_id, "Message sent.")
 
 
-def _name(reason: Reason) -> str:
-    if reason["type"] == "check_in_to_review":
-        return f"{quantity(reason['count'], 'check-in')} to review"
-    if reason["type"] in _COUNTED:
-        return quantity(reason["count"], _COUNTED[reason["type"]])
-    return _STATES[reason["type"]]
+@pages.post("/{customerId}/read", access=coach(CUSTOMERS.EDIT), on=attention_entry_page, idempotent=True)
+async def mark_client_messages_read(ctx: Context, customer_id: ObjectId) -> Redirect:
+    """Mark a client's messages as read, for the whole company."""
+    await conversation.mark_read(ctx, customer_id)
+    await attention.renew(ctx, customer_id)
+    return _leave(customer_id, "Marked as read.")
 
 
-def _when(reason_type: ReasonType, day: date) -> str:
-    if reason_type == "program_ending":
-        return f"on {format_date(_end(day))}"
-    if reason_type in ("health_note", "unread_message", "check_in_to_review", "personal_record"):
-        return format_date(day)
-    return f"since {format_date(day)}"
+@pages.post(
+    "/{customerId}/responses/{responseId}/reviewed",
+    access=coach(FORMS.EDIT),
+    on=attention_entry_page,
+    idempotent=True,
+)
+async def mark_client_response_reviewed(ctx: Context, customer_id: ObjectId, response_id: ObjectId) -> Redirect:
+    """Mark a response of a client as reviewed."""
+    await form_responses.set_reviewed(ctx, response_id, reviewed=True)
+    await attention.renew(ctx, customer_id)
+    return _leave(customer_id, "Marked as reviewed.")
 
 
-def _end(since: date) -> date:
-    """The last day of the program that ends, which the reason has `since` a week before."""
-    return since + timedelta(days=ENDING_DAYS)
+def _leave(customer_id: ObjectId, notice: str) -> Redirect:
+    return Redirect(_PATH, notice, part=f"{_PATH}/{customer_id}")

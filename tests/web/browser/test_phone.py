@@ -12,7 +12,7 @@ async def test_areas_are_at_the_bottom(open_page: OpenPage, coach: CoachClient) 
     await sign_in(page, coach)
     await page.goto(f"/app/customers/{ana['_id']}/details")
     areas = page.get_by_role("navigation", name="Main")
-    for name in ("Attention", "Clients", "Inbox", "Exercises", "Programs", "Settings"):
+    for name in ("Today", "Clients", "Inbox", "Exercises", "Programs", "Settings"):
         box = await areas.get_by_role("link", name=name).bounding_box()
         assert box is not None
         assert box["y"] > 660

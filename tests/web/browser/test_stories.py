@@ -246,7 +246,7 @@ async def test_coach_starts_with_the_clients_who_need_attention(
         pass
     page = await open_page(**LOOKS[look])
     await sign_in(page, coach)
-    await expect(page.get_by_role("heading", name="Attention")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Today")).to_be_visible()
     await expect(page.get_by_role("listitem").filter(has_text="Ana Ruiz").first).to_contain_text("1 unread message")
     await picture(page, look, "attention-story")
     assert await serious(page) == []

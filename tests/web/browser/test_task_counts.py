@@ -6,6 +6,9 @@ from typing import Any
 
 from playwright.async_api import Locator, Page, expect
 
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.progress.attention.renewal import renew_batch
 from tests.support import training
 from tests.support.client import MONDAY, CoachClient
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
@@ -32,6 +35,32 @@ class Counter:
         """Click into a field and type."""
         await self.click(target)
         await target.fill(text)
+
+
+async def create_clients(coach: CoachClient, number: int) -> None:
+    """Create clients who need a coach: nothing is scheduled for them."""
+    entries = [{"name": f"Client {at:02}"} for at in range(number)]
+    assert (await coach.post("/coach/customers/batch", {"customers": entries})).ok()["created"] == number
+    while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
+        pass
+
+
+async def test_sixty_clients_are_reviewed_on_one_page(coach: CoachClient, open_page: OpenPage) -> None:
+    await create_clients(coach, 60)
+    page = await open_page()
+    await sign_in(page, coach)
+    counter = Counter(page)
+
+    await page.goto("/app/attention")
+    for left in range(59, -1, -1):
+        await counter.click(page.get_by_role("button", name="Dismiss").first)
+        await expect(page.locator("#count")).to_have_text(f"{left} left" if left else "None left")
+    await expect(page.get_by_text("That was everyone here")).to_be_visible()
+
+    assert counter.loads <= 1
+    assert counter.clicks <= 60
+    assert (await coach.get("/coach/attention")).ok()["docs"] == []
+    assert await serious(page) == []
 
 
 async def test_next_week_with_more_load(coach: CoachClient, open_page: OpenPage) -> None:

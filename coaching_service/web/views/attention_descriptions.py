@@ -1,0 +1,145 @@
+"""Why clients need a coach, in words, with the pages on which a coach deals with the reasons."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import TypedDict
+
+from coaching_service.core.auth.permissions import FORMS
+from coaching_service.core.database.context import Context
+from coaching_service.core.dates import local_date
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.links import file_url
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import Customer, Reason, ReasonType
+from coaching_service.progress.attention import service as attention
+from coaching_service.progress.attention.models import AttentionEntry
+from coaching_service.progress.attention.reasons import ENDING_DAYS
+from coaching_service.web.formatting import format_date, quantity
+from coaching_service.web.views.attention_previews import has_preview
+from coaching_service.web.views.customer_layout import customer_path, week_path
+
+_RESPONSES = "/app/inbox#responses"
+# The reasons that have a number, by what is counted.
+_COUNTED: dict[ReasonType, str] = {
+    "health_note": "health note",
+    "unread_message": "unread message",
+    "check_in_overdue": "overdue check-in",
+    "missed_workout": "missed workout",
+    "personal_record": "personal record",
+}
+_STATES: dict[ReasonType, str] = {
+    "erasure_requested": "Erasure requested",
+    "inactive": "Not training",
+    "low_compliance": "Low compliance",
+    "nothing_scheduled": "Nothing scheduled",
+    "program_ending": "Program ending",
+}
+_ICONS: dict[ReasonType, str] = {
+    "health_note": "heart-pulse",
+    "erasure_requested": "trash-2",
+    "unread_message": "message-circle",
+    "check_in_to_review": "clipboard-check",
+    "check_in_overdue": "clipboard-list",
+    "missed_workout": "circle-x",
+    "inactive": "pause",
+    "low_compliance": "trending-down",
+    "nothing_scheduled": "calendar",
+    "program_ending": "timer",
+    "personal_record": "trophy",
+}
+# The tabs of a client's page on which a coach deals with a reason; the calendar for the others.
+_TABS: dict[ReasonType, str] = {
+    "health_note": "/notes",
+    "erasure_requested": "/details",
+    "unread_message": "/messages",
+    "low_compliance": "/progress",
+    "personal_record": "/records",
+    "inactive": "",
+    "nothing_scheduled": "",
+}
+# For how many days all reasons of a client can be dismissed.
+_SNOOZES = ((1, "Until tomorrow"), (3, "For 3 days"), (7, "For a week"))
+
+
+class ReasonDescription(TypedDict):
+    """A reason in words, with the page on which a coach deals with it."""
+
+    type: ReasonType
+    text: str
+    when: str
+    url: str
+    icon: str
+    hasPreview: bool
+
+
+class EntryDescription(TypedDict):
+    """A client of the list, the reasons in words, and until when they can be dismissed: dates with their labels.
+
+    `portrait` is the address of the thumbnail of the client's photo.
+    """
+
+    entry: AttentionEntry
+    name: str
+    timezone: str
+    portrait: str | None
+    reasons: list[ReasonDescription]
+    snoozes: list[tuple[str, str]]
+
+
+def describe_entry(ctx: Context, customer: Customer) -> EntryDescription:
+    """Describe a client with the fields of the attention list."""
+    entry = attention.present(ctx, customer)
+    timezone = customer["timezone"] or ctx.caller.company.timezone
+    today, photo = ctx.caller.today(timezone), customer["profilePhoto"]
+    return {
+        "entry": entry,
+        "name": customers.full_name(customer),
+        "timezone": timezone,
+        "portrait": file_url(ctx.services, photo["thumbnailId"] if photo else None),
+        "reasons": [_describe_reason(ctx, customer["_id"], reason, timezone) for reason in entry["reasons"]],
+        "snoozes": [(str(today + timedelta(days=days)), label) for days, label in _SNOOZES],
+    }
+
+
+def _describe_reason(ctx: Context, customer_id: ObjectId, reason: Reason, timezone: str) -> ReasonDescription:
+    reason_type, day = reason["type"], local_date(reason["since"], timezone)
+    url = _url(customer_id, reason_type, day)
+    if reason_type == "check_in_to_review" and FORMS.VIEW in ctx.caller.permissions:
+        url = _RESPONSES
+    return {
+        "type": reason_type,
+        "text": _name(reason),
+        "when": _when(reason_type, day),
+        "url": url,
+        "icon": _ICONS[reason_type],
+        "hasPreview": has_preview(ctx, reason_type),
+    }
+
+
+def _url(customer_id: ObjectId, reason_type: ReasonType, day: date) -> str:
+    """The page of the client on which a coach deals with a reason that began on a day."""
+    if reason_type in _TABS:
+        return customer_path(customer_id, _TABS[reason_type])
+    return week_path(customer_id, str(_end(day) if reason_type == "program_ending" else day))
+
+
+def _name(reason: Reason) -> str:
+    if reason["type"] == "check_in_to_review":
+        return f"{quantity(reason['count'], 'check-in')} to review"
+    if reason["type"] in _COUNTED:
+        return quantity(reason["count"], _COUNTED[reason["type"]])
+    return _STATES[reason["type"]]
+
+
+def _when(reason_type: ReasonType, day: date) -> str:
+    if reason_type == "program_ending":
+        return f"on {format_date(_end(day))}"
+    if reason_type in ("health_note", "unread_message", "check_in_to_review", "personal_record"):
+        return format_date(day)
+    return f"since {format_date(day)}"
+
+
+def _end(since: date) -> date:
+    """The last day of the program that ends, which the reason has `since` a week before."""
+    return since + timedelta(days=ENDING_DAYS)

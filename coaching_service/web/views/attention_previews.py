@@ -1,0 +1,87 @@
+"""What the reasons for which a client needs a coach are about: messages, answers, workouts, notes and records."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import ReasonType
+from coaching_service.progress.attention.reasons import MISSED_DAYS, RECORD_DAYS
+from coaching_service.progress.compliance import service as compliance
+from coaching_service.progress.compliance.models import DayCompliance
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation.models import Message
+from coaching_service.progress.form_requests import service as form_requests
+from coaching_service.progress.form_requests.models import FormRequest
+from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.progress.form_responses.models import ReceivedResponse
+from coaching_service.progress.notes import service as notes
+from coaching_service.progress.notes.models import Note
+from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.progress.personal_records.models import PersonalRecord
+
+_MESSAGES, _OTHERS = 20, 5
+_Loader = Callable[[Context, ObjectId, date], Awaitable[Sequence[Any]]]
+
+
+def has_preview(ctx: Context, reason_type: ReasonType) -> bool:
+    """Return whether there is a preview of a reason that the coach may see."""
+    return reason_type in _LOADERS and _LOADERS[reason_type][0] in ctx.caller.permissions
+
+
+async def load_previews(
+    ctx: Context, customer_id: ObjectId, reasons: Collection[ReasonType], today: date
+) -> dict[ReasonType, Sequence[Any]]:
+    """Return what each of a client's `reasons` that has a preview is about. `today` is the client's."""
+    shown = [reason for reason in reasons if has_preview(ctx, reason)]
+    loaded = await gather_reads(ctx, *(_LOADERS[reason][1](ctx, customer_id, today) for reason in shown))
+    return dict(zip(shown, loaded, strict=True))
+
+
+async def _load_unread(ctx: Context, customer_id: ObjectId, _: date) -> list[Message]:
+    """The messages of the client that are not read yet, oldest first."""
+    page = await conversation.list_messages(ctx, customer_id, limit=_MESSAGES)
+    unread = [each for each in page["docs"] if each["author"]["type"] == "client" and each["readAt"] is None]
+    return unread[::-1]
+
+
+async def _load_health_notes(ctx: Context, customer_id: ObjectId, _: date) -> list[Note]:
+    return [note for note in await notes.list_notes(ctx, customer_id) if note["isHealth"]][:_OTHERS]
+
+
+async def _load_responses(ctx: Context, customer_id: ObjectId, _: date) -> list[ReceivedResponse]:
+    page = await form_responses.list_received(ctx, customer_id=customer_id, reviewed=False, limit=_OTHERS)
+    return page["docs"]
+
+
+async def _load_overdue(ctx: Context, customer_id: ObjectId, _: date) -> list[FormRequest]:
+    page = await form_requests.list_pending(ctx, customer_id=customer_id, overdue=True, limit=_OTHERS)
+    return page["docs"]
+
+
+async def _load_missed(ctx: Context, customer_id: ObjectId, today: date) -> list[DayCompliance]:
+    """The days before today with workouts that were not done completely."""
+    start, end = today - timedelta(days=MISSED_DAYS - 1), today - timedelta(days=1)
+    done = await compliance.read_compliance(ctx, customer_id, str(start), str(end))
+    return [day for day in done["dailyCompliance"] if day["isWorkoutDay"] and not day["isCompleted"]]
+
+
+async def _load_records(ctx: Context, customer_id: ObjectId, today: date) -> list[PersonalRecord]:
+    start = str(today - timedelta(days=RECORD_DAYS - 1))
+    return [each for each in await personal_records.list_records(ctx, customer_id) if each["date"] >= start]
+
+
+# The reasons with a preview, each with the permission that its preview needs.
+_LOADERS: Mapping[ReasonType, tuple[str, _Loader]] = {
+    "health_note": (CUSTOMERS.VIEW, _load_health_notes),
+    "unread_message": (CUSTOMERS.VIEW, _load_unread),
+    "check_in_to_review": (FORMS.VIEW, _load_responses),
+    "check_in_overdue": (FORMS.VIEW, _load_overdue),
+    "missed_workout": (CUSTOMERS.VIEW, _load_missed),
+    "personal_record": (CUSTOMERS.VIEW, _load_records),
+}
