@@ -68,6 +68,9 @@ async def test_exercises_show_records_trend_and_sets_but_nothing_of_hidden_days(
         assert "44 kg" not in seen.text
         assert "Press" not in seen.text
     (await ana_page.get(f"/train/exercises/{press['_id']}")).ok().says("Not done yet")
+    (await coach.delete(f"/exercises/{squat['_id']}")).ok(204)
+    gone = (await ana_page.get("/train/progress")).ok().says("Squat", "100 kg × 5")
+    assert path not in gone.links, "a deleted exercise has no page"
 
 
 async def test_exercise_explains_itself_and_links_open_outside(coach: CoachClient, ana_page: Visitor) -> None:
