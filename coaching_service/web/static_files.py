@@ -42,6 +42,7 @@ _SOURCES = {
         "train/forms.js",
         "train/queue.js",
         "train/sets.js",
+        "train/extra_sets.js",
         "train/queue_bar.js",
         "train/drafts.js",
         "train/rest_timer.js",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestServer
-from playwright.async_api import Browser, BrowserContext, Page, Route, expect
+from playwright.async_api import Browser, BrowserContext, Locator, Page, Route, expect
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import service as sessions
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
+from tests.support.training import form_of
 from tests.web.browser.conftest import picture, serious
 from tests.web.browser.phone import PHONE, Complaints, Trainee, superset_today
 
@@ -135,6 +137,97 @@ async def test_wrong_value_is_explained_at_its_set_and_corrected_there(
     await ana.done(page, 0, 1).tap()
     await expect(ana.state(page, 0, 1)).to_have_text("Done")
     await expect(page.get_by_role("region", name="Not saved")).to_have_count(0)
+
+
+async def test_more_sets_than_planned_are_logged_without_a_network(
+    page: Page, phone: BrowserContext, ana: Trainee
+) -> None:
+    await phone.set_offline(True)
+    for index, load in ((4, "65"), (5, "70")):
+        await page.locator("details.set-extra").first.locator("summary").tap()
+        await ana.row(page, 0, index).get_by_label("Load").fill(load)
+        await ana.done(page, 0, index).tap()
+        await expect(ana.state(page, 0, index)).to_have_text("Not sent yet")
+    await phone.set_offline(False)
+    await expect(ana.state(page, 0, 5)).to_have_text("Done")
+    assert await ana.sets(0) == [(4, 8, 65, True), (5, 8, 70, True)]
+
+
+async def test_values_of_a_set_that_is_done_are_corrected(page: Page, ana: Trainee) -> None:
+    await ana.done(page, 0, 1).tap()
+    await expect(ana.state(page, 0, 1)).to_have_text("Done")
+    await ana.row(page, 0, 1).get_by_label("Reps").fill("6")
+    await expect(ana.state(page, 0, 1)).to_have_text("Changed, not saved")
+    await page.wait_for_timeout(600)
+    await ana.done(page, 0, 1).tap()
+    await expect(ana.state(page, 0, 1)).to_have_text("Done")
+    assert await ana.sets(0) == [(1, 6, 60, True)]
+
+
+async def test_draft_gives_way_to_a_newer_value_of_the_server(page: Page, ana: Trainee) -> None:
+    await ana.row(page, 0, 1).get_by_label("Reps").fill("6")
+    await ana.row(page, 0, 2).get_by_label("Reps").fill("7")
+    path = f"/coach/customers/{ana.customer['_id']}/wblocks/{ana.block['_id']}/witems/{ana.items[0]['_id']}/log"
+    (await ana.coach.put(path, {"isCompleted": False, "customerSets": [{"index": 1, "reps": 5, "load": 60}]})).ok()
+    await page.reload()
+    await expect(ana.row(page, 0, 2).get_by_label("Reps")).to_have_value("7")
+    await expect(ana.row(page, 0, 1).get_by_label("Reps")).to_have_value("5")
+
+
+async def test_check_in_is_kept_without_a_network_and_leads_on_with_one(
+    page: Page, phone: BrowserContext, ana: Trainee
+) -> None:
+    path = f"/coach/customers/{ana.customer['_id']}/wblocks/{ana.block['_id']}/witems"
+    form = (await ana.coach.post(path, form_of({"label": "How was it?", "type": "text"}))).ok(201)
+    address = f"{ana.path}/items/{form['_id']}/form"
+    await page.goto(address)
+    await page.get_by_label("How was it?").fill("Hard")
+    await page.reload()
+    await expect(page.get_by_label("How was it?")).to_have_value("Hard")
+    await phone.set_offline(True)
+    await page.get_by_role("button", name="Send answers").tap()
+    await expect(page.locator(BAR)).to_contain_text("1 change not sent yet")
+    await phone.set_offline(False)
+    await expect(page.get_by_text("Saved", exact=True).or_(page.get_by_text("Check-in sent."))).to_be_visible()
+
+    await page.goto(f"{address}?edit=true")
+    await page.get_by_label("How was it?").fill("Very hard")
+    await page.get_by_role("button", name="Save changes").tap()
+    await expect(page.get_by_text("Check-in sent. Your coach will see your answers.")).to_be_visible()
+    (response,) = (await ana.coach.get("/coach/form-responses", customerId=ana.customer["_id"])).ok()["docs"]
+    assert [answer["value"] for answer in response["answers"]] == ["Very hard"]
+
+
+async def read_seconds(timer: Locator) -> int:
+    """The time that a timer shows."""
+    minutes, _, seconds = (await timer.inner_text()).partition(":")
+    return int(minutes) * 60 + int(seconds)
+
+
+async def test_rest_survives_a_reload_and_ends_on_time(page: Page, phone: BrowserContext, ana: Trainee) -> None:
+    await page.clock.install()
+    await page.reload()
+    await ana.done(page, 0, 1).tap()
+    timer = page.get_by_role("timer")
+    await expect(timer).to_have_text(re.compile("1:(30|2[5-9])"))
+    await page.get_by_role("button", name="15 seconds more rest").tap()
+    await expect(timer).to_have_text(re.compile("1:(45|4[0-4]|3[5-9])"))
+    await picture(page, "small", "train-rest")
+    assert await serious(page) == []
+    started = await read_seconds(timer)
+    await page.clock.fast_forward(60_000)
+    await page.reload()
+    await expect(timer).to_have_text(re.compile(r"\d:\d\d"))
+    left = await read_seconds(timer)
+    assert left <= started - 60, "the time during which the page was closed counts"
+    await page.clock.fast_forward((left + 1) * 1000)
+    await expect(page.get_by_role("status").filter(has_text="Rest is over")).to_have_count(1)
+    await expect(timer).to_have_text("Rest is over")
+    await page.clock.fast_forward(20_000)
+    await expect(timer).to_be_hidden()
+    await ana.done(page, 0, 2).tap()
+    await page.get_by_role("button", name="Skip the rest").tap()
+    await expect(timer).to_be_hidden()
 
 
 async def test_two_tabs_send_each_set_once_and_in_order(page: Page, phone: BrowserContext, ana: Trainee) -> None:

@@ -24,7 +24,7 @@ train.forms = (() => {
   const controlsOf = (form) => [...form.elements].filter((each) => each.name && !NOT_TYPED.has(each.type));
 
   function valuesOfControl(control, isDefault) {
-    if (control.type === "checkbox" || control.type === "radio") {
+    if (isChoice(control)) {
       return (isDefault ? control.defaultChecked : control.checked) ? [control.value] : [];
     }
     if (control.options) {
@@ -51,7 +51,7 @@ train.forms = (() => {
     for (const control of controlsOf(form)) {
       if (!(control.name in rest)) continue;
       const before = JSON.stringify(valuesOfControl(control));
-      if (control.type === "checkbox" || control.type === "radio") {
+      if (isChoice(control)) {
         control.checked = rest[control.name].includes(control.value);
       } else if (control.options) {
         for (const option of control.options) option.selected = rest[control.name].includes(option.value);
@@ -85,24 +85,32 @@ train.forms = (() => {
     return Object.entries(read(form)).some(([name, list]) => !isSame(list, base[name]));
   }
 
-  // The label of a field, without that of its form.
+  const isChoice = (control) => control.type === "checkbox" || control.type === "radio";
+  const ownLabelOf = (control) =>
+    control.getAttribute("aria-label") ?? control.labels?.[0]?.textContent.trim() ?? control.name;
+
+  // The label of a field, or the question of a choice, without the label of its form.
   function labelOf(control) {
-    const label = control.getAttribute("aria-label") ?? control.labels?.[0]?.textContent.trim() ?? control.name;
+    const legend = isChoice(control) && control.closest("fieldset")?.querySelector("legend");
+    const label = legend ? legend.textContent.trim() : ownLabelOf(control);
     const prefix = `${control.form.dataset.label}: `;
     const own = label.startsWith(prefix) ? label.slice(prefix.length) : label;
     return own.charAt(0).toUpperCase() + own.slice(1);
   }
+
+  const labelsOf = (form) => Object.fromEntries(controlsOf(form).map((control) => [control.name, labelOf(control)]));
 
   // What a person typed, with the labels of the fields.
   function describe(form) {
     return controlsOf(form).flatMap((control) => {
       const values = valuesOfControl(control).filter(Boolean);
       if (!values.length) return [];
-      const isChoice = control.type === "checkbox" || control.type === "radio";
+      const [label, own] = [labelOf(control), ownLabelOf(control)];
+      if (isChoice(control)) return [label === own ? label : `${label}: ${own}`];
       const shown = control.options ? [...control.selectedOptions].map((option) => option.text) : values;
-      return [isChoice ? labelOf(control) : `${labelOf(control)}: ${shown.join(", ")}`];
+      return [`${label}: ${shown.join(", ")}`];
     });
   }
 
-  return { all, isQueued, isSet, urlOf, idOf, find, read, write, baseOf, setBase, isSame, isChanged, describe };
+  return { all, isQueued, isSet, urlOf, idOf, find, read, write, baseOf, setBase, isSame, isChanged, labelsOf, describe };
 })();

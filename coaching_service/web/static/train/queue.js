@@ -1,5 +1,5 @@
 // Forms are stored on this device before they are sent, and sent one at a time in the order in which they were stored.
-// An entry: {id, token, user, url, body, label, formId, isSet, page, typed, createdAt, attempts, rejection}.
+// An entry: {id, token, user, url, body, label, formId, isSet, page, typed, labels, createdAt, attempts, rejection}.
 train.queue = (() => {
   const TIMEOUT = 15_000;
   const LONGEST_WAIT = 60_000;
@@ -39,6 +39,7 @@ train.queue = (() => {
       isSet: train.forms.isSet(form),
       page: location.pathname + location.search,
       typed: train.forms.describe(form),
+      labels: train.forms.labelsOf(form),
       createdAt: lastTime,
       attempts: 0,
       rejection: null,
@@ -101,7 +102,7 @@ train.queue = (() => {
       return false;
     }
     if (isRejection(outcome, entry)) {
-      const rejection = { message: answer?.message || `The server did not accept this (${status}).`, errors: answer?.errors ?? {} };
+      const rejection = { message: explain(outcome, entry) };
       await train.store.changeEntry(entry, (stored) => ({ ...stored, rejection }));
       train.tell("rejected", { entry: { ...entry, rejection } });
       return true;
@@ -111,6 +112,12 @@ train.queue = (() => {
     schedule(outcome.wait || Math.min(LONGEST_WAIT, 2_000 * 2 ** entry.attempts) * (0.75 + Math.random() / 2));
     await keep(entry);
     return false;
+  }
+
+  // Why an entry was rejected, with the labels of the fields that are wrong.
+  function explain({ status, answer }, entry) {
+    const reasons = Object.entries(answer?.errors ?? {}).map(([name, text]) => `${entry.labels[name] ?? name}: ${text}`);
+    return reasons.join(" ") || answer?.message || `The server did not accept this (${status}).`;
   }
 
   async function keep(entry) {

@@ -44,6 +44,14 @@ train.sets = (() => {
     if (state) state.textContent = isChanged ? "Changed, not saved" : (form.dataset.state ?? (done ? "Done" : ""));
   }
 
+  // A set that is not logged.
+  function reset(form) {
+    delete form.dataset.queued;
+    delete form.dataset.state;
+    form.dataset.done = "false";
+    updateButton(form);
+  }
+
   function showUnsent(entry) {
     const form = train.forms.find(entry.formId);
     if (!form) return;
@@ -69,6 +77,7 @@ train.sets = (() => {
       train.forms.write(form, Object.fromEntries(names.map((name) => [name, body.getAll(name)])));
       train.forms.setBase(form, train.forms.read(form));
       (entry.rejection ? showRejected : showUnsent)(entry);
+      if (entry.isSet && isCompleted(entry) && !entry.rejection) train.extraSets.offerNext(form);
     }
   }
 
@@ -84,6 +93,7 @@ train.sets = (() => {
     }
     train.forms.setBase(form, train.forms.read(form));
     showUnsent(entry);
+    if (entry.isSet && isCompleted(entry)) train.extraSets.offerNext(form);
     if (entry.isSet && isCompleted(entry) && !wasDone) train.restTimer.start(Number(form.dataset.rest), entry.label);
     if (entry.isSet && !isCompleted(entry)) train.restTimer.stop(entry.label);
     train.tell("added", {});
@@ -130,5 +140,5 @@ train.sets = (() => {
     }
   }
 
-  return { overlay, submit, showSent, showRejected, updateButton };
+  return { overlay, submit, showSent, showRejected, updateButton, reset };
 })();
