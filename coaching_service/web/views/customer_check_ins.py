@@ -20,10 +20,10 @@ from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header
 
 pages = Pages("/app/customers/{customerId}/check-ins")
-_TASK = "task"
+TASK = "task"
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # The rhythms of the form: a weekday by its number, or a number of days.
-_RHYTHMS = (
+RHYTHMS = (
     *((f"weekday-{number}", f"Every {name}") for number, name in enumerate(_WEEKDAYS, start=1)),
     ("days-1", "Every day"),
     *((f"days-{days}", f"Every {days} days") for days in (2, 3, 14, 28)),
@@ -35,7 +35,7 @@ class _CheckInForm(Input):
 
     content = fields.String(required=True)
     title = Text(allow_blank=True, load_default="")
-    rhythm = Choice(*(value for value, _ in _RHYTHMS), required=True)
+    rhythm = Choice(*(value for value, _ in RHYTHMS), required=True)
     startDate = Date(required=True)
     until = Date(allow_none=True, load_default=None)
 
@@ -48,15 +48,15 @@ async def check_ins_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     return {
         "customer": customer,
         "check_ins": [{**check_in, "rhythm": describe_rhythm(check_in)} for check_in in listed],
-        "contents": await _content_options(ctx),
-        "rhythms": _RHYTHMS,
+        "contents": await list_contents(ctx),
+        "rhythms": RHYTHMS,
         "today": ctx.caller.today(customer["timezone"]),
     }
 
 
-async def _content_options(ctx: Context) -> list[tuple[str, str]]:
+async def list_contents(ctx: Context) -> list[tuple[str, str]]:
     """What a check-in can be, as far as the coach may see it."""
-    options = [(_TASK, "Task or habit")]
+    options = [(TASK, "Task or habit")]
     if FORMS.VIEW in ctx.caller.permissions:
         options += [(f"form-{form['_id']}", f"Form: {form['name']}") for form in await forms.list_all(ctx)]
     if METRICS.VIEW in ctx.caller.permissions:
@@ -75,16 +75,17 @@ def describe_rhythm(recurrence: Recurrence) -> str:
 @pages.post("", access=coach(CUSTOMERS.EDIT), form=_CheckInForm(), on=check_ins_page)
 async def add_check_in(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Add a recurring check-in."""
-    check_in = await check_ins.create(ctx, customer_id, _to_check_in(form))
+    check_in = await check_ins.create(ctx, customer_id, to_check_in(form))
     return Redirect(_path(customer_id), f"{check_in['name']} is scheduled four weeks ahead.")
 
 
-def _to_check_in(form: dict[str, Any]) -> CheckInInput:
+def to_check_in(form: dict[str, Any]) -> CheckInInput:
+    """Return the check-in that the fields of the form describe. Raises InvalidFields."""
     kind, _, identifier = form["content"].partition("-")
     content_id = parse_id(identifier)
-    if kind not in (_TASK, "form", "metrics") or (kind != _TASK and content_id is None):
+    if kind not in (TASK, "form", "metrics") or (kind != TASK and content_id is None):
         raise invalid_field("content", "must be chosen")
-    if kind == _TASK and not form["title"]:
+    if kind == TASK and not form["title"]:
         raise invalid_field("title", "should not be empty")
     if form["until"] is not None and form["until"] < form["startDate"]:
         raise invalid_field("until", "must not be before the first day")
@@ -92,7 +93,7 @@ def _to_check_in(form: dict[str, Any]) -> CheckInInput:
     return {
         "formId": content_id if kind == "form" else None,
         "metricsSetId": content_id if kind == "metrics" else None,
-        "taskFields": {"title": form["title"], "description": None} if kind == _TASK else None,
+        "taskFields": {"title": form["title"], "description": None} if kind == TASK else None,
         "weekday": int(number) if rhythm == "weekday" else None,
         "everyDays": int(number) if rhythm == "days" else None,
         "startDate": form["startDate"],

@@ -1,8 +1,8 @@
-"""The list of clients: searching, adding a client, and selecting clients for a bulk change."""
+"""The list of clients: searching, sorting, and selecting clients for a bulk change."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlencode
 
 from marshmallow import fields
@@ -14,14 +14,13 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Input, Integer
-from coaching_service.people.customers import creation, listing
-from coaching_service.people.customers.models import CustomerDetails, CustomerProfile
-from coaching_service.people.customers.schemas import NO_TRAINER, NewCustomer
+from coaching_service.people.customers import listing
+from coaching_service.people.customers.models import CustomerProfile
+from coaching_service.people.customers.schemas import NO_TRAINER
 from coaching_service.people.team import service as team
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import Pages
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.bulk_actions import list_actions
-from coaching_service.web.views.customer_layout import customer_path
 
 pages = Pages("/app/customers")
 _CLIENTS_PER_PAGE = 25
@@ -88,33 +87,3 @@ async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
         "archived_count": archived_count,
         "address": lambda **changes: list_path(query, **changes),
     }
-
-
-@pages.get("/new", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
-async def new_customer_page(ctx: Context) -> dict[str, Any]:
-    """The form for a new client."""
-    groups, coaches = await gather_reads(ctx, listing.list_groups(ctx), team.list_coaches(ctx))
-    if _sees_assigned_only(ctx):
-        return {"groups": groups, "trainers": [(str(ctx.caller.id), ctx.caller.name)]}
-    trainers = [("", "Unassigned"), *((str(coach["_id"]), coach["name"]) for coach in coaches)]
-    return {"groups": groups, "trainers": trainers}
-
-
-def _sees_assigned_only(ctx: Context) -> bool:
-    return ctx.caller.customers_scope == "assigned"
-
-
-@pages.post("/new", access=coach(CUSTOMERS.CREATE), form=NewCustomer(), on=new_customer_page)
-async def new_customer(ctx: Context, form: dict[str, Any]) -> Redirect:
-    """Add a client, and send an invitation if requested."""
-    send_invitation = form.pop("sendInvitation")
-    details = cast("CustomerDetails", form)
-    if _sees_assigned_only(ctx):
-        details["assignedTo"] = ctx.caller.id
-    customer = await creation.create_customer(ctx, details, send_invitation=send_invitation)
-    notice = f"{customer['name']} added."
-    if send_invitation and customer["email"]:
-        notice += " Invitation sent."
-    elif send_invitation:
-        notice += " No invitation was sent because the client has no e-mail address."
-    return Redirect(customer_path(customer["_id"]), notice, customer_id=customer["_id"])

@@ -63,6 +63,36 @@ async def test_sixty_clients_are_reviewed_on_one_page(coach: CoachClient, open_p
     assert await serious(page) == []
 
 
+async def test_client_is_onboarded_on_one_page(coach: CoachClient, open_page: OpenPage) -> None:
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    block = {"name": "Full body", "day": 1}
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", block)).ok(201)
+    page = await open_page()
+    await sign_in(page, coach)
+    await page.goto("/app/customers")
+    counter = Counter(page)
+
+    await counter.click(page.get_by_role("link", name="Add client").first)
+    await page.get_by_label("First name").fill("Ana")
+    await page.get_by_role("textbox", name="E-mail").fill("ana@example.com")
+    await expect(page.get_by_label("Send invitation")).to_be_checked()
+    await page.get_by_role("combobox", name="Program").select_option("Base")
+    await page.get_by_label("First day").fill(MONDAY)
+    await page.get_by_role("combobox", name="Check-in").select_option("Task or habit")
+    await page.get_by_role("textbox", name="Task").fill("Weigh in")
+    assert await serious(page) == []
+    await counter.click(page.get_by_role("button", name="Add client"))
+    await expect(page.get_by_role("status")).to_contain_text(
+        "Ana added. Invitation sent. 1 workout scheduled. Weigh in is scheduled"
+    )
+
+    assert counter.loads <= 4
+    [ana] = (await coach.customers())["docs"]
+    assert [each["name"] for each in await coach.calendar(ana)][:1] == ["Full body"]
+    [check_in] = (await coach.get(f"/coach/customers/{ana['_id']}/check-ins")).ok()
+    assert check_in["name"] == "Weigh in"
+
+
 async def test_next_week_with_more_load(coach: CoachClient, open_page: OpenPage) -> None:
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
     for day in _WEEK:
