@@ -96,7 +96,7 @@ def _create_manifest() -> bytes:
         "short_name": "Training",
         "description": "Your workouts, measurements and messages.",
         "start_url": "/train",
-        "scope": "/train",
+        "scope": "/",  # with the sign-in page, which is shown when a session has ended
         "display": "standalone",
         "background_color": "#f6f7f5",
         "theme_color": "#0b6e4f",
