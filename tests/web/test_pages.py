@@ -19,7 +19,7 @@ from tests.web.conftest import ClientPage, NewVisitor
 PAGES = views.list_pages()
 INSIDE = [page for page in PAGES if page.access.audience not in ("public", "customer")]
 OF_CLIENTS = [page for page in PAGES if page.access.audience == "customer"]
-DOWNLOADS = (".zip", ".csv", "/picture")
+DOWNLOADS = (".zip", ".csv", "/picture", "/file")
 SEEN = [page for page in INSIDE if page.method == "GET" and not page.path.endswith(DOWNLOADS)]
 SEEN_BY_CLIENTS = [page for page in OF_CLIENTS if page.method == "GET" and not page.path.endswith(DOWNLOADS)]
 FORMS = [page for page in INSIDE + OF_CLIENTS if page.method == "POST"]

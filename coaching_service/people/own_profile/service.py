@@ -7,10 +7,12 @@ from datetime import datetime
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Forbidden
+from coaching_service.core.errors import Forbidden, NotFound
+from coaching_service.core.http.downloads import Download
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, OwnDetails
+from coaching_service.people.files import service as stored_files
 from coaching_service.people.own_profile.models import ErasureRequest, OwnProfile
 from coaching_service.people.sessions import service as sessions
 
@@ -46,6 +48,17 @@ async def set_profile_photo(ctx: Context, file: StoredFile | None, version: int 
     if file is not None:
         await activity_dates.record_activity(ctx, ctx.caller.id)
     return await read(ctx)
+
+
+async def read_profile_photo(ctx: Context) -> Download:
+    """Return the profile photo of the caller, a client, in its small version. It must not be cached.
+
+    Raises NotFound without a photo.
+    """
+    photo = (await customers.get_visible(ctx, ctx.caller.id, ("profilePhoto",))).get("profilePhoto")
+    if photo is None:
+        raise NotFound("profile photo")
+    return await stored_files.open_file(ctx, photo["thumbnailId"] or photo["fileId"])
 
 
 async def change_password(ctx: Context, current: str, new: str) -> None:

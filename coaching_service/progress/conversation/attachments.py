@@ -9,8 +9,9 @@ from datetime import timedelta
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Forbidden, NotFound, invalid_field
+from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job
@@ -18,6 +19,7 @@ from coaching_service.core.links import file_url
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.video import VIDEO_TYPES
 from coaching_service.people.customers import service as customers
+from coaching_service.people.files import service as stored_files
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import store
 from coaching_service.progress.conversation.models import AttachedFile, Attachment, AttachmentKind
@@ -88,6 +90,24 @@ async def _discard(ctx: Context, job: Job) -> None:
     key = (job.arguments["customerId"], job.arguments["uploadedBy"], job.arguments["attachmentId"])
     if (file := await store.take_attachment(ctx, *key)) is not None:
         await files.discard(ctx, file_ids(file))
+
+
+async def read(
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId, attachment_id: ObjectId, *, small: bool
+) -> Download:
+    """Return the file of a message, or the small version of a picture if it has one. It must not be cached.
+
+    Raises NotFound if the client's conversation has no such message or the message no such file, and what
+    `customers.get_visible` raises.
+    """
+    _, message = await gather_reads(
+        ctx, customers.get_visible(ctx, customer_id), store.find_message(ctx, customer_id, message_id)
+    )
+    attached: list[AttachedFile] = [] if message is None else message["attachments"]
+    file = next((each for each in attached if each["_id"] == attachment_id), None)
+    if file is None:
+        raise NotFound("attachment")
+    return await stored_files.open_file(ctx, (file["thumbnailId"] if small else None) or file["fileId"])
 
 
 def file_ids(file: AttachedFile) -> list[ObjectId]:

@@ -64,9 +64,16 @@ async def test_client_sends_files(coach: CoachClient, client_page: ClientPage) -
     for name, content, tag in (("plan.pdf", PDF, "<a"), ("squat.mp4", MP4, "<video"), ("x.png", picture(), "<img")):
         page = await ana.submit(await ana.get(MESSAGES), MESSAGES, text=name, file=(name, content))
         page.ok().says(name)
-        assert re.search(rf'{tag}[^>]* (href|src)="/files/', page.html), name
+        [source] = re.findall(rf'{tag}[^>]* (?:href|src)="({MESSAGES}/[^"]*/file)', page.html)
+        async with ana._http.get(source) as response:
+            assert (response.status, response.headers["Cache-Control"]) == (200, "no-store")
+            body = await response.read()
+        assert body == content or tag != "<a"
     files = await coach.ctx.db["fs.files"].find({"companyId": coach.ctx.company_id}).to_list(None)
     assert {str(file["customerId"]) for file in files} == {customer["_id"]}, "erased with the client"
+
+    stranger = await client_page(coach, await coach.create_customer("Bea"))
+    (await stranger.get(source)).ok(404).says("Page not found")
 
     rejected = await ana.submit(page, MESSAGES, text="Look at this", file=("x.exe", b"MZ"))
     rejected.ok(400).says("must be a PDF, or an MP4 or WebM video", "Look at this", "Choose the file again.")

@@ -37,8 +37,8 @@ async def stored(coach: CoachClient, customer: Json) -> Json:
 
 
 async def test_profile_is_changed(coach: CoachClient, customer: Json, ana: Visitor) -> None:
-    await ana.get(SETTINGS)
     path = f"{SETTINGS}/profile"
+    (await ana.get(f"{path}/picture")).ok(404)
     page = (await ana.get(path)).ok().says("Ana García", EMAIL)
     wrong = await ana.submit(page, path, phone="+34 600 000 000", birthday="2090-01-01")
     wrong.ok(400).says("must not be in the future")
@@ -54,6 +54,8 @@ async def test_profile_is_changed(coach: CoachClient, customer: Json, ana: Visit
     photo = await ana.submit(page, f"{path}/photo", profilePhotoFile=("me.png", picture()))
     photo.ok().says("Photo saved.")
     assert 'alt="Your photo"' in photo.html
+    async with ana._http.get(f"{path}/picture") as response:
+        assert (response.status, response.headers["Cache-Control"]) == (200, "no-store")
     files = await coach.ctx.db["fs.files"].find({"companyId": coach.ctx.company_id}).to_list(None)
     assert {str(file["customerId"]) for file in files} == {customer["_id"]}
 

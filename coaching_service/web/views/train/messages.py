@@ -6,12 +6,16 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from marshmallow import fields
+
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import InvalidFields
+from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Input
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, NewMessage
@@ -22,6 +26,10 @@ from coaching_service.web.views.customer_messages import PartQuery
 pages = Pages("/train/messages")
 _PATH = "/train/messages"
 _PAGE_SIZE = 30
+
+
+class _FileQuery(Input):
+    size = fields.String(load_default="full")
 
 
 @pages.get("", access=customer(), query=PartQuery(), template="train/messages.html")
@@ -65,6 +73,12 @@ async def send_own_message(ctx: Context, form: dict[str, Any], file: StoredFile 
         new["attachments"] = [(await attachments.add(ctx, ctx.caller.id, file))["_id"]]
     await conversation.create(ctx, ctx.caller.id, new)
     return Redirect(_PATH)
+
+
+@pages.get("/{messageId}/attachments/{attachmentId}/file", access=customer(), query=_FileQuery(), template="")
+async def message_file(ctx: Context, message_id: ObjectId, attachment_id: ObjectId, query: dict[str, Any]) -> Download:
+    """One file of a message, for the client who is signed in; browsers do not keep it."""
+    return await attachments.read(ctx, ctx.caller.id, message_id, attachment_id, small=query["size"] == "small")
 
 
 @pages.post("/{messageId}/delete", access=customer(), on=messages_page)

@@ -75,6 +75,12 @@ async def change_own_profile(ctx: Context, form: OwnDetails) -> Redirect:
     return Redirect(_PROFILE, "Changes saved.")
 
 
+@pages.get("/profile/picture", access=customer(), template="")
+async def own_picture(ctx: Context) -> Download:
+    """The profile photo; browsers do not keep it."""
+    return await own_profile.read_profile_photo(ctx)
+
+
 @pages.post(
     "/profile/photo",
     access=customer(),
