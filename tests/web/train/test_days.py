@@ -102,7 +102,7 @@ async def four_days(coach: CoachClient, ana: Json) -> dict[str, Json]:
     sets = [{"reps": 8, "load": 60}] * 3
     for item in blocks["Done"]["items"]:
         (await log(coach, blocks["Done"], item, **({"customerSets": sets} if item["type"] == "EXERCISE" else {}))).ok()
-    (await log(coach, blocks["Part"], blocks["Part"]["items"][0], customerSets=sets)).ok()
+    (await log(coach, blocks["Part"], blocks["Part"]["items"][0], customerSets=sets[:1], isCompleted=False)).ok()
     await rest(coach, ana, day(1))
     return blocks
 
@@ -130,7 +130,7 @@ async def test_week_and_month_show_what_became_of_each_day(coach: CoachClient, c
     assert f"/train/calendar?week={day(-2)}#day-{day(-2)}" in today.links
 
     week = (await page.get("/train/calendar")).ok()
-    week.says("2 – 8 Mar 2026", "Done one Done", "Yesterday Part one Partly done: 1 of 2", "Today Planned one Planned")
+    week.says("2 – 8 Mar 2026", "Done one Done", "Yesterday Part one Partly done Today", "Planned one Planned")
     assert {workout(blocks[name]) for name in ("Done", "Part", "Planned")} <= set(week.links)
     previous = (await page.get("/train/calendar?week=2026-02-27")).ok().says("23 Feb – 1 Mar 2026", "Missed one Missed")
     assert {"/train/calendar?week=2026-02-16", "/train/calendar?week=2026-03-02"} <= set(previous.links)
