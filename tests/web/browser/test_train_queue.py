@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import service as sessions
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
-from tests.support.training import form_of
+from tests.support.training import block_with, exercise_of, form_of, log
 from tests.web.browser.conftest import picture, serious
 from tests.web.browser.phone import PHONE, Complaints, Trainee, superset_today
 
@@ -139,9 +139,13 @@ async def test_wrong_value_is_explained_at_its_set_and_corrected_there(
     await expect(page.get_by_role("region", name="Not saved")).to_have_count(0)
 
 
-async def test_more_sets_than_planned_are_logged_without_a_network(
+async def test_more_sets_than_planned_are_logged_without_a_network_and_records_celebrated(
     page: Page, phone: BrowserContext, ana: Trainee
 ) -> None:
+    earlier = exercise_of({"_id": ana.items[0]["exerciseId"]})
+    block = await block_with(ana.coach, ana.customer, earlier)
+    best = [{"index": 1, "reps": 8, "load": 60, "isCompleted": True}]
+    (await log(ana.coach, block, block["items"][0], isCompleted=True, customerSets=best)).ok()
     await phone.set_offline(True)
     for index, load in ((4, "65"), (5, "70")):
         await page.locator("details.set-extra").first.locator("summary").tap()
@@ -150,6 +154,7 @@ async def test_more_sets_than_planned_are_logged_without_a_network(
         await expect(ana.state(page, 0, index)).to_have_text("Not sent yet")
     await phone.set_offline(False)
     await expect(ana.state(page, 0, 5)).to_have_text("Done")
+    await expect(page.locator("[data-records]")).to_contain_text("New record Bench press: heaviest set: 70 kg")
     assert await ana.sets(0) == [(4, 8, 65, True), (5, 8, 70, True)]
 
 

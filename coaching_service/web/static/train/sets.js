@@ -120,7 +120,7 @@ train.sets = (() => {
     const progress = document.querySelector("[data-workout-progress]");
     const workout = answer.data?.workout;
     if (progress && workout && location.pathname === entry.page.split("?")[0]) {
-      progress.textContent = `${workout.completedSets} of ${workout.plannedSets} sets`;
+      progress.textContent = `${workout.completedSets} of ${workout.plannedSets} set${workout.plannedSets === 1 ? "" : "s"}`;
     }
     celebrate(answer.data?.records ?? []);
     const at = submitted.get(entry.token);
@@ -131,11 +131,13 @@ train.sets = (() => {
     const place = document.querySelector("[data-records]");
     if (!place) return;
     for (const record of records) {
+      const text = ` ${record.exercise}: ${record.text}`;
+      if ([...place.children].some((other) => other.textContent.endsWith(text))) continue;
       const line = document.createElement("p");
       line.className = "queue-record";
       const title = document.createElement("b");
       title.textContent = "New record";
-      line.append(title, ` ${record.exercise}: ${record.text}`);
+      line.append(title, text);
       place.append(line);
     }
   }

@@ -80,7 +80,7 @@
       if (Date.now() - (taps.get(form) ?? 0) < REPEATED) return;
       taps.set(form, Date.now());
       if (isSignOut) train.signOut.begin(form);
-      else train.sets.submit(form, event.submitter);
+      else train.sets.submit(form, event.submitter ?? form.querySelector("button:not([type=button])"));
     },
     true,
   );
@@ -94,6 +94,9 @@
   }
 
   window.addEventListener("online", () => train.user && train.queue.send());
+  window.addEventListener("pageshow", ({ persisted }) => {
+    if (persisted && train.user) train.queueBar.refresh().then(() => train.queue.send(), () => {});
+  });
   window.addEventListener("pagehide", () => train.drafts.flush());
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "hidden") return train.drafts.flush();
