@@ -63,6 +63,7 @@ _TASK_REPEATED = "This has already been started. To repeat it, select the client
 _MESSAGES_BY_CODE = {
     "ITEM_MOVED": "This item is no longer in the workout: it was moved or removed. Nothing was changed.",
     "ITEM_GONE": "Your coach has removed this from the workout, or moved it to another one, so nothing was saved.",
+    "SWAPPED_SETS_LOGGED": "You have logged sets of the other exercise. Take them back, then change the exercise.",
 }
 _AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 # Errors shown in the form; all others have a page of their own. NotFound: a document chosen in the form is gone.

@@ -302,6 +302,15 @@ class ExerciseName(TypedDict):
     defaultInstructions: str | None
 
 
+class ExerciseKind(TypedDict):
+    """What makes exercises similar; a company's own exercises have no movement pattern."""
+
+    _id: ObjectId
+    name: str
+    muscleGroups: list[TrainedMuscle]
+    movementPattern: NotRequired[MovementPattern | None]
+
+
 class ExerciseMuscles(TypedDict):
     """The muscles that an exercise trains."""
 

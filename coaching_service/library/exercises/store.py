@@ -27,6 +27,7 @@ from coaching_service.library.exercises.media_checks import MEDIA_CHECKS
 from coaching_service.library.exercises.models import (
     ExerciseContent,
     ExerciseFields,
+    ExerciseKind,
     ExerciseMuscles,
     ExerciseName,
     ExerciseUse,
@@ -93,6 +94,7 @@ _BY_NAME = exercises.index_name("deletedAt", *ORDER)
 _BY_TYPE = exercises.index_name("deletedAt", "type", *ORDER)
 _BY_EXTERNAL_ID = exercises.index_name("externalId")
 _BY_UPDATE = exercises.index_name("deletedAt", *BY_UPDATE)
+_KIND_FIELDS = ("name", "muscleGroups", "movementPattern")
 _NAME_FIELDS = ("name", "defaultInstructions")
 
 
@@ -189,6 +191,24 @@ async def find_muscles(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseMu
     """Return the muscles of exercises, deleted ones included."""
     muscles = await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("muscleGroups",), hint="_id_")
     return cast("list[ExerciseMuscles]", muscles)
+
+
+async def find_kind(ctx: Context, exercise_id: ObjectId) -> ExerciseKind | None:
+    """Return what an exercise is like, deleted or not."""
+    documents = await exercises.find(ctx, {"_id": exercise_id}, fields=_KIND_FIELDS, hint="_id_")
+    return cast("ExerciseKind", documents[0]) if documents else None
+
+
+async def find_similar(
+    ctx: Context, exercise_id: ObjectId, pattern: str | None, muscle_ids: Sequence[ObjectId]
+) -> list[ExerciseKind]:
+    """Return the other exercises with a movement pattern, or with one of some muscles as a primary one."""
+    alike: list[Filter] = [
+        {"muscleGroups": {"$elemMatch": {"_id": {"$in": list(muscle_ids)}, "role": "primary"}}},
+        *([{"movementPattern": pattern}] if pattern else []),
+    ]
+    condition = {"deletedAt": None, "_id": {"$ne": exercise_id}, "$or": alike}
+    return cast("list[ExerciseKind]", await exercises.find(ctx, condition, fields=_KIND_FIELDS, hint=_BY_NAME))
 
 
 async def insert(ctx: Context, exercise: ExerciseContent, identity: StoredIdentity) -> StoredExercise:

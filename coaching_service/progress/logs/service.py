@@ -24,6 +24,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import client_sets, client_texts, single_sets
 from coaching_service.progress.logs.events import ItemLogged
+from coaching_service.progress.logs.own_changes import LogChange, LogFields, merge_change
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
 from coaching_service.training.visibility import service as visibility
@@ -35,6 +36,10 @@ from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.set_models import CustomerSet
 
 _ACTIVITY_OF_ITEM: dict[str, ActivityType] = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
+
+
+# A whole log as it was sent, one set, or part of a log.
+_Log = DeferredChange | CustomerSet | LogChange
 
 
 class _BlockData(TypedDict):
@@ -67,12 +72,27 @@ async def log_own_set(ctx: Context, block_id: ObjectId, item_id: ObjectId, done:
     It takes the place of the set of the same exercise, round and index. Raises NotFound if the block or item never
     existed or its day is hidden, Conflict if it is gone, BadRequest or InvalidFields if the item has no such set.
     """
+    try:
+        return await _log_own(ctx, block_id, item_id, done)
+    except single_sets.AlreadyLogged:
+        return await item_service.read_item(ctx, ClientCalendar(ctx.caller.id), block_id, item_id)
+
+
+async def change_own_log(ctx: Context, block_id: ObjectId, item_id: ObjectId, fields: LogFields) -> WorkItem:
+    """Change fields of the log of an item of the caller, a client, and return the item; the rest of the log stays.
+
+    Raises what `log_own_set` raises, NotFound for an exercise in `swappedFor` that does not exist, InvalidFields if it
+    is the planned one, and Conflict if completed sets are of an exercise that was done until now.
+    """
+    return await _log_own(ctx, block_id, item_id, LogChange(fields))
+
+
+async def _log_own(ctx: Context, block_id: ObjectId, item_id: ObjectId, log: CustomerSet | LogChange) -> WorkItem:
+    """Log an item of the caller, a client. Raises Conflict if it is gone."""
     customer_id = ctx.caller.id
     try:
         async with ctx.services.schedule_locks.hold(tuple(ClientCalendar(customer_id).block_filter.items())):
-            return await _log_accessible_item(ctx, customer_id, block_id, item_id, done)
-    except single_sets.AlreadyLogged:
-        return await item_service.read_item(ctx, ClientCalendar(customer_id), block_id, item_id)
+            return await _log_accessible_item(ctx, customer_id, block_id, item_id, log)
     except NotFound:
         if await _was_removed(ctx, customer_id, block_id, item_id):
             raise Conflict("The item is no longer in the workout; read the calendar again", code="ITEM_GONE") from None
@@ -94,16 +114,14 @@ async def _was_removed(ctx: Context, customer_id: ObjectId, block_id: ObjectId, 
 
 @on_worker_thread
 async def _log_accessible_item(
-    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange | CustomerSet
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: _Log
 ) -> WorkItem:
     await _require_access(ctx, customer_id, block_id)
     return await _log_item(ctx, customer_id, block_id, item_id, log)
 
 
 @transactional
-async def _log_item(
-    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange | CustomerSet
-) -> WorkItem:
+async def _log_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: _Log) -> WorkItem:
     # The lock comes first, so that concurrent logs of one client wait before they do any work that is repeated.
     await customers.lock(ctx, customer_id)
     await activity_dates.record_activity(ctx, customer_id)
@@ -120,8 +138,12 @@ async def _log_item(
     return item
 
 
-async def _prepare_log(ctx: Context, log: DeferredChange | CustomerSet) -> Callable[[WorkItem], ItemLog]:
-    """Return the function that makes the log of a stored item, whole or with one set more."""
+async def _prepare_log(ctx: Context, log: _Log) -> Callable[[WorkItem], ItemLog]:
+    """Return the function that makes the log of a stored item: whole, with one set more, or changed in part."""
+    if isinstance(log, LogChange):
+        swap = log.fields.get("swappedFor")
+        usable = await exercises.load_usable_names(ctx, [swap["exerciseId"]]) if swap else {}
+        return lambda stored: _complete_log(ctx, stored, merge_change(stored, log), usable)
     if not isinstance(log, DeferredChange):
         return lambda stored: single_sets.merge_set(stored, log, now())
     swapped = await _find_swapped_exercise(ctx, log)
@@ -141,7 +163,12 @@ def _validate_log(
     ctx: Context, item: WorkItem, deferred: DeferredChange, usable_exercises: Collection[ObjectId]
 ) -> ItemLog:
     sent = cast("ItemLog", deferred.as_type(item["type"]))
-    log = client_texts.keep_item_texts(ctx.caller, item, _keep_choices(ctx, item, sent))
+    return _complete_log(ctx, item, _keep_choices(ctx, item, sent), usable_exercises)
+
+
+def _complete_log(ctx: Context, item: WorkItem, sent: ItemLog, usable_exercises: Collection[ObjectId]) -> ItemLog:
+    """Return a log as it is stored. Raises if it does not match the item, or changes what a client wrote."""
+    log = client_texts.keep_item_texts(ctx.caller, item, sent)
     _require_usable_swap(item, log, usable_exercises)
     if item["type"] == "FORM":
         form_responses.require_valid(item["form"], log["answers"], complete=log["isCompleted"])

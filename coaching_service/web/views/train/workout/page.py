@@ -15,9 +15,12 @@ from coaching_service.progress.logs.schemas import LoggedTime, SetLog
 from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.set_models import CustomerSet
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.train.sessions import workout_path
+from coaching_service.web.views.train.workout.feelings import FEELINGS
 from coaching_service.web.views.train.workout.groups import group_items, rows_of
 from coaching_service.web.views.train.workout.record_texts import describe_records
-from coaching_service.web.views.train.workout.rows import count_sets
+from coaching_service.web.views.train.workout.rows import count_sets, plain
+from coaching_service.web.views.train.workout.times import measure_minutes
 
 WORKOUT = "/workouts/{wblockId}"
 ITEM = f"{WORKOUT}/items/{{witemId}}"
@@ -41,7 +44,10 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
         "unit": unit,
         "groups": groups,
         "progress": count_sets(rows_of(groups)),
-        "workout_path": f"/train/workouts/{wblock_id}",
+        "feelings": FEELINGS,
+        "plain": plain,
+        "minutes": _proposed_minutes(block),
+        "workout_path": workout_path(wblock_id),
         "rejected_item": request.match_info.get("witemId", ""),
     }
 
@@ -60,7 +66,14 @@ async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: d
         **_progress(ctx, block, witem_id),
     }
     anchor = f"set-{witem_id}-{stored['exerciseId']}-{stored['round'] or 0}-{stored['index']}"
-    return Redirect(f"/train/workouts/{wblock_id}#{anchor}", notice, data=data)
+    return Redirect(f"{workout_path(wblock_id)}#{anchor}", notice, data=data)
+
+
+def _proposed_minutes(block: Block) -> float | None:
+    """The duration to propose: the one saved, or once all is done the one that was measured."""
+    if block["durationMinutes"] is not None:
+        return block["durationMinutes"]
+    return measure_minutes(block) if block["isCompleted"] else None
 
 
 def _find_set(block: Block, item_id: ObjectId, sent: CustomerSet) -> CustomerSet:

@@ -1,0 +1,79 @@
+"""A client's change of part of the log of an item: the rest of the log stays as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from coaching_service.core.errors import Conflict
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.item_models import ExerciseItem, ItemLog, MetricValue, Skip, Swap, WorkItem
+from coaching_service.training.workouts.set_models import CustomerSet
+
+
+class LogFields(TypedDict, total=False):
+    """The fields of a log to set; `values` are those of a metric set."""
+
+    isCompleted: bool
+    comment: str | None
+    pain: str | None
+    skipped: Skip | None
+    swappedFor: Swap | None
+    values: list[MetricValue]
+
+
+@dataclass(frozen=True)
+class LogChange:
+    """A change of a log."""
+
+    fields: LogFields
+
+
+def merge_change(item: WorkItem, change: LogChange) -> ItemLog:
+    """Return the log of an item with a change.
+
+    A skipped item is not completed, and a completed one not skipped. Raises Conflict if completed sets belong to the
+    exercise that was done until now, and would belong to none.
+    """
+    log: ItemLog = {**_stored_log(item), **change.fields}
+    if change.fields.get("skipped") is not None:
+        log["isCompleted"] = False
+    elif log["isCompleted"]:
+        log["skipped"] = None
+    if item["type"] == "EXERCISE" and "swappedFor" in change.fields:
+        log["customerSets"] = _keep_sets(item, change.fields["swappedFor"])
+    return log
+
+
+def _stored_log(item: WorkItem) -> ItemLog:
+    log: ItemLog = {
+        "isCompleted": item["isCompleted"],
+        "comment": item["comment"],
+        "pain": item.get("pain"),
+        "skipped": item.get("skipped"),
+        "swappedFor": item.get("swappedFor"),
+    }
+    if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT":
+        log["customerSets"] = item["customerSets"]
+    elif item["type"] == "FORM":
+        log["answers"] = item["answers"]
+    elif item["type"] == "METRICS":
+        log["values"] = item["values"]
+    return log
+
+
+def _keep_sets(item: ExerciseItem, swap: Swap | None) -> list[CustomerSet]:
+    """The logged sets, each with its exercise, without those that were taken back of an exercise that is done no more.
+
+    Raises Conflict if such a set is completed.
+    """
+    possible: set[ObjectId] = {item["exerciseId"]} | ({swap["exerciseId"]} if swap else set())
+    remaining: list[CustomerSet] = []
+    for logged in item["customerSets"]:
+        exercise_id = logged["exerciseId"] or item["exerciseId"]
+        if exercise_id in possible:
+            remaining.append({**logged, "exerciseId": exercise_id})
+        elif logged["isCompleted"]:
+            message = "Sets of the other exercise are logged: take them back first"
+            raise Conflict(message, code="SWAPPED_SETS_LOGGED")
+    return remaining

@@ -1,0 +1,52 @@
+"""Finishing a client's workout: how long and how hard it was, and a summary of what was done."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from coaching_service.core.auth.access import customer
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.progress.logs import own_workouts
+from coaching_service.progress.logs import service as logs
+from coaching_service.progress.logs.schemas import WorkoutBlockLog
+from coaching_service.training.workouts.models import BlockLog
+from coaching_service.training.workouts.training_load import round_total, volume_load, working_sets
+from coaching_service.web.pages import Redirect
+from coaching_service.web.views.train.sessions import workout_path
+from coaching_service.web.views.train.workout.feelings import FEELINGS
+from coaching_service.web.views.train.workout.groups import group_items, rows_of
+from coaching_service.web.views.train.workout.page import WORKOUT, pages, workout_page
+from coaching_service.web.views.train.workout.record_texts import describe_records
+from coaching_service.web.views.train.workout.rows import count_sets
+from coaching_service.web.views.train.workout.times import measure_minutes
+
+
+@pages.post(f"{WORKOUT}/finish", access=customer(), form=WorkoutBlockLog(), on=workout_page)
+async def finish_workout(ctx: Context, wblock_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Save how long and how hard the workout was; without a duration, the time from the first to the last set."""
+    log = cast("BlockLog", {"feeling": None, **form})
+    if log["durationMinutes"] is None:
+        log["durationMinutes"] = measure_minutes(await logs.read_own_block(ctx, wblock_id))
+    await logs.log_block(ctx, ctx.caller.id, wblock_id, log)
+    return Redirect(f"{workout_path(wblock_id)}/summary")
+
+
+@pages.get(f"{WORKOUT}/summary", access=customer(), template="train/workout/summary.html")
+async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
+    """What was done in a workout, and the records set in it."""
+    block = await own_workouts.read_own_workout(ctx, wblock_id)
+    unit = ctx.caller.company.load_unit
+    groups = group_items(block, unit)
+    done, planned = count_sets(rows_of(groups))
+    return {
+        "block": block,
+        "unit": unit,
+        "records": describe_records(await own_workouts.list_records_of(ctx, block)),
+        "done_sets": done,
+        "planned_sets": planned,
+        "volume": round_total(sum(volume_load(each) for item in block["items"] for _, each in working_sets(item))),
+        "feeling": dict(FEELINGS).get(block.get("feeling") or 0),
+        "cards": [card for group in groups for card in group.cards],
+        "workout_path": workout_path(wblock_id),
+    }
