@@ -57,6 +57,7 @@ _SOURCES = {
     "icons.svg": ("vendor/lucide/icons.svg",),
     "htmx.js": ("vendor/htmx/htmx.min.js", "fragments.js"),
     "today.js": ("today.js",),
+    "clients.js": ("clients.js",),
     "sortable.js": ("vendor/sortable/Sortable.min.js",),
     "combobox.js": ("vendor/combobox-nav/index.js", "combobox_global.js"),
     "uplot.js": ("vendor/uplot/uPlot.iife.min.js",),
@@ -67,6 +68,7 @@ _SOURCES = {
 _LIBRARIES = {
     "htmx": ("htmx.js",),
     "today": ("today.js",),
+    "clients": ("clients.js",),
     "sortable": ("sortable.js",),
     "calendar": ("calendar.js",),
     "combobox": ("combobox.js",),

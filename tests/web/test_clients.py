@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+
+import pytest
+
+from coaching_service.core.database.documents import now
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import derived_figures
 from tests.support import training
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.visitor import HtmlPage, Visitor
@@ -26,6 +34,51 @@ async def test_client_list_is_filtered_and_paginated(coach: CoachClient, owner_p
     (await owner_page.get("/app/customers?keywords=zzz")).says("No clients found")
     (await owner_page.get("/app/customers?archived=true")).says("No archived clients")
     (await owner_page.get("/app/customers?page=zero")).ok().says("Page 1 of 2")
+
+
+async def test_client_list_is_sorted_by_stored_figures(
+    coach: CoachClient, owner_page: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coaching_service.web.views.customers._CLIENTS_PER_PAGE", 2)
+    figures = {"Ana": ("2026-03-02", 50.0), "Björn": ("2026-03-09", None), "Chidi": (None, 75.0), "Dana": (None, None)}
+    for name, (trained, rate) in figures.items():
+        customer = await coach.create_customer(name, groups=["Morning"] if name != "Ana" else [])
+        stored = {ObjectId(customer["_id"]): {"lastTrainedDate": trained, "complianceRate30d": rate}}
+        until = dict.fromkeys(stored, now() + timedelta(days=1))
+        await derived_figures.store_figures(coach.ctx, stored, until)
+
+    async def names(query: str) -> list[str]:
+        listed = []
+        for page in (1, 2):
+            text = (await owner_page.get(f"/app/customers?{query}&page={page}")).ok().text
+            listed += re.findall("|".join(figures), text)
+        return list(dict.fromkeys(listed))
+
+    assert await names("sort=lastTrained") == ["Ana", "Björn", "Chidi", "Dana"]
+    assert await names("sort=-lastTrained") == ["Björn", "Ana", "Dana", "Chidi"]
+    assert await names("sort=compliance") == ["Ana", "Chidi", "Björn", "Dana"]
+    assert await names("sort=-compliance") == ["Chidi", "Ana", "Dana", "Björn"]
+    assert await names("sort=compliance&groups=Morning") == ["Chidi", "Björn", "Dana"]
+    (await owner_page.get("/app/customers?sort=compliance&keywords=a")).says("found, by name")
+    assert await names("sort=compliance&keywords=a") == ["Ana", "Dana"]
+
+
+async def test_client_list_has_the_last_seven_days_and_unread_messages(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, today = await coach.create_customer("Ana"), coach.ctx.caller.today()
+    await (await coach.as_client(ana)).post("/customer/messages", {"text": "Hello"})
+    days = [today - timedelta(days=number) for number in range(5)]
+    for day in days[:3]:
+        block = await training.block_with(coach, ana, training.task(), training.task(), date=str(day))
+        for item in block["items"][: (today - day).days]:
+            (await training.log(coach, block, item)).ok()
+    await training.block_with(coach, ana, training.task(), date=str(days[3]))
+    await coach.post(f"/coach/customers/{ana['_id']}/wblocks", {"name": "Rest", "date": str(days[4]), "isRest": True})
+
+    page = (await owner_page.get("/app/customers")).ok()
+
+    states = ("planned", "partly done", "done", "missed", "rest")
+    page.says(*(f"{day:%a} {day.day} {day:%b}: {state}" for day, state in zip(days, states, strict=True)))
+    page.says("1 unread from Ana")
 
 
 async def test_new_company_is_prompted_to_add_its_first_client(owner_page: Visitor) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.database.transactions import gather_reads
@@ -15,18 +18,29 @@ from coaching_service.people.customers.store import (
     ARCHIVED,
     BY_GROUP,
     BY_ID,
+    BY_LAST_TRAINED,
     BY_ORDER,
+    BY_RATE,
     BY_SUFFIX,
     BY_TRAINER,
     EMAIL_INDEX,
     EXTERNAL_ID_INDEX,
     GROUPS,
+    LAST_TRAINED,
     ORDER,
     PRIVATE_ORDER,
     TRAINER,
     UPDATE_INDEX,
     customers,
+    rate_field,
 )
+
+Figure = Literal["compliance", "lastTrained"]
+# The figures by which lists are sorted: the field, the least value it can have, and the index.
+_FIGURES: Mapping[Figure, tuple[str, object, str]] = {
+    "compliance": (rate_field(30), 0, BY_RATE[30]),
+    "lastTrained": (LAST_TRAINED, "", BY_LAST_TRAINED),
+}
 
 
 async def find_page(
@@ -55,6 +69,34 @@ async def find_page(
     )
     docs, count = await gather_reads(ctx, clients, total)
     return docs, count
+
+
+async def find_page_by(
+    ctx: Context, where: Filter, figure: Figure, *, descending: bool, skip: int, limit: int, unfiltered: bool
+) -> tuple[list[Customer], int]:
+    """Return at most `limit` clients of `where` by a stored figure, then by name, and how many there are in total.
+
+    Those without the figure are last. `unfiltered` as for `find_page`.
+    """
+    field, least, index = _FIGURES[figure]
+    hint = BY_GROUP if GROUPS in where else BY_TRAINER if TRAINER in where else index
+    counted = counters.read(ctx, archived=where[ARCHIVED]) if unfiltered else customers.count(ctx, where, hint=hint)
+    if descending:
+        order = tuple(f"-{name}" for name in (field, *ORDER))
+        clients = customers.find(ctx, where, sort=order, skip=skip, limit=limit, hint=hint)
+        docs, total = await gather_reads(ctx, clients, counted)
+        return docs, total
+    having, order = where | {field: {"$gte": least}}, (field, *ORDER)
+    docs, total, known = await gather_reads(
+        ctx,
+        customers.find(ctx, having, sort=order, skip=skip, limit=limit, hint=hint),
+        counted,
+        customers.count(ctx, having, hint=hint),
+    )
+    if len(docs) < limit:
+        lacking, following = where | {field: None}, max(0, skip - known)
+        docs += await customers.find(ctx, lacking, sort=order, skip=following, limit=limit - len(docs), hint=hint)
+    return docs, total
 
 
 def _list_index(where: Filter, walk: Walk) -> str:

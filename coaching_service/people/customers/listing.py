@@ -6,7 +6,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
-from coaching_service.core.pagination import Page
+from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.core.walking import Walk
 from coaching_service.people.customers import list_store, service, store
 from coaching_service.people.customers.models import (
@@ -64,6 +64,29 @@ async def list_customers(
         )
     customers, cursor = walk.cut(stored)
     return walk.page([service.to_response(ctx, customer) for customer in customers], total, cursor)
+
+
+async def list_customers_by(
+    ctx: Context,
+    figure: list_store.Figure,
+    *,
+    descending: bool,
+    archived: bool,
+    page: int,
+    size: int,
+    groups: list[str] | None = None,
+    trainers: list[ObjectId | None] | None = None,
+) -> Page[CustomerProfile]:
+    """Return one page of the clients in the coach's scope by the stored 30-day compliance or last trained date.
+
+    Those without it are last. Clients in any of `groups`, of any of `trainers` as in `list_customers`.
+    """
+    where, unfiltered = build_list_filter(ctx, archived, groups, trainers)
+    skip = skip_of(page, size)
+    stored, total = await list_store.find_page_by(
+        ctx, where, figure, descending=descending, skip=skip, limit=size, unfiltered=unfiltered
+    )
+    return page_document([service.to_response(ctx, customer) for customer in stored], total, page, size)
 
 
 def build_list_filter(

@@ -174,6 +174,15 @@ def profile_photo_url(ctx: Context, customer: Customer) -> str | None:
     return file_url(ctx.services, photo["fileId"]) if photo else None
 
 
+async def find_portraits(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str | None]:
+    """Return the signed links to the thumbnails of the profile photos of clients that have one, by client.
+
+    Access is not checked.
+    """
+    photos = {client["_id"]: client["profilePhoto"] for client in await store.find_with_photo(ctx, ids)}
+    return {client: file_url(ctx.services, photo["thumbnailId"]) for client, photo in photos.items() if photo}
+
+
 # --- changing --------------------------------------------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ GROUPS = "customerRoleData.groups"
 TRAINER = "customerRoleData.assignedTo"
 ORDER = ("sortName", "sortSurname", "_id")
 PRIVATE_ORDER = ORDER[:2]
+LAST_TRAINED = "customerRoleData.lastTrainedDate"
 SCORE = "attention.score"
 REASON = "attention.reasons.type"
 ATTENTION_FIELDS = ("name", "surname", "timezone", "profilePhoto", "customerRoleData", "attention")
@@ -59,6 +60,7 @@ customers = Documents[Customer](
         Index((GROUPS,)),
         Index(("_id",)),
         *(Index((ARCHIVED, rate_field(days), *ORDER)) for days in RATE_DAYS),
+        Index((ARCHIVED, LAST_TRAINED, *ORDER)),
         Index((ARCHIVED, *BY_ATTENTION)),
         *(
             Index((ARCHIVED, field, *BY_ATTENTION), partial_filter=_NEEDS_ATTENTION)
@@ -131,6 +133,7 @@ BY_GROUP = customers.index_name(ARCHIVED, GROUPS, *ORDER)
 BY_TRAINER = customers.index_name(ARCHIVED, TRAINER, *ORDER)
 BY_ID = customers.index_name("_id")
 BY_RATE = {days: customers.index_name(ARCHIVED, rate_field(days), *ORDER) for days in RATE_DAYS}
+BY_LAST_TRAINED = customers.index_name(ARCHIVED, LAST_TRAINED, *ORDER)
 SCORE_INDEX = customers.index_name(ARCHIVED, *BY_ATTENTION)
 SCORE_INDEX_OF = {field: customers.index_name(ARCHIVED, field, *BY_ATTENTION) for field in (TRAINER, REASON, GROUPS)}
 EMAIL_INDEX = customers.index_name("email")
@@ -158,6 +161,12 @@ async def insert_many(ctx: Context, new: Sequence[NewCustomerDocument]) -> list[
 async def find_one(ctx: Context, customer_id: ObjectId, fields: Sequence[str] | None = None) -> Customer | None:
     """Return the client (with `fields`, only those and `_id`), or None."""
     return await customers.find_one(ctx, {"_id": customer_id}, fields)
+
+
+async def find_with_photo(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
+    """Return `profilePhoto` of those of the clients that have one."""
+    where = {"_id": {"$in": list(ids)}, "profilePhoto": {"$ne": None}}
+    return await customers.find(ctx, where, fields=("profilePhoto",), hint=BY_ID)
 
 
 async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId) -> bool:

@@ -95,6 +95,25 @@ async def load_days(
     return days_of
 
 
+async def load_recent_days(
+    ctx: Context, today_of: Mapping[ObjectId, date], length: int
+) -> dict[ObjectId, list[DayCompliance]]:
+    """Return, by client, what was scheduled and done on the last `length` days up to the client's today.
+
+    `today_of` has the clients with their today. One query for any number of clients; access is not checked.
+    """
+    if not today_of:
+        return {}
+    first = _first_of_days(min(today_of.values()), length)
+    blocks_of: dict[ObjectId, list[ScheduledBlock]] = {client: [] for client in today_of}
+    for block in await _list_blocks(ctx, list(today_of), first, max(today_of.values())):
+        blocks_of[block["customerId"]].append(block)
+    return {
+        client: describe_days(group_by_date(blocks_of[client]), _first_of_days(today, length), today)
+        for client, today in today_of.items()
+    }
+
+
 async def _list_blocks(ctx: Context, customer_ids: Sequence[ObjectId], start: date, end: date) -> list[ScheduledBlock]:
     return await queries.find_scheduled_blocks(ctx, customer_ids, str(start), str(end))
 

@@ -44,11 +44,3 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-// Show the number of selected clients.
-for (const form of document.querySelectorAll("[data-choose]")) {
-  const output = form.querySelector("[data-chosen]");
-  form.addEventListener("change", () => {
-    const count = form.querySelectorAll("[name=ids]:checked").length;
-    output.textContent = form.elements.all.checked ? "All selected" : count ? `${count} selected` : "";
-  });
-}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,17 +14,36 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.pagination import Page
-from coaching_service.core.validation import Input, Integer
+from coaching_service.core.validation import Choice, Input, Integer
 from coaching_service.people.customers import listing
+from coaching_service.people.customers.list_store import Figure
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.people.customers.schemas import NO_TRAINER
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Pages
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.bulk_actions import list_actions
+from coaching_service.web.views.customer_rows import describe_rows
 
 pages = Pages("/app/customers")
 _CLIENTS_PER_PAGE = 25
+
+
+# The orders of the list, each with the stored figure and whether the highest is first; a search is always by name.
+SORTS: Mapping[str, tuple[Figure, bool] | None] = {
+    "name": None,
+    "-lastTrained": ("lastTrained", True),
+    "lastTrained": ("lastTrained", False),
+    "-compliance": ("compliance", True),
+    "compliance": ("compliance", False),
+}
+_SORT_NAMES = (
+    ("name", "Name"),
+    ("lastTrained", "Last trained, longest ago first"),
+    ("-lastTrained", "Last trained, latest first"),
+    ("compliance", "30-day compliance, lowest first"),
+    ("-compliance", "30-day compliance, highest first"),
+)
 
 
 class CustomerFilter(Input):
@@ -33,6 +53,7 @@ class CustomerFilter(Input):
     groups = fields.List(fields.String(), load_default=list)
     assignedTo = fields.List(fields.String(), load_default=list)
     archived = fields.Boolean(load_default=False)
+    sort = Choice(*SORTS, load_default="name")
     page = Integer(minimum=1, load_default=1)
 
 
@@ -44,8 +65,21 @@ def parse_trainer_ids(values: list[str]) -> list[ObjectId | None]:
     return [None if value == NO_TRAINER else parse_id(value) or ObjectId() for value in values]
 
 
-async def find_customers(ctx: Context, query: dict[str, Any], size: int = _CLIENTS_PER_PAGE) -> Page[CustomerProfile]:
+async def find_customers(ctx: Context, query: dict[str, Any], size: int) -> Page[CustomerProfile]:
     """Find one page of the clients that match a filter."""
+    sort, trainers = SORTS[query["sort"]], parse_trainer_ids(query["assignedTo"])
+    if sort is not None and not query["keywords"]:
+        figure, descending = sort
+        return await listing.list_customers_by(
+            ctx,
+            figure,
+            descending=descending,
+            archived=query["archived"],
+            page=query["page"],
+            size=size,
+            groups=query["groups"],
+            trainers=trainers,
+        )
     return await listing.list_customers(
         ctx,
         archived=query["archived"],
@@ -53,14 +87,17 @@ async def find_customers(ctx: Context, query: dict[str, Any], size: int = _CLIEN
         size=size,
         contains=query["keywords"],
         groups=query["groups"],
-        trainers=parse_trainer_ids(query["assignedTo"]),
+        trainers=trainers,
     )
+
+
+_DEFAULTS = (("page", 1), ("sort", "name"))
 
 
 def list_path(query: dict[str, Any], **changes: Any) -> str:
     """The path of the client list with a filter in which `changes` are replaced."""
     merged = query | changes
-    parameters = {name: value for name, value in merged.items() if value and not (name == "page" and value == 1)}
+    parameters = {name: value for name, value in merged.items() if value and (name, value) not in _DEFAULTS}
     if "archived" in parameters:
         parameters["archived"] = "true"
     return "/app/customers" + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")
@@ -70,7 +107,7 @@ def list_path(query: dict[str, Any], **changes: Any) -> str:
 async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The clients in the coach's scope, by name."""
     page, groups, coaches = await gather_reads(
-        ctx, find_customers(ctx, query), listing.list_groups(ctx), team.list_coaches(ctx)
+        ctx, find_customers(ctx, query, _CLIENTS_PER_PAGE), listing.list_groups(ctx), team.list_coaches(ctx)
     )
     is_filtered = bool(query["keywords"] or query["groups"] or query["assignedTo"])
     archived_count = 0
@@ -78,6 +115,8 @@ async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
         archived_count = (await listing.list_customers(ctx, archived=True, page=1, size=1))["totalDocs"]
     return {
         "page": page,
+        "rows": await describe_rows(ctx, page["docs"]),
+        "sorts": _SORT_NAMES,
         "groups": groups,
         "coaches": coaches,
         "coach_names": {coach["_id"]: coach["name"] for coach in coaches},

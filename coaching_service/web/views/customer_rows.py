@@ -1,0 +1,82 @@
+"""What the list of clients shows of each: the last seven days, unread messages and the portrait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Literal, TypedDict
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import CustomerProfile
+from coaching_service.progress.compliance import service as compliance
+from coaching_service.progress.compliance.models import DayCompliance
+from coaching_service.progress.conversation import service as conversation
+
+_DAYS = 7
+DayState = Literal["done", "part", "missed", "planned", "rest", "none"]
+_WORDS: Mapping[DayState, str] = {
+    "done": "done",
+    "part": "partly done",
+    "missed": "missed",
+    "planned": "planned",
+    "rest": "rest",
+    "none": "nothing",
+}
+
+
+class DayDot(TypedDict):
+    """A day of a client, and the day in words such as `Mon 2 Mar: done`."""
+
+    state: DayState
+    text: str
+
+
+class CustomerRow(TypedDict):
+    """A client of the list; `portrait` is the address of a thumbnail."""
+
+    customer: CustomerProfile
+    name: str
+    portrait: str | None
+    days: list[DayDot]
+    unread: int
+
+
+async def describe_rows(ctx: Context, listed: Sequence[CustomerProfile]) -> list[CustomerRow]:
+    """Describe clients, in a few queries for any number of them."""
+    today_of = {each["_id"]: ctx.caller.today(each["timezone"]) for each in listed}
+    ids: list[ObjectId] = list(today_of)
+    days_of, unread, portraits = await gather_reads(
+        ctx,
+        compliance.load_recent_days(ctx, today_of, _DAYS),
+        conversation.count_unread(ctx, ids),
+        customers.find_portraits(ctx, ids),
+    )
+    unread_of = {each["_id"]: each["count"] for each in unread}
+    return [
+        {
+            "customer": each,
+            "name": " ".join(filter(None, (each["name"], each["surname"]))),
+            "portrait": portraits.get(each["_id"]),
+            "days": [_describe_day(day, today_of[each["_id"]]) for day in days_of[each["_id"]]],
+            "unread": unread_of.get(each["_id"], 0),
+        }
+        for each in listed
+    ]
+
+
+def _describe_day(day: DayCompliance, today: date) -> DayDot:
+    at, state = date.fromisoformat(day["date"]), _find_state(day, today)
+    return {"state": state, "text": f"{at:%a} {at.day} {at:%b}: {_WORDS[state]}"}
+
+
+def _find_state(day: DayCompliance, today: date) -> DayState:
+    if not day["isWorkoutDay"]:
+        return "rest" if day["isRestDay"] else "none"
+    if day["isCompleted"]:
+        return "done"
+    if day["completedItems"]:
+        return "part"
+    return "missed" if day["date"] < str(today) else "planned"
