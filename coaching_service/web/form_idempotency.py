@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import orjson
@@ -18,6 +18,7 @@ from aiohttp import web
 from coaching_service.core import idempotency
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden, NotFound
+from coaching_service.core.http.responses import to_json
 from coaching_service.core.idempotency import Claim, RequestInProgress, StoredResponse
 from coaching_service.core.ids import ObjectId
 from coaching_service.web.forms import FormData
@@ -81,7 +82,7 @@ class _Submission:
         if isinstance(self.result, Render):
             return _outcome(self.page_url, self.result.repeat_notice), None
         notice = _REPEATED if self.page.deletes_customer else f"{self.result.notice} {_REPEATED}"
-        return _outcome(self.result.location, notice, self.result.part), self.result.customer_id
+        return _outcome(self.result.location, notice, self.result.part, self.result.data), self.result.customer_id
 
 
 async def _wait_for_first(
@@ -103,5 +104,6 @@ async def _store_nothing(_: Context) -> tuple[StoredResponse, ObjectId | None]:
     return _outcome("", ""), None
 
 
-def _outcome(location: str, notice: str, part: str = "") -> StoredResponse:
-    return StoredResponse(303, orjson.dumps({"location": location, "notice": notice.strip(), "part": part}))
+def _outcome(location: str, notice: str, part: str = "", data: Mapping[str, Any] | None = None) -> StoredResponse:
+    outcome = {"location": location, "notice": notice.strip(), "part": part, "data": data}
+    return StoredResponse(303, to_json(outcome))

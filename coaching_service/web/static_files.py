@@ -26,7 +26,7 @@ _CONTENT_TYPES = {
 MANIFEST = "train.webmanifest"
 # Each static file with its sources, which are joined. Those in `vendor` are written by scripts/vendor.
 _SOURCES = {
-    "style.css": ("base.css", "components.css", "lists.css", "schedule.css", "charts.css", "print.css"),
+    "style.css": ("base.css", "components.css", "lists.css", "schedule.css", "editor.css", "charts.css", "print.css"),
     "app.js": ("app.js",),
     "calendar.js": ("calendar.js",),
     "train.css": (
@@ -63,6 +63,7 @@ _SOURCES = {
     "uplot.js": ("vendor/uplot/uPlot.iife.min.js",),
     "uplot.css": ("vendor/uplot/uPlot.min.css",),
     "charts.js": ("charts.js",),
+    "editor.js": ("editor/rows.js", "editor/saving.js", "editor/start.js"),
 }
 # What a template names in `libraries`, with the static files that its page loads.
 _LIBRARIES = {
@@ -73,6 +74,7 @@ _LIBRARIES = {
     "calendar": ("calendar.js",),
     "combobox": ("combobox.js",),
     "charts": ("uplot.css", "uplot.js", "charts.js"),
+    "editor": ("editor.js",),
 }
 _MODULES = frozenset({"combobox.js"})  # published as a JavaScript module only
 

@@ -87,6 +87,7 @@ _EXCEPTIONS = {
     "bulkChange": "Clients changed",
     "bulkRemoveGroups": "Groups removed from clients",
     "bulkSendMessage": "Message sent to clients",
+    "changeCard": "Planned sets changed",
     "changeDetails": "Client changed",
     "changeNoteFlags": "Note changed",
     "clearLog": "Log of a workout item cleared",

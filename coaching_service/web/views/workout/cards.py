@@ -1,0 +1,93 @@
+"""The exercises of a workout as cards, whose planned sets are edited in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypedDict, cast
+
+from marshmallow import fields
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import TEXT_LENGTH, Input, ListOf, Text, Version
+from coaching_service.training.workouts import item_service
+from coaching_service.training.workouts.item_models import ExerciseItem, WorkItem
+from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
+from coaching_service.training.workouts.set_schemas import MAX_SETS
+from coaching_service.web.pages import Redirect
+from coaching_service.web.views.item_descriptions import describe_item
+from coaching_service.web.views.workout.card_rows import (
+    COLUMNS,
+    CardRow,
+    card_rows,
+    planned_sets_of,
+    with_last_repeated,
+)
+from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
+
+# More sets are edited on the page of the item: each set has fourteen fields.
+_MAX_ROWS_OF_CARD, _MAX_ROWS_OF_PAGE = 30, 240
+
+
+class Card(TypedDict):
+    """The rows of planned sets that a card edits."""
+
+    rows: list[Document]
+    instructions: str | None
+    supersetId: str | None
+
+
+class _CardForm(Input):
+    version = Version(required=True)
+    sets = ListOf(fields.Nested(CardRow), maximum=2 * MAX_SETS, load_default=list)
+    instructions = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
+    supersetId = Text(allow_blank=True, allow_none=True, load_default=None)
+    add = fields.Boolean(load_default=False)
+
+
+def card_variables(items: Sequence[WorkItem]) -> dict[str, Any]:
+    """The cards of a workout by the identifier of the item, and the columns that a card can have."""
+    cards: dict[ObjectId, Card] = {}
+    remaining = _MAX_ROWS_OF_PAGE
+    for item in items:
+        count = len(item["exerciseSets"]) if item["type"] == "EXERCISE" else 0
+        if item["type"] == "EXERCISE" and count <= min(_MAX_ROWS_OF_CARD, remaining):
+            cards[item["_id"]] = _card(item)
+            remaining -= count
+    return {"cards": cards, "columns": COLUMNS}
+
+
+def _card(item: ExerciseItem) -> Card:
+    return {
+        "rows": card_rows(item["exerciseSets"]),
+        "instructions": item["exerciseInstructions"],
+        "supersetId": item["supersetId"],
+    }
+
+
+def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
+    """Declare the form on `workout_page` that saves a card."""
+
+    @owner_pages.post(f"{ITEM}/card", form=_CardForm(), on=workout_page)
+    async def change_card(
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
+    ) -> Redirect:
+        """Change the sets, instructions and superset of an exercise; `add` repeats its last set."""
+        sets = planned_sets_of(form["sets"])
+        change = {
+            "exerciseSets": with_last_repeated(sets) if form["add"] else sets,
+            "exerciseInstructions": form["instructions"],
+            "supersetId": form["supersetId"] or None,
+            "version": form["version"],
+        }
+        item = await item_service.change_item(
+            ctx, owner_pages.owner_type(owner_id), block_id, witem_id, ITEM_CHANGE.load(change)
+        )
+        path = f"{owner_pages.block_path(owner_id, block_id)}#item-{witem_id}"
+        data = {
+            "version": cast("Document", item)["version"],
+            "indexes": [planned["index"] for planned in sets],
+            "lines": describe_item(item, ctx.caller.company.load_unit)["lines"],
+        }
+        return Redirect(path, "Set added." if form["add"] else "Changes saved.", data=data)

@@ -1,0 +1,132 @@
+"""The workout editor in Chromium: cards that save themselves, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from playwright.async_api import Page, Route, expect
+
+from tests.support import training
+from tests.support.client import CoachClient
+from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
+from tests.web.browser.test_keyboard import tab_to
+
+_LOOKS: dict[str, dict[str, Any]] = {
+    f"{theme}-{width}": {"color_scheme": theme, "viewport": {"width": width, "height": 900}, "has_touch": width < 500}
+    for theme in ("light", "dark")
+    for width in (1440, 390)
+}
+
+
+async def _workout(coach: CoachClient) -> tuple[dict[str, Any], str]:
+    squat, press = await coach.create_exercise("Back squat"), await coach.create_exercise("Bench press")
+    row, ana = await coach.create_exercise("Barbell row"), await coach.create_customer("Ana", surname="Flores")
+    warm_up = {"type": "reps_load", "minPlannedReps": 5, "load": 40, "isWarmup": True, "rest": 90}
+    sets = [warm_up, *[{"type": "reps_load", "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60, "rest": 90}] * 3]
+    block = await training.block_with(
+        *(coach, ana, training.exercise_of(squat, *sets)),
+        training.exercise_of(press, supersetId="A", exerciseInstructions="Elbows in."),
+        training.exercise_of(row, supersetId="A"),
+        training.circuit_of(squat, row, rounds=3),
+        training.task("Walk 20 minutes"),
+    )
+    return block, f"/app/customers/{ana['_id']}/blocks/{block['_id']}"
+
+
+async def _stored(coach: CoachClient, block: dict[str, Any], at: int = 0) -> list[Any]:
+    sets = (await training.read(coach, block))["items"][at]["exerciseSets"]
+    return [(each["minPlannedReps"], each["load"]) for each in sets]
+
+
+async def test_cards_save_themselves(page: Page, coach: CoachClient, complaints: list[str]) -> None:
+    block, path = await _workout(coach)
+    await page.goto(path)
+    card, other = page.get_by_role("form", name="Sets of Back squat"), page.get_by_role("form", name="Sets of Bench")
+    await card.get_by_label("Set 2: Load").fill("70")
+    await card.get_by_role("button", name="Fill down load").click()
+    await other.get_by_label("Set 1: Reps").fill("6-8")
+    await expect(card.get_by_role("status")).to_have_text("Saved")
+    await expect(other.get_by_role("status")).to_have_text("Saved")
+    await expect(page.get_by_text("3 × 8–10, 70 kg, rest 90 s")).to_be_visible()
+
+    await card.get_by_role("button", name="Add set").click()
+    await expect(card.get_by_label("Set 5: Reps")).to_be_focused()
+    await card.get_by_role("button", name="Remove set 2").click()
+    await page.get_by_role("link", name="Log Bench press").click()  # not lost: the page waits until it is saved
+    await expect(page.get_by_role("heading", name="Log Bench press")).to_be_visible()
+    assert await _stored(coach, block) == [(5, 40), (8, 70), (8, 70), (8, 70)]
+    assert (await _stored(coach, block, 1))[0] == (6, 60)
+
+    await page.go_back()
+    await card.get_by_label("Set 1: Reps").fill("many")
+    await expect(card.get_by_text("This must be a number such as 8")).to_be_visible()
+    assert await serious(page) == []
+    await card.get_by_label("Set 1: Reps").fill("4")
+    await expect(card.get_by_role("status")).to_have_text("Saved")
+    assert all("400" in each for each in complaints), complaints
+    complaints.clear()
+
+
+async def test_nothing_is_lost_when_saving_fails(page: Page, coach: CoachClient, complaints: list[str]) -> None:
+    block, path = await _workout(coach)
+    await page.goto(path)
+    card = page.get_by_role("form", name="Sets of Back squat")
+    status, reps = card.get_by_role("status"), card.get_by_label("Set 1: Reps")
+
+    async def lose_answer(route: Route) -> None:
+        await route.fetch()
+        await route.abort("connectionreset")
+
+    await page.route("**/card", lose_answer, times=1)
+    await reps.fill("6")
+    await expect(status).to_contain_text("Not saved: no connection")
+    await expect(status).to_have_text("Saved")
+
+    walk = block["items"][4]["_id"]
+    renamed = {"taskFields": {"title": "Run"}}
+    (await coach.patch(f"{training.path_of(block)}/witems/{walk}", renamed)).ok()
+    await reps.fill("7")
+    await expect(status).to_contain_text("Changed by another user")
+    await picture(page, "editor", "changed-by-another")
+    await status.get_by_role("button", name="Compare and save").click()
+    await expect(page.get_by_text("Saved value: 6")).to_be_visible()
+    await expect(reps).to_have_value("7")
+    await reps.fill("9")
+    await expect(status).to_have_text("Saved")
+    assert (await _stored(coach, block))[0] == (9, 40)
+    assert all("409" in each or "CONNECTION_RESET" in each for each in complaints), complaints
+    complaints.clear()
+
+
+async def test_a_set_is_edited_by_keyboard(page: Page, coach: CoachClient) -> None:
+    block, path = await _workout(coach)
+    await page.goto(path)
+    await tab_to(page, "Set 1: Load, kg")
+    await page.keyboard.press("ArrowDown")
+    await expect(page.get_by_label("Set 2: Load").first).to_be_focused()
+    await page.keyboard.type("62,5")
+    await page.keyboard.press("Control+d")
+    await page.keyboard.press("ArrowUp")
+    await page.keyboard.type("42.5")
+    await page.keyboard.press("Enter")
+    status = page.get_by_role("form", name="Sets of Back squat").get_by_role("status")
+    await expect(status).to_have_text("Saved")
+    await tab_to(page, "Add set")
+    await page.keyboard.press("Enter")
+    await page.keyboard.type("12")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("1 × 12, 62.5 kg, rest 90 s")).to_be_visible()
+    assert await _stored(coach, block) == [(5, 42.5), (8, 62.5), (8, 62.5), (8, 62.5), (12, 62.5)]
+
+
+async def test_the_look_of_the_editor(open_page: OpenPage, coach: CoachClient) -> None:
+    _, path = await _workout(coach)
+    for look, options in _LOOKS.items():
+        page = await open_page(**options)
+        await sign_in(page, coach)
+        await page.goto(path)
+        await picture(page, "editor", look)
+        assert await serious(page) == []
+        assert await page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        await asyncio.gather(page.context.close())
