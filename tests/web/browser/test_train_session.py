@@ -197,6 +197,7 @@ async def test_nothing_typed_is_lost_when_the_page_is_reloaded_or_the_browser_ki
     page = context.pages[0]
     await page.goto(ana.path)
     await ana.row(page, 0, 1).get_by_label("Load").fill("62,5")
+    await page.wait_for_timeout(300)  # what is typed is stored within this time
     await page.reload()
     await expect(ana.row(page, 0, 1).get_by_label("Load")).to_have_value("62,5")
 
@@ -204,7 +205,7 @@ async def test_nothing_typed_is_lost_when_the_page_is_reloaded_or_the_browser_ki
     await ana.done(page, 0, 1).tap()
     await expect(ana.state(page, 0, 1)).to_have_text("Not sent yet")
     await ana.row(page, 1, 1).get_by_label("Reps").fill("9")
-    await page.wait_for_timeout(300)  # what is typed is stored within this time
+    await page.wait_for_timeout(300)
     async with context.expect_event("close"):
         kill_browser_of(profile)
 

@@ -21,7 +21,8 @@ train.queueBar = (() => {
   }
 
   function showWaiting(waiting) {
-    const late = waiting.some((entry) => entry.attempts || Date.now() - entry.createdAt >= PATIENCE);
+    const isLate = (entry) => entry.attempts || Date.now() - entry.createdAt >= PATIENCE;
+    const late = waiting.length > 0 && (!bar.hidden || waiting.some(isLate)); // once shown, it stays until all are sent
     const problem = train.queue.problem();
     const key = late ? `${problem} ${count(waiting)}` : "";
     if (key === shown) return;

@@ -35,7 +35,7 @@ train.sets = (() => {
   // The button of a set takes it back, unless it is not done or other values have been typed: then it saves them.
   function updateButton(form) {
     const button = form.querySelector("button[name=isCompleted]");
-    if (!button) return;
+    if (!button || !train.forms.isSet(form)) return;
     const done = form.dataset.done === "true";
     const isChanged = done && train.forms.isChanged(form);
     button.value = !done || isChanged;
@@ -52,19 +52,29 @@ train.sets = (() => {
     updateButton(form);
   }
 
+  // The button of a task or reminder takes back what it did.
+  function turnButton(form, done) {
+    const button = form.querySelector("button[name=isCompleted]");
+    if (!button) return;
+    button.value = !done;
+    button.setAttribute("aria-pressed", done);
+  }
+
   function showUnsent(entry) {
     const form = train.forms.find(entry.formId);
     if (!form) return;
-    if (entry.isSet) showSet(form, isCompleted(entry), "unsent");
-    else showState(form, "unsent", "Not sent yet");
+    if (entry.isSet) return showSet(form, isCompleted(entry), "unsent");
+    turnButton(form, isCompleted(entry));
+    showState(form, "unsent", "Not sent yet");
   }
 
   function showRejected(entry) {
     const form = train.forms.find(entry.formId);
     if (!form) return;
     const text = `Not saved: ${entry.rejection.message}`;
-    if (entry.isSet) showSet(form, false, "rejected", text);
-    else showState(form, "rejected", text);
+    if (entry.isSet) return showSet(form, false, "rejected", text);
+    turnButton(form, !isCompleted(entry));
+    showState(form, "rejected", text);
   }
 
   // After loading: what is stored on this device lies over the values of the server.
