@@ -148,5 +148,5 @@ async def test_client_is_snoozed_until_a_date(coach: CoachClient, owner_page: Vi
         page, f"{ATTENTION}/{ana['_id']}/dismiss", reason=["health_note", "nothing_scheduled"], until=until
     )
 
-    sent.ok().says("Dismissed until", "None left", "Undo")
+    sent.ok().says("Dismissed until", "0 left", "Undo")
     assert (await coach.get("/coach/attention")).ok()["docs"] == []
