@@ -110,3 +110,4 @@ async def test_script_gets_json(coach: CoachClient, client_page: ClientPage) -> 
     assert '"csrf"' not in elsewhere.html
     done = await ana.send("POST", "/app/sign-out", data={"csrf": fresh}, headers=scripted)
     assert '"location":"/app/sign-in?next=/train"' in done.ok().html.replace(" ", "")
+    assert done.headers["Clear-Site-Data"] == '"storage"'
