@@ -97,6 +97,8 @@ async def test_tasks_reminders_and_measurements(coach: CoachClient, client_page:
     body = await metric_set(coach, "Body weight", "Muscle")
     block = await block_with(coach, ana, task(), reminder(), metrics_of(body))
     browser = await client_page(coach, ana)
+    only_measured = await block_with(coach, ana, metrics_of(body), date=LAST_WEEK)
+    assert "Finish workout" not in (await browser.get(workout(only_measured))).ok().text
     walk, drink, measure = block["items"]
     page = (await browser.get(workout(block))).ok().says("Walk", "Drink water", "08:30", "Body weight kg")
     for item in (walk, drink):

@@ -15,7 +15,7 @@ from coaching_service.progress.logs.schemas import LoggedTime, SetLog
 from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.set_models import CustomerSet
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.train.sessions import workout_path
+from coaching_service.web.views.train.sessions import is_session, workout_path
 from coaching_service.web.views.train.workout.feelings import FEELINGS
 from coaching_service.web.views.train.workout.groups import group_items, rows_of
 from coaching_service.web.views.train.workout.record_texts import describe_records
@@ -44,6 +44,7 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
         "unit": unit,
         "groups": groups,
         "progress": count_sets(rows_of(groups)),
+        "is_session": is_session(block),
         "feelings": FEELINGS,
         "plain": plain,
         "minutes": _proposed_minutes(block),
