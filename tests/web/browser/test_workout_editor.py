@@ -130,3 +130,25 @@ async def test_the_look_of_the_editor(open_page: OpenPage, coach: CoachClient) -
         assert await serious(page) == []
         assert await page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
         await asyncio.gather(page.context.close())
+
+
+async def test_cards_are_moved_by_button_and_by_mouse(page: Page, coach: CoachClient) -> None:
+    block, path = await _workout(coach)
+    await page.set_viewport_size({"width": 1280, "height": 2400})
+    await page.goto(path)
+    titles = page.locator(".cards h3")
+    await expect(titles.nth(2)).to_have_text("A2 Barbell row")
+    await page.get_by_label("Set 1: Load").first.fill("45")
+    await page.locator("summary", has_text="More about Walk 20 minutes").click()
+    await page.get_by_role("button", name="Move up Walk 20 minutes").click()
+    await expect(titles.nth(3)).to_have_text("Walk 20 minutes")
+    await page.locator(".grip").nth(2).hover()
+    await page.mouse.down()
+    await page.locator(".cards .set-actions").nth(1).hover()
+    await page.locator(".grip").nth(1).hover()
+    await expect(titles.nth(1)).to_have_text("A2 Barbell row")
+    await page.mouse.up()
+    await expect(titles.nth(1)).to_have_text("A1 Barbell row")
+    stored = (await training.read(coach, block))["items"]
+    assert [item.get("supersetId") for item in stored] == [None, "A", "A", None, None]
+    assert stored[0]["exerciseSets"][0]["load"] == 45, "what was typed is saved before the card is moved"

@@ -56,3 +56,23 @@
   });
   window.addEventListener("online", () => editor.saving.flush());
 })();
+
+// Drag a card by its grip: submits the card's "Move" form with the new position.
+(() => {
+  const list = document.querySelector("[data-sorted]");
+  if (!list || !list.querySelector("[data-grip]")) return;
+  for (const grip of list.querySelectorAll("[data-grip]")) grip.hidden = false;
+  Sortable.create(list, {
+    handle: "[data-grip]",
+    draggable: "li.card",
+    forceFallback: true, // the same for mouse and touch
+    fallbackTolerance: 3,
+    animation: 150,
+    onEnd(event) {
+      if (event.oldIndex === event.newIndex) return;
+      const form = event.item.querySelector(".move-form");
+      form.elements.place.value = event.newIndex + 1;
+      form.requestSubmit();
+    },
+  });
+})();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypedDict, cast
 
@@ -56,6 +57,18 @@ def card_variables(items: Sequence[WorkItem]) -> dict[str, Any]:
             cards[item["_id"]] = _card(item)
             remaining -= count
     return {"cards": cards, "columns": COLUMNS}
+
+
+def superset_labels(items: Sequence[WorkItem]) -> dict[ObjectId, tuple[str, int] | None]:
+    """The superset of each item and the item's number in it, such as A and 1; None outside of supersets."""
+    counts: Counter[str] = Counter()
+    labels: dict[ObjectId, tuple[str, int] | None] = {}
+    for item in items:
+        superset = item["supersetId"] if item["type"] == "EXERCISE" else None
+        if superset:
+            counts[superset] += 1
+        labels[item["_id"]] = (superset, counts[superset]) if superset else None
+    return labels
 
 
 def _card(item: ExerciseItem) -> Card:

@@ -41,7 +41,7 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
         target: MoveTarget = {"wblockId": form["target"], "index": form["place"] - 1}
         block = await item_service.move_item(ctx, owner_pages.owner_type(owner_id), source, target)
         notice = "Moved." if block["_id"] == block_id else f"Moved to {block['name']}."
-        return Redirect(owner_pages.block_path(owner_id, block["_id"]), notice)
+        return Redirect(f"{owner_pages.block_path(owner_id, block['_id'])}#item-{witem_id}", notice)
 
     @owner_pages.get(f"{ITEM}/delete", permission=owner_pages.edit, template="workout/delete_item.html")
     async def delete_item_page(

@@ -17,7 +17,7 @@ from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.item_results import describe_results
 from coaching_service.web.views.workout.add_items import ExerciseSearch, load_choices, search_path
 from coaching_service.web.views.workout.card_rows import used_columns
-from coaching_service.web.views.workout.cards import card_variables
+from coaching_service.web.views.workout.cards import card_variables, superset_labels
 from coaching_service.web.views.workout.circuits import circuits_of
 from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, WorkoutOwnerPages
 
@@ -52,6 +52,7 @@ def declare(owner_pages: WorkoutOwnerPages) -> Handler:
             **comments,
             **(await load_choices(ctx, query) if can_edit and not block["isRest"] else {}),
             **card_variables(block["items"] if can_edit else []),
+            "superset_labels": superset_labels(block["items"]),
             "used_columns": used_columns,
             "version": block["version"],
             "descriptions": descriptions,
