@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage
@@ -12,7 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.walking import Walk
 from coaching_service.people.customers import counters
-from coaching_service.people.customers.models import Customer, GroupCount
+from coaching_service.people.customers.models import Customer, GroupCount, SortFigure
 from coaching_service.people.customers.search import match_text, match_words, search_page, substring_filter
 from coaching_service.people.customers.store import (
     ARCHIVED,
@@ -35,9 +34,8 @@ from coaching_service.people.customers.store import (
     rate_field,
 )
 
-Figure = Literal["compliance", "lastTrained"]
 # The figures by which lists are sorted: the field, the least value it can have, and the index.
-_FIGURES: Mapping[Figure, tuple[str, object, str]] = {
+_FIGURES: Mapping[SortFigure, tuple[str, object, str]] = {
     "compliance": (rate_field(30), 0, BY_RATE[30]),
     "lastTrained": (LAST_TRAINED, "", BY_LAST_TRAINED),
 }
@@ -72,7 +70,7 @@ async def find_page(
 
 
 async def find_page_by(
-    ctx: Context, where: Filter, figure: Figure, *, descending: bool, skip: int, limit: int, unfiltered: bool
+    ctx: Context, where: Filter, figure: SortFigure, *, descending: bool, skip: int, limit: int, unfiltered: bool
 ) -> tuple[list[Customer], int]:
     """Return at most `limit` clients of `where` by a stored figure, then by name, and how many there are in total.
 

@@ -12,6 +12,7 @@ from coaching_service.people.customers import list_store, service, store
 from coaching_service.people.customers.models import (
     CustomerProfile,
     GroupCount,
+    SortFigure,
 )
 
 
@@ -68,7 +69,7 @@ async def list_customers(
 
 async def list_customers_by(
     ctx: Context,
-    figure: list_store.Figure,
+    figure: SortFigure,
     *,
     descending: bool,
     archived: bool,

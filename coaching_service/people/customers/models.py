@@ -39,6 +39,8 @@ class CustomerRoleData(TypedDict):
     firstLoginDate: datetime | None
 
 
+# The figures by which lists are sorted.
+SortFigure = Literal["compliance", "lastTrained"]
 ReasonType = Literal[
     "health_note",
     "erasure_requested",

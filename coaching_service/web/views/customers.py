@@ -16,8 +16,7 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Choice, Input, Integer
 from coaching_service.people.customers import listing
-from coaching_service.people.customers.list_store import Figure
-from coaching_service.people.customers.models import CustomerProfile
+from coaching_service.people.customers.models import CustomerProfile, SortFigure
 from coaching_service.people.customers.schemas import NO_TRAINER
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Pages
@@ -30,7 +29,7 @@ _CLIENTS_PER_PAGE = 25
 
 
 # The orders of the list, each with the stored figure and whether the highest is first; a search is always by name.
-SORTS: Mapping[str, tuple[Figure, bool] | None] = {
+SORTS: Mapping[str, tuple[SortFigure, bool] | None] = {
     "name": None,
     "-lastTrained": ("lastTrained", True),
     "lastTrained": ("lastTrained", False),

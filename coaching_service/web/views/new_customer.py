@@ -50,7 +50,7 @@ async def new_customer_page(ctx: Context) -> dict[str, Any]:
         "groups": groups,
         "trainers": trainers,
         "programs": await _list_programs(ctx),
-        "contents": [("", "None"), *await list_contents(ctx)],
+        "contents": [("", "No check-in"), *await list_contents(ctx)],
         "rhythms": RHYTHMS,
         "today": ctx.caller.today(),
     }
@@ -60,7 +60,7 @@ async def _list_programs(ctx: Context) -> list[tuple[str, str]]:
     if PROGRAMS.VIEW not in ctx.caller.permissions:
         return []
     page = await programs.list_page(ctx, archived=False, page=1, size=_MAX_PROGRAMS)
-    return [("", "None"), *((str(program["_id"]), program["name"]) for program in page["docs"])]
+    return [("", "No program"), *((str(program["_id"]), program["name"]) for program in page["docs"])]
 
 
 def _sees_assigned_only(ctx: Context) -> bool:
