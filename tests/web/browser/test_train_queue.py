@@ -188,7 +188,6 @@ async def test_check_in_is_kept_without_a_network_and_leads_on_with_one(
     address = f"{ana.path}/items/{form['_id']}/form"
     await page.goto(address)
     await page.get_by_label("How was it?").fill("Hard")
-    await page.wait_for_timeout(300)  # what is typed is stored within this time
     await page.reload()
     await expect(page.get_by_label("How was it?")).to_have_value("Hard")
     await phone.set_offline(True)

@@ -197,7 +197,6 @@ async def test_nothing_typed_is_lost_when_the_page_is_reloaded_or_the_browser_ki
     page = context.pages[0]
     await page.goto(ana.path)
     await ana.row(page, 0, 1).get_by_label("Load").fill("62,5")
-    await page.wait_for_timeout(300)  # what is typed is stored within this time
     await page.reload()
     await expect(ana.row(page, 0, 1).get_by_label("Load")).to_have_value("62,5")
 

@@ -2,12 +2,30 @@
 train.drafts = (() => {
   const DELAY = 200;
   const LIFETIME = 30 * 24 * 60 * 60 * 1000;
+  const COPY = "train draft ";
   const typed = new Set();
   let timer = 0;
 
   const keyOf = (formId) => `${train.user} ${formId}`;
+  const draftOf = (form) => ({
+    key: keyOf(train.forms.idOf(form)),
+    values: train.forms.read(form),
+    base: train.forms.baseOf(form),
+    at: Date.now(),
+  });
+
+  // A copy is written at once: a page that is reloaded right after typing cannot wait for the database.
+  function copy(form) {
+    const draft = draftOf(form);
+    try {
+      localStorage.setItem(COPY + draft.key, JSON.stringify(draft));
+    } catch {
+      // without space the draft is only in the database
+    }
+  }
 
   function record(form) {
+    copy(form);
     typed.add(form);
     timer ||= setTimeout(flush, DELAY);
   }
@@ -16,22 +34,38 @@ train.drafts = (() => {
   function flush() {
     clearTimeout(timer);
     timer = 0;
-    const writes = [...typed].map((form) => {
-      const key = keyOf(train.forms.idOf(form));
-      if (!train.forms.isChanged(form)) return train.store.remove("drafts", key);
-      const draft = { key, values: train.forms.read(form), base: train.forms.baseOf(form), at: Date.now() };
-      return train.store.write("drafts", draft);
-    });
+    const writes = [...typed].map((form) => write(draftOf(form), train.forms.isChanged(form)));
     typed.clear();
     return Promise.allSettled(writes);
   }
 
-  // The form is submitted as it is.
+  // Write a draft, or remove it, and then its copy, unless more has been typed.
+  async function write(draft, isChanged) {
+    const copied = localStorage.getItem(COPY + draft.key);
+    await (isChanged ? train.store.write("drafts", draft) : train.store.remove("drafts", draft.key));
+    if (localStorage.getItem(COPY + draft.key) === copied) localStorage.removeItem(COPY + draft.key);
+  }
+
+  // Put the copies of this user that the database has not received into it.
+  const readCopies = () =>
+    Promise.allSettled(
+      Object.keys(localStorage)
+        .filter((name) => name.startsWith(COPY + keyOf("")))
+        .map((name) => write(JSON.parse(localStorage.getItem(name)), true)),
+    );
+
+  function removeCopies() {
+    for (const name of Object.keys(localStorage)) if (name.startsWith(COPY)) localStorage.removeItem(name);
+  }
+
+  // The form is submitted as it is; its entry is stored next.
   const forget = (form) => typed.delete(form);
+  const removeCopy = (formId) => localStorage.removeItem(COPY + keyOf(formId));
 
   // Fill in the drafts of this page's forms, except fields for which the server has another value than when they were typed.
   async function restore() {
     const forms = new Map(train.forms.all().map((form) => [keyOf(train.forms.idOf(form)), form]));
+    await readCopies();
     for (const draft of await train.store.readAll("drafts")) {
       const form = forms.get(draft.key);
       if (form) {
@@ -45,5 +79,5 @@ train.drafts = (() => {
     }
   }
 
-  return { keyOf, record, flush, forget, restore };
+  return { keyOf, record, flush, forget, restore, removeCopy, removeCopies };
 })();

@@ -101,6 +101,7 @@ train.sets = (() => {
     } catch {
       return sendPlainly(form, submitter); // this browser stores nothing here
     }
+    train.drafts.removeCopy(entry.formId);
     train.forms.setBase(form, train.forms.read(form));
     showUnsent(entry);
     if (entry.isSet && isCompleted(entry)) train.extraSets.offerNext(form);

@@ -82,6 +82,7 @@ train.store = (() => {
 
   // Delete everything, also if another tab keeps the database open.
   async function wipe() {
+    train.drafts.removeCopies();
     const names = ["entries", "drafts", "states"];
     await run("readwrite", names, (...stores) => stores.forEach((store) => store.clear()));
     (await open()).close();
