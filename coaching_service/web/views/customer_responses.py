@@ -11,6 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.core.validation import Input, Integer
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.form_responses.models import FormResponse
@@ -53,19 +54,12 @@ async def responses_page(ctx: Context, customer_id: ObjectId, query: dict[str, A
     customer, responses = await gather_reads(
         ctx, load_header(ctx, customer_id), form_responses.list_between(ctx, customer_id, None, None)
     )
-    number, last = query["page"], max(1, -(-len(responses) // _PAGE_SIZE))
-    first = (number - 1) * _PAGE_SIZE
+    first = skip_of(query["page"], _PAGE_SIZE)
+    compared = [_compare(responses, at) for at in range(first, min(first + _PAGE_SIZE, len(responses)))]
     return {
         "customer": customer,
-        "responses": [_compare(responses, at) for at in range(first, min(first + _PAGE_SIZE, len(responses)))],
-        "page": {
-            "page": number,
-            "totalPages": last,
-            "hasPrevPage": number > 1,
-            "hasNextPage": number < last,
-            "prevPage": number - 1,
-            "nextPage": number + 1,
-        },
+        "responses": compared,
+        "page": page_document(compared, len(responses), query["page"], _PAGE_SIZE),
         "page_url": list_url(_path(customer_id), query),
     }
 

@@ -10,6 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.core.validation import Boolean, Input, Integer
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.form_responses import service as form_responses
@@ -101,20 +102,13 @@ async def answer_form(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, for
 async def form_responses_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The answers to forms, the latest first."""
     responses = await form_responses.list_between(ctx, ctx.caller.id, None, None)
-    number, last = query["page"], max(1, -(-len(responses) // _PAGE_SIZE))
-    shown = responses[(number - 1) * _PAGE_SIZE : number * _PAGE_SIZE]
+    first = skip_of(query["page"], _PAGE_SIZE)
+    shown = responses[first : first + _PAGE_SIZE]
     places = await form_responses.locate_own(ctx, [response["_id"] for response in shown])
     return {
         "responses": shown,
         "paths": {response_id: form_path(*place) for response_id, place in places.items()},
-        "page": {
-            "page": number,
-            "totalPages": last,
-            "hasPrevPage": number > 1,
-            "hasNextPage": number < last,
-            "prevPage": number - 1,
-            "nextPage": number + 1,
-        },
+        "page": page_document(shown, len(responses), query["page"], _PAGE_SIZE),
         "address": list_url("/train/form-responses", query),
         "describe_answer": describe_answer,
         "label_day": partial(label_day, today=ctx.caller.today()),
