@@ -232,7 +232,8 @@ class Settings(BaseSettings):
     smtp_username: str | None = Field(default=None, description="User name at the mail server.")
     smtp_password: str | None = Field(default=None, repr=False, description="Password at the mail server.")
     mail_from: Annotated[str, _matching(r"(.*<)?[^@\s<>]+@[^@\s<>]+>?", "an e-mail address")] = Field(
-        default="coaching@localhost", description="Sender of the service's mail."
+        default="coaching@localhost",
+        description="Sender of the service's mail; without a name, as in `us@example.com`, mail to users bears the name of their company.",
     )
     webhook_retry_seconds: Annotated[
         tuple[float, ...], NoDecode, BeforeValidator(_split), AfterValidator(_validate_delays)

@@ -14,7 +14,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import creation
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.sessions import service as sessions
@@ -64,7 +64,7 @@ async def test_names_are_shown_as_they_are_on_one_line(
     """The company, the coach and the client all have the name."""
     stored, shown = NAMES[kind]
     ctx, _ = await company_of(mailing, stored, f"Coach {stored}")
-    await customers.create(ctx, {"name": f"Client {stored}", "email": "ana@example.com"}, send_invitation=True)
+    await creation.create_customer(ctx, {"name": f"Client {stored}", "email": "ana@example.com"}, send_invitation=True)
 
     [message] = await sent_by(mailing, mailbox)
 
@@ -72,6 +72,9 @@ async def test_names_are_shown_as_they_are_on_one_line(
     assert parts.subject == f"{shown} invites you to your training plan"
     assert "Bcc" not in message
     assert message["To"] == "ana@example.com"
+    [sender] = message["From"].addresses
+    assert sender.addr_spec == "coaching@localhost"
+    assert kind != "plain" or sender.display_name == shown
     assert parts.seen[:2] == [shown, f"Hello Client {shown},"]
     assert f"Hello Client {shown},\n\nCoach {shown} of {shown} invites you to your training plan" in parts.text
     assert "\nBcc" not in parts.text
@@ -81,7 +84,7 @@ async def test_invitation_leads_to_the_first_access_of_the_client(
     mailing: Services, mailbox: tuple[Mailbox, int]
 ) -> None:
     ctx, _ = await company_of(mailing, "Strong Gym", "Olga Owner")
-    created = await customers.create(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
+    created = await creation.create_customer(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
 
     [message] = await sent_by(mailing, mailbox)
 
@@ -91,12 +94,13 @@ async def test_invitation_leads_to_the_first_access_of_the_client(
     assert parts.links[link] == ["Open your training plan", link]
     assert "Olga Owner of Strong Gym invites you to your training plan, on your phone" in parts.text
     assert "The link works once." in parts.text
+    assert "POST /auth" not in parts.text, "clients are no programmers"
     assert message["List-Unsubscribe"] is None
 
 
 async def test_coach_who_is_the_company_is_named_once(mailing: Services, mailbox: tuple[Mailbox, int]) -> None:
     ctx, _ = await company_of(mailing, "Olga", "Olga")
-    await customers.create(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
+    await creation.create_customer(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
     [message] = await sent_by(mailing, mailbox)
     assert "\nOlga invites you" in part_of(message, "plain")
 
@@ -106,7 +110,7 @@ async def test_password_reset_leads_to_the_application_of_its_reader(
 ) -> None:
     ctx, owner = await company_of(mailing, "Strong Gym", "Olga Owner")
     address = f"ana-{ObjectId()}@example.com"
-    ana = await customers.create(ctx, {"name": "Ana", "email": address}, send_invitation=False)
+    ana = await creation.create_customer(ctx, {"name": "Ana", "email": address}, send_invitation=False)
     client = replace(owner, id=ana["_id"], role="CUSTOMER", name="Ana", email=address)
     await identities.add(
         Context(mailing).acting_as(client), ana["_id"], "customer", address, await hash_password(PASSWORD)
@@ -121,7 +125,8 @@ async def test_password_reset_leads_to_the_application_of_its_reader(
         parts = read_mail(messages[recipient], mailing.base_url)
         [link] = parts.links
         assert link.startswith(f"{mailing.base_url}{path}/reset-password?token=")
-        assert parts.subject == "Set a new password"
+        assert parts.subject == f"Set a new password{' for Strong Gym' if path == '/train' else ''}"
+        assert ("POST /auth" in parts.text) == (path == "/app")
         assert f"Hello {name}," in parts.seen
         assert "Strong Gym" in parts.seen
         assert messages[recipient]["List-Unsubscribe"] is None
@@ -159,7 +164,7 @@ async def test_mail_that_an_earlier_version_queued_is_sent_as_plain_text(
 async def test_queued_mail_is_small_and_can_be_sent_by_an_earlier_version(mailing: Services) -> None:
     """A process of the earlier version, which runs until it is restarted, sends the text; HTML is not stored."""
     ctx, _ = await company_of(mailing, "Strong Gym", "Olga Owner")
-    await customers.create(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
+    await creation.create_customer(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
     job = await mailing.db["jobs"].find_one({"kind": mail.SEND})
     assert job is not None
     content = mail.open_content(mailing.vault, job["_id"], job["arguments"]["sealed"])

@@ -33,9 +33,13 @@ Collection = AsyncIOMotorCollection[dict[str, Any]]
 
 
 class MailSender(Protocol):
-    """Sends e-mail. `repeatable`: sending the same e-mail twice does no harm."""
+    """Sends e-mail. `repeatable`: sending the same e-mail twice does no harm. `sender`: the address it comes from."""
 
     repeatable: ClassVar[bool]
+
+    @property
+    def sender(self) -> str:
+        """The address, with a name or without: `us@example.com` or `Coaching <us@example.com>`."""
 
     async def send(self, mail: EmailMessage) -> None:
         """Send an e-mail. Raises MailRejected if it was certainly not accepted."""

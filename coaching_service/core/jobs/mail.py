@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from email.headerregistry import Address
 from email.message import EmailMessage
-from email.utils import formatdate
+from email.utils import formatdate, parseaddr
 from pathlib import Path
 from typing import Any, ClassVar, NotRequired, TypedDict
 from urllib.parse import urlsplit
@@ -31,6 +33,10 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 SEND = "send_mail"
 CONNECTIONS = 4  # mails that one process sends at the same time
 _RETRY_DELAYS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440))
+
+# The package `email` loses the quotes of a name with these characters where it breaks a long line.
+_SPECIAL = re.compile(r'[()<>\[\]:;@\\,"]')
+_SENDER_NAME_LENGTH = 60
 
 log = structlog.get_logger("coaching_service.mail")
 
@@ -108,7 +114,6 @@ class SmtpMailSender:
 
     async def send(self, mail: EmailMessage) -> None:
         """Send `mail`. Raises MailRejected if it was certainly not accepted, and any other error if that is unknown."""
-        mail["From"] = self.sender
         client = _Client(
             hostname=self.host,
             port=self.port,
@@ -159,7 +164,6 @@ class FolderMailSender:
 
         Raises MailRejected if the file cannot be written.
         """
-        mail["From"] = self.sender
         try:
             self._write(mail)
         except OSError as error:
@@ -252,6 +256,7 @@ def _retry(job: Job, tries: int, reason: str, *, permanent: bool) -> RunAgain | 
 
 def _message(services: Services, job: Job, content: MailContent) -> EmailMessage:
     mail = EmailMessage()
+    mail["From"] = _sender(services.mail_sender.sender, content.get("body"))
     mail["To"] = content["to"]
     subject = to_line(content["subject"])
     mail["Subject"] = subject
@@ -264,3 +269,12 @@ def _message(services: Services, job: Job, content: MailContent) -> EmailMessage
             mail["List-Unsubscribe"] = f"<{body['settings']}>"
         mail.add_alternative(render_html(body, subject), subtype="html")
     return mail
+
+
+def _sender(sender: str, body: MailBody | None) -> str | Address:
+    """Return the sender of a mail: the configured one, under the company's name if it has no name of its own."""
+    name, address = parseaddr(sender)
+    if name or body is None:
+        return sender
+    company = " ".join(_SPECIAL.sub(" ", to_line(body["company"])).split())
+    return Address(company[:_SENDER_NAME_LENGTH].strip(), addr_spec=address)

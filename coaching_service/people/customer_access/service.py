@@ -77,13 +77,7 @@ def _invitation(ctx: Context, customer: Customer, email: str, token: str) -> New
         "If you do not know them, ignore it.",
         "settings": None,
     }
-    return NewMail(
-        email,
-        f"{company} invites you to your training plan",
-        body,
-        customer["_id"],
-        f"Applications can send the password with this token to POST /auth/first-access: {mailed_token}",
-    )
+    return NewMail(email, f"{company} invites you to your training plan", body, customer["_id"])
 
 
 def _email_missing(message: str) -> InvalidFields:

@@ -258,9 +258,12 @@ async def _queue_reset_mail(ctx: Context, identity: Identity) -> None:
         f"sign in at {company}.",
         "settings": None,
     }
-    addition = f"Applications can send the password with this token to POST /auth/password/reset: {token}"
-    about = identity.subject_id if is_client else None
-    await mail.enqueue_mail(ctx, NewMail(email, "Set a new password", body, about, addition))
+    if is_client:
+        reset_mail = NewMail(email, f"Set a new password for {company}", body, identity.subject_id)
+    else:
+        addition = f"Applications can send the password with this token to POST /auth/password/reset: {token}"
+        reset_mail = NewMail(email, "Set a new password", body, text_addition=addition)
+    await mail.enqueue_mail(ctx, reset_mail)
 
 
 async def reset_password(ctx: Context, token: str, password: str) -> None:
