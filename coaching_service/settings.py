@@ -233,7 +233,7 @@ class Settings(BaseSettings):
     smtp_password: str | None = Field(default=None, repr=False, description="Password at the mail server.")
     mail_from: Annotated[str, _matching(r"(.*<)?[^@\s<>]+@[^@\s<>]+>?", "an e-mail address")] = Field(
         default="coaching@localhost",
-        description="Sender of the service's mail; without a name, as in `us@example.com`, mail to users bears the name of their company.",
+        description="Sender of the service's mail. Without a name, as in `us@example.com`, it gets the company's.",
     )
     webhook_retry_seconds: Annotated[
         tuple[float, ...], NoDecode, BeforeValidator(_split), AfterValidator(_validate_delays)

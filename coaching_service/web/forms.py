@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -14,6 +16,7 @@ from multidict import MultiDict
 
 from coaching_service.core.errors import BadRequest, InvalidFields, ServiceError, UnsupportedMediaType
 from coaching_service.core.http.request_parsing import read_bytes
+from coaching_service.core.validation import TIMEZONES, Timezone
 from coaching_service.core.validation_messages import field_errors
 
 MAX_FORM_BYTES = 131_072  # 10,000 characters of up to twelve bytes each in URL encoding
@@ -135,11 +138,21 @@ def _split_lines(values: Iterable[str]) -> list[str]:
 def parse_value(schema_field: fields.Field[Any], text: str) -> Any:
     """Return the JSON value that `text` means in a field; other text is returned unchanged, for the field to reject."""
     stripped = text.strip()
+    if isinstance(schema_field, Timezone):
+        return stripped if stripped in TIMEZONES else _timezones_by_city().get(stripped.casefold(), stripped)
     if isinstance(schema_field, fields.Integer) and _INTEGER.fullmatch(stripped):
         return int(stripped)
     if isinstance(schema_field, fields.Float) and _DECIMAL.fullmatch(stripped) and not _THOUSANDS.fullmatch(stripped):
         return float(stripped.replace(",", "."))
     return text
+
+
+@cache
+def _timezones_by_city() -> dict[str, str]:
+    """Return the time zones of cities that are the only ones of their name: `new york` is America/New_York."""
+    cities = [(name.rpartition("/")[2].replace("_", " ").casefold(), name) for name in TIMEZONES if "/" in name]
+    counts = Counter(city for city, _ in cities)
+    return {city: name for city, name in cities if counts[city] == 1}
 
 
 def rejected_form(

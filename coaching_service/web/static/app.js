@@ -29,7 +29,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") closeMenus(event);
 });
 
-// Propose the browser's time zone at sign-up.
+// Propose the browser's time zone at sign-up, and send it at the first access of a client.
 for (const zone of document.querySelectorAll("[data-zone]")) {
   zone.value ||= Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

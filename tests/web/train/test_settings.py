@@ -66,7 +66,9 @@ async def test_preferences_are_changed(coach: CoachClient, customer: Json, ana: 
     wrong = await ana.submit(page, path, timezone="Nowhere", language="es")
     wrong.ok(400).says("must be a time zone such as Europe/Madrid")
     assert '<option value="es" selected>' in wrong.html
-    page = await ana.submit(wrong, path, timezone="Asia/Tokyo", notifications__messages=None)
+    (await ana.submit(wrong, path, timezone=" new york ")).ok().says("Changes saved.")
+    assert (await stored(coach, customer))["timezone"] == "America/New_York"
+    page = await ana.submit(await ana.get(path), path, timezone="Asia/Tokyo", notifications__messages=None)
     page.ok().says("Changes saved.")
     profile = await stored(coach, customer)
     assert (profile["timezone"], profile["language"]) == ("Asia/Tokyo", "es")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from aiohttp import web
+from marshmallow import fields
 
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context
-from coaching_service.core.validation import Email
+from coaching_service.core.validation import TIMEZONES, Email
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customer_access.schemas import FirstAccess
+from coaching_service.people.own_profile import service as own_profile
 from coaching_service.people.sessions import web_sessions
 from coaching_service.web.browser_sessions import device_of, home_of
 from coaching_service.web.pages import Pages, Redirect
@@ -21,6 +23,7 @@ pages = Pages("/train")
 
 class _FirstAccess(FirstAccess):
     email = Email(allow_none=True, load_default=None)
+    timezone = fields.String(load_default=None)  # the browser's, which is ignored if it is unknown here
 
 
 @pages.get("/first-access", access=public(), query=TokenQuery(), template="train/first_access.html")
@@ -41,7 +44,9 @@ async def first_access_page(ctx: Context, query: dict[str, Any]) -> dict[str, An
     with_request=True,
 )
 async def first_access(ctx: Context, form: dict[str, Any], request: web.Request) -> Redirect:
-    """Set the client's password and sign the client in."""
+    """Set the client's password and sign the client in; without a time zone the client gets the browser's."""
     client_ctx = await customer_access.choose_password(ctx, form["token"], form["password"], form["email"])
+    if client_ctx.caller.timezone is None and form["timezone"] in TIMEZONES:
+        await own_profile.update(client_ctx, {"timezone": form["timezone"]})
     session = await web_sessions.start_for_customer(client_ctx, client_ctx.caller.id, device_of(request))
     return Redirect("/train", f"Welcome, {client_ctx.caller.name}.", session=session)
