@@ -41,6 +41,7 @@ _SOURCES = {
         "train/store.js",
         "train/forms.js",
         "train/queue.js",
+        "train/progress.js",
         "train/sets.js",
         "train/extra_sets.js",
         "train/queue_bar.js",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -158,15 +159,28 @@ async def test_more_sets_than_planned_are_logged_without_a_network_and_records_c
     assert await ana.sets(0) == [(4, 8, 65, True), (5, 8, 70, True)]
 
 
-async def test_values_of_a_set_that_is_done_are_corrected(page: Page, ana: Trainee) -> None:
+async def test_values_of_a_set_that_is_done_are_corrected(page: Page, phone: BrowserContext, ana: Trainee) -> None:
+    other = await phone.new_page()
+    await other.goto(ana.path)
+    now = time.time()
+    await page.clock.set_system_time(now + 3600)  # the clock of the phone is ahead, and is set right later
     await ana.done(page, 0, 1).tap()
     await expect(ana.state(page, 0, 1)).to_have_text("Done")
+    await page.clock.set_system_time(now)
     await ana.row(page, 0, 1).get_by_label("Reps").fill("6")
     await expect(ana.state(page, 0, 1)).to_have_text("Changed, not saved")
     await page.wait_for_timeout(600)
     await ana.done(page, 0, 1).tap()
     await expect(ana.state(page, 0, 1)).to_have_text("Done")
     assert await ana.sets(0) == [(1, 6, 60, True)]
+    await expect(ana.state(other, 0, 1)).to_have_text("Done")
+    await expect(ana.row(other, 0, 1).get_by_label("Reps")).to_have_value("6")
+    await page.reload()
+    await ana.row(page, 0, 1).get_by_label("Reps").fill("5")
+    async with page.expect_response("**/sets"):
+        await ana.done(page, 0, 1).tap()
+    await expect(ana.row(other, 0, 1).get_by_label("Reps")).to_have_value("5")
+    assert await ana.sets(0) == [(1, 5, 60, True)]
 
 
 async def test_draft_gives_way_to_a_newer_value_of_the_server(page: Page, ana: Trainee) -> None:
@@ -276,9 +290,11 @@ async def test_two_tabs_send_each_set_once_and_in_order(page: Page, phone: Brows
     sent = list_sent(phone)
     await phone.set_offline(True)
     await ana.done(page, 0, 1).tap()
+    await expect(ana.state(other, 0, 1)).to_have_text("Not sent yet")
     await ana.done(other, 1, 1).tap()
     await ana.done(page, 0, 2).tap()
     await expect(other.locator(BAR)).to_contain_text("3 sets not sent yet")
+    await expect(other.locator("[data-workout-progress]")).to_have_text("3 of 6 sets")
     await phone.set_offline(False)
     for tab in (page, other):
         await expect(tab.locator(BAR)).to_be_hidden()

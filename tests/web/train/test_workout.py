@@ -100,11 +100,15 @@ async def test_script_receives_the_state_and_new_records(coach: CoachClient, cli
 
     _, first = await tap(0, reps="8", loggedAt="2026-03-02T08:30:00.000Z")
     assert first["data"] == {
-        "set": {"index": 1, "round": None, "exerciseId": squat["_id"], "isCompleted": True},
+        "set": {
+            "index": 1, "round": None, "exerciseId": squat["_id"], "isCompleted": True,
+            "loggedAt": "2026-03-02T08:30:00.000Z",
+            "reps": 8, "load": 60, "seconds": None, "meters": None, "rpe": None, "rir": None,
+        },
         "item": {"_id": item["_id"], "isCompleted": False},
         "workout": {"completedSets": 1, "plannedSets": 3, "isCompleted": False},
         "records": [],
-    }
+    }  # fmt: skip
     _, second = await tap(1, load="65", reps="8", loggedAt="2026-03-02T08:32:00.000Z")
     assert second["data"]["records"] == [
         {"exercise": "Squat", "text": "best estimated one-rep max: 82.3 kg"},
@@ -114,6 +118,8 @@ async def test_script_receives_the_state_and_new_records(coach: CoachClient, cli
     assert again["data"]["records"] == []
     _, late = await tap(1, isCompleted="false", loggedAt="2026-03-02T08:31:00.000Z")
     assert late["data"]["set"]["isCompleted"] is True, "the later one wins"
+    _, ahead = await tap(1, load="70", loggedAt="9999-12-31T23:59:59.999Z")
+    assert ahead["data"]["set"]["loggedAt"] < "9999", "a wrong clock does not lock a set"
     (await coach.delete(f"/coach/customers/{ana['_id']}/wblocks/{block['_id']}/witems/{item['_id']}")).ok(204)
     status, gone = await tap(2)
     assert (status, gone["code"]) == (409, "ITEM_GONE")

@@ -12,6 +12,7 @@ train.extraSets = (() => {
     extra.open = false;
     train.forms.write(next, train.forms.read(form));
     train.forms.setBase(next, train.forms.read(next));
+    train.progress.show();
   }
 
   function createNext(form) {

@@ -85,6 +85,22 @@ train.forms = (() => {
     return Object.entries(read(form)).some(([name, list]) => !isSame(list, base[name]));
   }
 
+  // Show what the server has, or another tab sent, except in fields in which something else was typed since.
+  function takeOver(form, values) {
+    const [base, typed] = [baseOf(form), read(form)];
+    const known = Object.entries(values).filter(([name]) => name in typed);
+    const others = known.filter(([name, list]) => isSame(typed[name], base[name]) && !isSame(typed[name], list));
+    write(form, Object.fromEntries(others));
+    setBase(form, { ...base, ...Object.fromEntries(known) });
+  }
+
+  // The time of a set that is sent now: the server keeps the later one, and this or another clock may have been ahead.
+  const nextTimeOf = (form) => new Date(Math.max(Date.now(), timeOf(form) + 1)).toISOString();
+  const timeOf = (form) => Date.parse(form.dataset.loggedAt) || 0;
+  function noteTime(form, time) {
+    if (Date.parse(time) > timeOf(form)) form.dataset.loggedAt = time;
+  }
+
   const isChoice = (control) => control.type === "checkbox" || control.type === "radio";
   const ownLabelOf = (control) =>
     control.getAttribute("aria-label") ?? control.labels?.[0]?.textContent.trim() ?? control.name;
@@ -112,5 +128,8 @@ train.forms = (() => {
     });
   }
 
-  return { all, isQueued, isSet, urlOf, idOf, find, read, write, baseOf, setBase, isSame, isChanged, labelsOf, describe };
+  return {
+    all, isQueued, isSet, urlOf, idOf, find, read, write, takeOver, baseOf, setBase, isSame, isChanged, nextTimeOf, noteTime,
+    labelsOf, describe,
+  };
 })();

@@ -5,7 +5,6 @@ train.queue = (() => {
   const LONGEST_WAIT = 60_000;
   const ATTEMPTS_WITHOUT_ANSWER = 5;
   const PAUSE = "pause";
-  let lastTime = 0;
   let timer = 0;
   let isSending = false;
   let isRequested = false;
@@ -26,8 +25,7 @@ train.queue = (() => {
     for (const [name, value] of new FormData(form)) if (name !== "csrf" && typeof value === "string") body.append(name, value);
     if (submitter?.name) body.append(submitter.name, submitter.value);
     const token = createToken();
-    lastTime = Math.max(Date.now(), lastTime + 1);
-    if (body.has("loggedAt")) body.set("loggedAt", new Date(lastTime).toISOString());
+    if (body.has("loggedAt")) body.set("loggedAt", train.forms.nextTimeOf(form));
     if (body.has("submission")) body.set("submission", token);
     return {
       token,
@@ -40,7 +38,7 @@ train.queue = (() => {
       page: location.pathname + location.search,
       typed: train.forms.describe(form),
       labels: train.forms.labelsOf(form),
-      createdAt: lastTime,
+      createdAt: Date.now(),
       attempts: 0,
       rejection: null,
     };
@@ -72,7 +70,8 @@ train.queue = (() => {
 
   async function sendAll() {
     const pause = await train.store.read("states", PAUSE);
-    if (pause && pause.until > Date.now()) return schedule(pause.until - Date.now());
+    const left = pause ? pause.until - Date.now() : 0;
+    if (left > 0 && left <= pause.wait) return schedule(left); // more is left if the clock was set back
     for (;;) {
       const [entry] = await list();
       if (!entry) break;
@@ -108,8 +107,9 @@ train.queue = (() => {
       return true;
     }
     problem = null;
-    if (outcome.wait) await train.store.write("states", { key: PAUSE, until: Date.now() + outcome.wait });
-    schedule(outcome.wait || Math.min(LONGEST_WAIT, 2_000 * 2 ** entry.attempts) * (0.75 + Math.random() / 2));
+    const { wait } = outcome;
+    if (wait) await train.store.write("states", { key: PAUSE, until: Date.now() + wait, wait });
+    schedule(wait || Math.min(LONGEST_WAIT, 2_000 * 2 ** entry.attempts) * (0.75 + Math.random() / 2));
     await keep(entry);
     return false;
   }

@@ -30,6 +30,7 @@ train.sets = (() => {
     form.dataset.done = done;
     showState(form, queued, text ?? (queued === "unsent" ? "Not sent yet" : done ? "Done" : ""));
     updateButton(form);
+    train.progress.show();
   }
 
   // The button of a set takes it back, unless it is not done or other values have been typed: then it saves them.
@@ -48,6 +49,7 @@ train.sets = (() => {
   function reset(form) {
     delete form.dataset.queued;
     delete form.dataset.state;
+    delete form.dataset.loggedAt;
     form.dataset.done = "false";
     updateButton(form);
   }
@@ -77,15 +79,15 @@ train.sets = (() => {
     showState(form, "rejected", text);
   }
 
-  // After loading: what is stored on this device lies over the values of the server.
+  // What is stored on this device lies over the values of the server.
   function overlay(entries) {
     for (const entry of entries) {
       const form = train.forms.find(entry.formId);
       if (!form) continue;
       const body = bodyOf(entry);
       const names = Object.keys(train.forms.read(form));
-      train.forms.write(form, Object.fromEntries(names.map((name) => [name, body.getAll(name)])));
-      train.forms.setBase(form, train.forms.read(form));
+      train.forms.takeOver(form, Object.fromEntries(names.map((name) => [name, body.getAll(name)])));
+      train.forms.noteTime(form, body.get("loggedAt"));
       (entry.rejection ? showRejected : showUnsent)(entry);
       if (entry.isSet && isCompleted(entry) && !entry.rejection) train.extraSets.offerNext(form);
     }
@@ -103,11 +105,12 @@ train.sets = (() => {
     }
     train.drafts.removeCopy(entry.formId);
     train.forms.setBase(form, train.forms.read(form));
+    train.forms.noteTime(form, bodyOf(entry).get("loggedAt"));
     showUnsent(entry);
     if (entry.isSet && isCompleted(entry)) train.extraSets.offerNext(form);
     if (entry.isSet && isCompleted(entry) && !wasDone) train.restTimer.start(Number(form.dataset.rest), entry.label);
     if (entry.isSet && !isCompleted(entry)) train.restTimer.stop(entry.label);
-    train.tell("added", {});
+    train.tell("added", { entry });
     train.queue.send();
   }
 
@@ -125,18 +128,27 @@ train.sets = (() => {
     const waiting = await train.queue.list();
     const form = train.forms.find(entry.formId);
     if (form && !waiting.some((other) => other.formId === entry.formId)) {
-      if (entry.isSet) showSet(form, answer.data?.set?.isCompleted ?? isCompleted(entry), "sent");
+      if (entry.isSet) showStored(form, entry, answer.data?.set);
       else showState(form, "sent", "Saved");
     }
-    const progress = document.querySelector("[data-workout-progress]");
-    const workout = answer.data?.workout;
-    if (progress && workout && location.pathname === entry.page.split("?")[0]) {
-      progress.textContent = `${workout.completedSets} of ${workout.plannedSets} set${workout.plannedSets === 1 ? "" : "s"}`;
-    }
+    const isOfThisPage = (each) => each.page.split("?")[0] === location.pathname;
+    if (isOfThisPage(entry) && !waiting.some(isOfThisPage)) train.progress.correct(answer.data?.workout);
     celebrate(answer.data?.records ?? []);
     const at = submitted.get(entry.token);
     if (!entry.isSet && at && Date.now() - at < NAVIGATION && !waiting.length) train.leave(answer);
   }
+
+  // The server's set: another one than was sent, if that was later.
+  function showStored(form, entry, stored) {
+    if (stored) {
+      const amounts = Object.entries(stored).filter(([name]) => form.elements[name]?.matches?.("input:not([type=hidden])"));
+      train.forms.takeOver(form, Object.fromEntries(amounts.map(([name, value]) => [name, [asText(value)]])));
+      train.forms.noteTime(form, stored.loggedAt);
+    }
+    showSet(form, stored?.isCompleted ?? isCompleted(entry), "sent");
+  }
+
+  const asText = (value) => (value === null ? "" : String(Number(value.toFixed(3))));
 
   function celebrate(records) {
     const place = document.querySelector("[data-records]");

@@ -11,6 +11,7 @@
 
   const handlers = {
     sent: (details) => train.sets.showSent(details),
+    added: ({ entry }, isOfOtherTab) => entry && isOfOtherTab && train.sets.overlay([entry]),
     rejected: ({ entry }) => entry.user === train.user && train.sets.showRejected(entry),
   };
 
@@ -20,7 +21,7 @@
       train.store.close();
       return isOfOtherTab && location.reload();
     }
-    handlers[name]?.(details);
+    handlers[name]?.(details, isOfOtherTab);
     if (name !== "rest") train.queueBar.refresh().catch(() => {});
   }
 
@@ -77,8 +78,8 @@
       if (!isSignOut && !train.forms.isQueued(form)) return;
       event.preventDefault();
       event.stopPropagation(); // app.js would ignore a set that is taken back within three seconds
-      if (Date.now() - (taps.get(form) ?? 0) < REPEATED) return;
-      taps.set(form, Date.now());
+      if (event.timeStamp - (taps.get(form) ?? -REPEATED) < REPEATED) return; // not of the clock, which may be set
+      taps.set(form, event.timeStamp);
       if (isSignOut) train.signOut.begin(form);
       else train.sets.submit(form, event.submitter ?? form.querySelector("button:not([type=button])"));
     },

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, cast
 
 from aiohttp import web
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
+from coaching_service.core.database.documents import Document, now
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.logs import own_workouts
 from coaching_service.progress.logs.schemas import LoggedTime, SetLog
@@ -19,11 +20,14 @@ from coaching_service.web.views.train.sessions import is_session, workout_path
 from coaching_service.web.views.train.workout.feelings import FEELINGS
 from coaching_service.web.views.train.workout.groups import group_items, rows_of
 from coaching_service.web.views.train.workout.record_texts import describe_records
-from coaching_service.web.views.train.workout.rows import count_sets, plain
+from coaching_service.web.views.train.workout.rows import AMOUNTS, count_sets, plain
 from coaching_service.web.views.train.workout.times import measure_minutes
 
 WORKOUT = "/workouts/{wblockId}"
 ITEM = f"{WORKOUT}/items/{{witemId}}"
+_CLOCK_TOLERANCE = timedelta(minutes=5)
+# What a script shows of a set after it was sent.
+_SHOWN = frozenset({"index", "round", "exerciseId", "isCompleted", "loggedAt", *AMOUNTS})
 pages = Pages("/train")
 
 
@@ -57,12 +61,14 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
 async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Log one set, or take it back."""
     done = cast("CustomerSet", {name: value for name, value in form.items() if value is not None or name != "loggedAt"})
+    if "loggedAt" in done:
+        done["loggedAt"] = min(done["loggedAt"], now() + _CLOCK_TOLERANCE)  # else a wrong clock locks the set
     block, records = await own_workouts.log_set(ctx, wblock_id, witem_id, done)
     stored = _find_set(block, witem_id, done)
     texts = describe_records(records)
     notice = " ".join(f"New record: {each['exercise']}, {each['text']}." for each in texts)
     data = {
-        "set": {name: stored[name] for name in ("index", "round", "exerciseId", "isCompleted")},
+        "set": {name: value for name, value in stored.items() if name in _SHOWN},
         "records": texts,
         **_progress(ctx, block, witem_id),
     }

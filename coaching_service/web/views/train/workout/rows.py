@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Literal, NamedTuple
 
 from coaching_service.core.ids import ObjectId
@@ -12,7 +13,7 @@ from coaching_service.training.workouts.set_models import CustomerSet, PlannedSe
 from coaching_service.web.views.item_descriptions import describe_amounts, describe_details, format_number
 
 AmountName = Literal["load", "reps", "seconds", "meters", "rpe", "rir"]
-_ORDER: tuple[AmountName, ...] = ("load", "reps", "seconds", "meters", "rpe", "rir")
+AMOUNTS: tuple[AmountName, ...] = ("load", "reps", "seconds", "meters", "rpe", "rir")
 _LABELS: Mapping[AmountName, str] = {
     "load": "load",
     "reps": "reps",
@@ -57,7 +58,8 @@ class SetRow:
     """One set with its form.
 
     `label` names it, `number` is its short name. `target` is what is planned, `details` how it is done as far as that
-    differs from the other sets, `last` what the client did the last time. `amounts` are always shown, `more` on demand.
+    differs from the other sets, `last` what the client did the last time. `logged_at` is the stored time (UTC) of a set
+    that has one. `amounts` are always shown, `more` on demand.
     """
 
     id: str
@@ -74,6 +76,7 @@ class SetRow:
     rest: int | None
     is_done: bool
     is_logged: bool
+    logged_at: datetime | None
     amounts: Sequence[Amount]
     more: Sequence[Amount]
 
@@ -139,6 +142,7 @@ class _Series:
             rest=round(rest) if rest else None,
             is_done=bool(logged and logged["isCompleted"]),
             is_logged=logged is not None,
+            logged_at=logged.get("loggedAt") if logged else None,
             amounts=amounts,
             more=more,
         )
@@ -275,9 +279,9 @@ def _columns(
         shown.add("rpe")
     if any(each["rir"] is not None for each in planned):
         shown.add("rir")
-    shown |= {name for name in _ORDER if name not in _EFFORT and any(each[name] is not None for each in logged)}
+    shown |= {name for name in AMOUNTS if name not in _EFFORT and any(each[name] is not None for each in logged)}
     additional = {name for each in planned for name in _ADDITIONAL[each["type"]]} | set(_EFFORT)
-    return [name for name in _ORDER if name in shown], [name for name in _ORDER if name in additional - shown]
+    return [name for name in AMOUNTS if name in shown], [name for name in AMOUNTS if name in additional - shown]
 
 
 def _common_details(sets: Sequence[PlannedSet]) -> list[str]:
