@@ -11,6 +11,7 @@ train.drafts = (() => {
     key: keyOf(train.forms.idOf(form)),
     values: train.forms.read(form),
     base: train.forms.baseOf(form),
+    isSet: train.forms.isSet(form),
     at: Date.now(),
   });
 
@@ -54,6 +55,13 @@ train.drafts = (() => {
         .map((name) => write(JSON.parse(localStorage.getItem(name)), true)),
     );
 
+  // Every draft, also those of other users.
+  async function list() {
+    await flush();
+    return train.store.readAll("drafts");
+  }
+  const isOwn = (draft) => draft.key.startsWith(keyOf(""));
+
   function removeCopies() {
     for (const name of Object.keys(localStorage)) if (name.startsWith(COPY)) localStorage.removeItem(name);
   }
@@ -79,5 +87,5 @@ train.drafts = (() => {
     }
   }
 
-  return { keyOf, record, flush, forget, restore, removeCopy, removeCopies };
+  return { keyOf, record, flush, list, isOwn, forget, restore, removeCopy, removeCopies };
 })();

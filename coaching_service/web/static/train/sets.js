@@ -33,12 +33,16 @@ train.sets = (() => {
     train.progress.show();
   }
 
+  const buttonOf = (form) => form.querySelector("button[name=isCompleted]");
+  const isCorrected = (form) => train.forms.isSet(form) && form.dataset.done === "true" && train.forms.isChanged(form);
+
   // The button of a set takes it back, unless it is not done or other values have been typed: then it saves them.
   function updateButton(form) {
-    const button = form.querySelector("button[name=isCompleted]");
+    const button = buttonOf(form);
     if (!button || !train.forms.isSet(form)) return;
     const done = form.dataset.done === "true";
-    const isChanged = done && train.forms.isChanged(form);
+    const isChanged = isCorrected(form);
+    form.toggleAttribute("data-corrected", isChanged);
     button.value = !done || isChanged;
     button.setAttribute("aria-pressed", done && !isChanged);
     const state = stateOf(form);
@@ -56,7 +60,7 @@ train.sets = (() => {
 
   // The button of a task or reminder takes back what it did.
   function turnButton(form, done) {
-    const button = form.querySelector("button[name=isCompleted]");
+    const button = buttonOf(form);
     if (!button) return;
     button.value = !done;
     button.setAttribute("aria-pressed", done);
@@ -165,5 +169,5 @@ train.sets = (() => {
     }
   }
 
-  return { overlay, submit, showSent, showRejected, updateButton, reset };
+  return { overlay, submit, showSent, showRejected, updateButton, buttonOf, isCorrected, reset };
 })();

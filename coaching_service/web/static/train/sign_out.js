@@ -1,34 +1,45 @@
 // Signing out deletes what is stored on this device; what would be lost is said first.
 train.signOut = (() => {
+  const UNSENT = "not sent yet";
+  const TYPED = "typed but not saved";
+  const REJECTED = "not saved by the server";
+  const OTHERS = "of another account";
+
   async function begin(form) {
-    const entries = await train.store.readEntries().catch(() => []);
-    if (!entries.length || (await confirmLoss(entries))) await finish(form);
+    const losses = await findLosses().catch(() => []);
+    if (!losses.length || (await confirmLoss(losses))) await finish(form);
   }
 
-  function describeLoss(entries) {
-    const own = entries.filter((entry) => entry.user === train.user);
-    const unsent = own.filter((entry) => !entry.rejection).length;
-    const parts = [
-      [unsent, "not sent yet"],
-      [own.length - unsent, "not saved by the server"],
-      [entries.length - own.length, "of another account"],
+  // What is only on this device, each with its kind.
+  async function findLosses() {
+    const drafts = await train.drafts.list();
+    const entries = await train.store.readEntries();
+    const kindOf = (entry) => (entry.user !== train.user ? OTHERS : entry.rejection ? REJECTED : UNSENT);
+    return [
+      ...entries.map((entry) => ({ isSet: entry.isSet, kind: kindOf(entry) })),
+      ...drafts.map((draft) => ({ isSet: draft.isSet, kind: train.drafts.isOwn(draft) ? TYPED : OTHERS })),
     ];
-    return parts.filter(([count]) => count).map(([count, text]) => `${count} ${text}`).join(", ");
+  }
+
+  function describeLoss(losses) {
+    const groups = [UNSENT, TYPED, REJECTED, OTHERS].map((kind) => losses.filter((loss) => loss.kind === kind));
+    return groups.filter((group) => group.length).map((group) => `${train.queueBar.count(group)} ${group[0].kind}`).join(", ");
   }
 
   // Resolves with whether to sign out nevertheless.
-  function confirmLoss(entries) {
+  function confirmLoss(losses) {
     const dialog = document.createElement("dialog");
     dialog.className = "queue-dialog";
     dialog.setAttribute("aria-labelledby", "sign-out-title");
     const title = document.createElement("h2");
     title.id = "sign-out-title";
-    const single = entries.length === 1;
-    title.textContent = `${train.queueBar.count(entries)} would be lost`;
+    const single = losses.length === 1;
+    const isOfOthers = losses.every(({ kind }) => kind === OTHERS);
+    title.textContent = `${train.queueBar.count(losses)} ${isOfOthers ? `${OTHERS} on this device ` : ""}would be lost`;
     const text = document.createElement("p");
     text.textContent =
-      `Only on this device: ${describeLoss(entries)}. Signing out deletes ${single ? "it" : "them"}. ` +
-      "Stay signed in and go online to send what is not sent.";
+      `Only on this device: ${describeLoss(losses)}. Signing out deletes ${single ? "it" : "them"}.` +
+      (losses.some(({ kind }) => kind === UNSENT) ? " Stay signed in and go online to send what is not sent." : "");
     const buttons = document.createElement("form");
     buttons.method = "dialog";
     buttons.className = "queue-buttons";

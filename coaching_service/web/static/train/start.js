@@ -94,6 +94,16 @@
     });
   }
 
+  // A set that is done is corrected by leaving its field. Its own button, if that takes the focus, saves it when it is tapped.
+  document.addEventListener("focusout", (event) => {
+    const { form } = event.target;
+    if (!train.forms.isQueued(form) || !train.sets.isCorrected(form)) return;
+    const button = train.sets.buttonOf(form);
+    if (event.relatedTarget === button) return;
+    taps.set(form, event.timeStamp); // if this is the beginning of a tap on the button, it does not take the set back
+    train.sets.submit(form, button);
+  });
+
   window.addEventListener("online", () => train.user && train.queue.send());
   window.addEventListener("pageshow", ({ persisted }) => {
     if (persisted && train.user) train.queueBar.refresh().then(() => train.queue.send(), () => {});
