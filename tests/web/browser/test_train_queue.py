@@ -105,22 +105,33 @@ async def test_set_of_a_removed_item_is_shown_until_it_is_discarded(
     await ana.row(page, 0, 1).get_by_label("Reps").fill("11")
     path = f"/coach/customers/{ana.customer['_id']}/wblocks/{ana.block['_id']}/witems/{ana.items[0]['_id']}"
     (await ana.coach.delete(path)).ok(204)
-    await ana.done(page, 0, 1).tap()
+    for index in (1, 2, 3):
+        await ana.done(page, 0, index).tap()
     section = page.get_by_role("region", name="Not saved")
-    await expect(section).to_contain_text("Bench press")
+    summary = section.locator("summary")
+    await expect(summary).to_have_text("3 sets not saved")
+    await expect(section.get_by_text("Reps: 11")).to_be_hidden()
+    await summary.tap()
+    await expect(section).to_contain_text("Bench press, set 1")
     await expect(section).to_contain_text("Reps: 11")
+    day = await page.locator(".wk-head .eyebrow").inner_text()
+    await expect(section.get_by_text(re.compile(f"^Upper body, {re.escape(day)}$", re.IGNORECASE))).to_have_count(3)
     await expect(ana.state(page, 0, 1)).to_contain_text("Not saved")
     await ana.done(page, 1, 1).tap()
     await expect(ana.state(page, 1, 1)).to_have_text("Done")
     assert await ana.sets(1) == [(1, 10, 45, True)], "the sets after it are sent"
 
     await page.goto("/train")
+    await expect(summary).to_have_text("3 sets not saved")
+    await picture(page, "small", "train-not-saved-closed")
+    await summary.tap()
     await expect(section).to_contain_text("Reps: 11")
     await picture(page, "small", "train-not-saved")
     assert await serious(page) == []
-    await section.get_by_role("button", name="Try again").tap()
-    await expect(section).to_contain_text("Reps: 11")
-    await section.get_by_role("button", name="Discard").tap()
+    await expect(section.get_by_role("button", name="Try again")).to_have_count(0)
+    await section.get_by_role("button", name="Discard: Bench press, set 2").tap()
+    await expect(summary).to_have_text("2 sets not saved")
+    await section.get_by_role("button", name="Discard all").tap()
     await expect(section).to_have_count(0)
 
 
@@ -132,12 +143,17 @@ async def test_wrong_value_is_explained_at_its_set_and_corrected_there(
     await ana.done(page, 0, 1).tap()
     await expect(ana.state(page, 0, 1)).to_contain_text("Not saved:")
     await expect(ana.done(page, 0, 1)).to_have_attribute("aria-pressed", "false")
+    section = page.get_by_role("region", name="Not saved")
+    await section.locator("summary").tap()
+    async with page.expect_response("**/sets"):
+        await section.get_by_role("button", name="Try again").tap()
+    await expect(section).to_contain_text("Reps: eight")
     await page.reload()
     await expect(ana.row(page, 0, 1).get_by_label("Reps")).to_have_value("eight")
     await ana.row(page, 0, 1).get_by_label("Reps").fill("8")
     await ana.done(page, 0, 1).tap()
     await expect(ana.state(page, 0, 1)).to_have_text("Done")
-    await expect(page.get_by_role("region", name="Not saved")).to_have_count(0)
+    await expect(section).to_have_count(0)
 
 
 async def test_more_sets_than_planned_are_logged_without_a_network_and_records_celebrated(
@@ -281,6 +297,10 @@ async def test_rest_survives_a_reload_and_ends_on_time(page: Page, phone: Browse
     await ana.done(page, 0, 2).tap()
     await page.get_by_role("button", name="Skip the rest").tap()
     await expect(timer).to_be_hidden()
+    await ana.done(page, 0, 3).tap()
+    await expect(timer).to_be_visible()
+    await page.clock.set_system_time(time.time() - 86_400)
+    await expect(timer).to_have_text(re.compile("1:(30|2[0-9])"))
 
 
 async def test_two_tabs_send_each_set_once_and_in_order(page: Page, phone: BrowserContext, ana: Trainee) -> None:

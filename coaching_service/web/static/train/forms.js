@@ -116,6 +116,12 @@ train.forms = (() => {
 
   const labelsOf = (form) => Object.fromEntries(controlsOf(form).map((control) => [control.name, labelOf(control)]));
 
+  // The heading of the page with the day of its workout, as far as the label does not say it.
+  function placeOf(form) {
+    const texts = ["h1", ".wk-head .eyebrow"].map((selector) => document.querySelector(selector)?.textContent.trim());
+    return texts.filter((text) => text && text !== form.dataset.label).join(", ");
+  }
+
   // What a person typed, with the labels of the fields.
   function describe(form) {
     return controlsOf(form).flatMap((control) => {
@@ -130,6 +136,6 @@ train.forms = (() => {
 
   return {
     all, isQueued, isSet, urlOf, idOf, find, read, write, takeOver, baseOf, setBase, isSame, isChanged, nextTimeOf, noteTime,
-    labelsOf, describe,
+    labelsOf, placeOf, describe,
   };
 })();

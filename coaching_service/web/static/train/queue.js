@@ -1,5 +1,5 @@
 // Forms are stored on this device before they are sent, and sent one at a time in the order in which they were stored.
-// An entry: {id, token, user, url, body, label, formId, isSet, page, typed, labels, createdAt, attempts, rejection}.
+// An entry: {id, token, user, url, body, label, place, formId, isSet, page, typed, labels, createdAt, attempts, rejection}.
 train.queue = (() => {
   const TIMEOUT = 15_000;
   const LONGEST_WAIT = 60_000;
@@ -33,6 +33,7 @@ train.queue = (() => {
       url: train.forms.urlOf(form),
       body: body.toString(),
       label: form.dataset.label || document.querySelector("h1")?.textContent.trim() || document.title,
+      place: train.forms.placeOf(form),
       formId: train.forms.idOf(form),
       isSet: train.forms.isSet(form),
       page: location.pathname + location.search,
@@ -101,7 +102,8 @@ train.queue = (() => {
       return false;
     }
     if (isRejection(outcome, entry)) {
-      const rejection = { message: explain(outcome, entry) };
+      const isFinal = status === 404 || answer?.code === "ITEM_GONE"; // sending it again cannot help
+      const rejection = { message: explain(outcome, entry), isFinal };
       await train.store.changeEntry(entry, (stored) => ({ ...stored, rejection }));
       train.tell("rejected", { entry: { ...entry, rejection } });
       return true;

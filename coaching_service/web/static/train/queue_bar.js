@@ -52,48 +52,53 @@ train.queueBar = (() => {
     if (!section) {
       section = document.createElement("section");
       section.className = "queue-rejected";
-      section.setAttribute("aria-labelledby", "queue-rejected");
+      section.setAttribute("aria-label", "Not saved");
+      section.append(document.createElement("details"));
       bar.after(section);
     }
-    const title = document.createElement("h2");
-    title.id = "queue-rejected";
-    title.textContent = "Not saved";
+    const summary = document.createElement("summary");
+    summary.textContent = `${count(rejected)} not saved`;
     const entries = document.createElement("ul");
     entries.append(...rejected.map(describe));
-    section.replaceChildren(title, entries);
+    section.firstChild.replaceChildren(summary, entries);
+    if (rejected.length > 1) section.firstChild.append(createButton("Discard all", "", () => discard(rejected)));
+  }
+
+  async function discard(entries) {
+    for (const entry of entries) await train.queue.discard(entry);
+    train.tell("added", {});
   }
 
   function describe(entry) {
     const line = document.createElement("li");
     const label = document.createElement("b");
     label.textContent = entry.label;
+    const place = document.createElement("p");
+    place.textContent = entry.place ?? "";
     const typed = document.createElement("p");
     typed.textContent = entry.typed.join(" · ");
     const reason = document.createElement("p");
     reason.textContent = entry.rejection.message;
     const buttons = document.createElement("div");
     buttons.className = "queue-buttons";
-    buttons.append(
-      createButton("Try again", entry, async () => {
-        await train.queue.tryAgain(entry);
-        train.tell("added", {});
-        train.queue.send();
-      }),
-      createButton("Discard", entry, async () => {
-        await train.queue.discard(entry);
-        train.tell("added", {});
-      }),
-    );
-    line.append(label, typed, reason, buttons);
+    if (!entry.rejection.isFinal) buttons.append(createButton("Try again", entry.label, () => tryAgain(entry)));
+    buttons.append(createButton("Discard", entry.label, () => discard([entry])));
+    line.append(label, place, typed, reason, buttons);
     return line;
   }
 
-  function createButton(text, entry, work) {
+  async function tryAgain(entry) {
+    await train.queue.tryAgain(entry);
+    train.tell("added", {});
+    train.queue.send();
+  }
+
+  function createButton(text, label, work) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "quiet";
     button.textContent = text;
-    button.setAttribute("aria-label", `${text}: ${entry.label}`);
+    if (label) button.setAttribute("aria-label", `${text}: ${label}`);
     button.addEventListener("click", work);
     return button;
   }

@@ -13,6 +13,13 @@ train.restTimer = (() => {
 
   const remaining = () => state.startedAt + state.seconds * 1000 - Date.now();
 
+  // No rest is longer than it was set: with more remaining, the clock was set back, and the rest starts again.
+  function boundByClock() {
+    if (state.startedAt <= Date.now()) return;
+    state.startedAt = Date.now();
+    save();
+  }
+
   function build() {
     place.classList.add("rest-timer");
     const label = document.createElement("span");
@@ -84,6 +91,7 @@ train.restTimer = (() => {
     const stored = await train.store.read("states", key);
     if (stored) {
       state = stored;
+      boundByClock();
       if (remaining() > -SHOWN_AFTER_END) return show();
     }
     if (state) clear();
@@ -100,6 +108,7 @@ train.restTimer = (() => {
 
   function tick() {
     if (!state) return;
+    boundByClock();
     const left = remaining();
     const seconds = Math.max(0, Math.ceil(left / 1000));
     const text = left > 0 ? `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}` : "Rest is over";
