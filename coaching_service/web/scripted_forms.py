@@ -32,6 +32,7 @@ def success_response(browser_session: BrowserSession, redirect: Redirect) -> web
     browser_session.set_cookies(response, session=redirect.session, ends_session=redirect.ends_session)
     if redirect.ends_session:
         response.headers["Clear-Site-Data"] = '"storage"'
+        browser_session.set_notice(response, redirect.notice)  # the script leaves, and cannot store it
     return response
 
 

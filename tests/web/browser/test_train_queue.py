@@ -370,6 +370,12 @@ async def test_entries_of_another_user_are_neither_shown_nor_sent(
     assert len(sent) == 1
     assert bea.items[0]["exerciseId"] in sent[0]
 
+    await page.goto("/train/settings")
+    await page.locator("form[action='/app/sign-out'] button").tap()
+    dialog = page.get_by_role("dialog", name="1 set of another account on this device would be lost")
+    await expect(dialog).to_contain_text("Signing out deletes it.")
+    await expect(dialog).not_to_contain_text("go online")
+
 
 async def test_signing_out_says_what_would_be_lost_and_deletes_what_is_stored(
     page: Page, phone: BrowserContext, ana: Trainee
@@ -395,5 +401,6 @@ async def test_signing_out_says_what_would_be_lost_and_deletes_what_is_stored(
     await sign_out.tap()
     await dialog.get_by_role("button", name="Sign out and lose them").tap()
     await page.wait_for_url("**/app/sign-in**")
+    await expect(page.get_by_text("You are signed out.")).to_be_visible()
     assert await page.evaluate("indexedDB.databases()") == []
     assert await ana.sets(0) == []

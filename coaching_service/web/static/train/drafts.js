@@ -68,6 +68,13 @@ train.drafts = (() => {
 
   // The form is submitted as it is; its entry is stored next.
   const forget = (form) => typed.delete(form);
+  // The form is sent by the browser, with what is typed.
+  function remove(form) {
+    const formId = train.forms.idOf(form);
+    forget(form);
+    removeCopy(formId);
+    train.store.remove("drafts", keyOf(formId)).catch(() => {});
+  }
   const removeCopy = (formId) => localStorage.removeItem(COPY + keyOf(formId));
 
   // Fill in the drafts of this page's forms, except fields for which the server has another value than when they were typed.
@@ -87,5 +94,5 @@ train.drafts = (() => {
     }
   }
 
-  return { keyOf, record, flush, list, isOwn, forget, restore, removeCopy, removeCopies };
+  return { keyOf, record, flush, list, isOwn, forget, remove, restore, removeCopy, removeCopies };
 })();

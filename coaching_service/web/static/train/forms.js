@@ -1,11 +1,13 @@
 // Forms that are sent by the queue: their identity, what is typed into them, and what they had before.
 train.forms = (() => {
-  const SELECTOR = "form[data-queue]:not([enctype='multipart/form-data'])";
+  const SELECTOR = "form[data-queue]";
   const NOT_TYPED = new Set(["hidden", "submit", "button", "reset", "file", "password", "fieldset", "output"]);
   const bases = new WeakMap();
 
   const all = () => [...document.querySelectorAll(SELECTOR)];
-  const isQueued = (form) => Boolean(train.user && form?.matches?.(SELECTOR));
+  const hasFile = (form) => [...form.elements].some((each) => each.type === "file" && each.files.length);
+  const isQueued = (form) => Boolean(train.user && form?.matches?.(SELECTOR) && !hasFile(form));
+  const isRepeated = (form) => "repeats" in form.dataset; // each entry is another one, such as a message
   const isSet = (form) => form.classList.contains("set-row");
 
   function urlOf(form) {
@@ -74,6 +76,12 @@ train.forms = (() => {
   const baseOf = (form) => bases.get(form) ?? read(form, true);
   const setBase = (form, values) => bases.set(form, values);
 
+  // For the next entry of a repeated form.
+  function clear(form) {
+    for (const control of controlsOf(form)) control.value = "";
+    setBase(form, read(form));
+  }
+
   function asNumber(text) {
     const trimmed = text.trim();
     return /^[+-]?\d+([.,]\d+)?$/.test(trimmed) ? String(Number(trimmed.replace(",", "."))) : trimmed;
@@ -135,7 +143,7 @@ train.forms = (() => {
   }
 
   return {
-    all, isQueued, isSet, urlOf, idOf, find, read, write, takeOver, baseOf, setBase, isSame, isChanged, nextTimeOf, noteTime,
-    labelsOf, placeOf, describe,
+    all, hasFile, isQueued, isRepeated, isSet, urlOf, idOf, find, read, write, takeOver, clear, baseOf, setBase, isSame, isChanged,
+    nextTimeOf, noteTime, labelsOf, placeOf, describe,
   };
 })();

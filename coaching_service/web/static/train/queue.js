@@ -1,5 +1,6 @@
 // Forms are stored on this device before they are sent, and sent one at a time in the order in which they were stored.
-// An entry: {id, token, user, url, body, label, place, formId, isSet, page, typed, labels, createdAt, attempts, rejection}.
+// An entry: {id, token, user, url, body, label, place, formId, isSet, isRepeated, page, typed, labels, createdAt, attempts,
+// rejection}.
 train.queue = (() => {
   const TIMEOUT = 15_000;
   const LONGEST_WAIT = 60_000;
@@ -36,6 +37,7 @@ train.queue = (() => {
       place: train.forms.placeOf(form),
       formId: train.forms.idOf(form),
       isSet: train.forms.isSet(form),
+      isRepeated: train.forms.isRepeated(form),
       page: location.pathname + location.search,
       typed: train.forms.describe(form),
       labels: train.forms.labelsOf(form),
@@ -49,7 +51,7 @@ train.queue = (() => {
   const add = (entry) =>
     train.store.addEntry(
       entry,
-      (old) => old.user === entry.user && old.formId === entry.formId && (old.rejection || (old.isSet && entry.isSet)),
+      (old) => old.user === entry.user && old.formId === entry.formId && !entry.isRepeated && (old.rejection || (old.isSet && entry.isSet)),
     );
 
   // Send what is stored. One tab sends at a time; a call during sending makes it look again.

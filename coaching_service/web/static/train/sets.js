@@ -71,7 +71,7 @@ train.sets = (() => {
     if (!form) return;
     if (entry.isSet) return showSet(form, isCompleted(entry), "unsent");
     turnButton(form, isCompleted(entry));
-    showState(form, "unsent", "Not sent yet");
+    showState(form, "unsent", ["Not sent yet", ...(train.forms.isRepeated(form) ? entry.typed : [])].join(". "));
   }
 
   function showRejected(entry) {
@@ -88,6 +88,10 @@ train.sets = (() => {
     for (const entry of entries) {
       const form = train.forms.find(entry.formId);
       if (!form) continue;
+      if (train.forms.isRepeated(form)) {
+        (entry.rejection ? showRejected : showUnsent)(entry);
+        continue;
+      }
       const body = bodyOf(entry);
       const names = Object.keys(train.forms.read(form));
       train.forms.takeOver(form, Object.fromEntries(names.map((name) => [name, body.getAll(name)])));
@@ -111,6 +115,7 @@ train.sets = (() => {
     train.forms.setBase(form, train.forms.read(form));
     train.forms.noteTime(form, bodyOf(entry).get("loggedAt"));
     showUnsent(entry);
+    if (train.forms.isRepeated(form)) train.forms.clear(form);
     if (entry.isSet && isCompleted(entry)) train.extraSets.offerNext(form);
     if (entry.isSet && isCompleted(entry) && !wasDone) train.restTimer.start(Number(form.dataset.rest), entry.label);
     if (entry.isSet && !isCompleted(entry)) train.restTimer.stop(entry.label);
@@ -139,7 +144,8 @@ train.sets = (() => {
     if (isOfThisPage(entry) && !waiting.some(isOfThisPage)) train.progress.correct(answer.data?.workout);
     celebrate(answer.data?.records ?? []);
     const at = submitted.get(entry.token);
-    if (!entry.isSet && at && Date.now() - at < NAVIGATION && !waiting.length) train.leave(answer);
+    const isWaitedFor = (at && Date.now() - at < NAVIGATION) || (form && train.forms.isRepeated(form));
+    if (!entry.isSet && isWaitedFor && !waiting.length) train.leave(answer);
   }
 
   // The server's set: another one than was sent, if that was later.

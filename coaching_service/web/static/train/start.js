@@ -75,6 +75,7 @@
     (event) => {
       const form = event.target;
       const isSignOut = form.getAttribute("action")?.split("?")[0] === "/app/sign-out";
+      if (train.forms.hasFile(form)) train.drafts.remove(form);
       if (!isSignOut && !train.forms.isQueued(form)) return;
       event.preventDefault();
       event.stopPropagation(); // app.js would ignore a set that is taken back within three seconds
