@@ -54,6 +54,7 @@ from coaching_service.web.browser_sessions import CSRF_FIELD, BrowserSession, St
 from coaching_service.web.error_pages import render_error, to_service_error
 from coaching_service.web.formatting import quantity
 from coaching_service.web.forms import FormData, FormState, field_names, load_form, rejected_form
+from coaching_service.web.missing_documents import describe_missing
 from coaching_service.web.pages import Handler, Page, Redirect, Render, StreamedTask
 from coaching_service.web.redirects import redirect_response, redirect_to_sign_in, see_other
 from coaching_service.web.streamed_tasks import stream_task
@@ -240,7 +241,7 @@ class WebApplication:
             session = await reauthentication.sign_in(page_request.ctx, credentials, device_of(request))
         except (ValidationError, *_FORM_ERRORS) as error:
             form_state, status = _reject(
-                reauthentication.FORM_NAME, credentials, error, field_names(reauthentication.SCHEMA)
+                reauthentication.FORM_NAME, page.path, credentials, error, field_names(reauthentication.SCHEMA)
             )
             return self._render_reauthentication(page_request, values, form_state, status)
         browser_session = await browser_session.signed_in(session)
@@ -357,7 +358,7 @@ class WebApplication:
                 raise
             error = failure if isinstance(failure, ValidationError) else to_service_error(request, failure)
             form_state, status = _reject(
-                page.form_name, data, error, _fields_of(page), uploads.file_messages(page.upload)
+                page.form_name, page.path, data, error, _fields_of(page), uploads.file_messages(page.upload)
             )
             if scripted_forms.is_scripted(request):
                 return scripted_forms.rejection_response(page_request.browser_session, failure, form_state, status)
@@ -419,23 +420,24 @@ def _fields_of(page: Page) -> set[str]:
 
 def _reject(
     name: str,
+    path: str,
     data: FormData,
     error: ValidationError | ServiceError,
     known_fields: set[str],
     field_messages: Mapping[str, str] | None = None,
 ) -> tuple[FormState, int]:
-    """Return the state of a rejected form, and the status of its page."""
+    """Return the state of a rejected form of the page `path`, and the status of its page."""
     if isinstance(error, ValidationError):
         return rejected_form(name, data, error, known_fields, field_messages), BadRequest.status
-    if message := _form_message(error):
+    if message := _form_message(path, error):
         return FormState(name, data, form_errors=[message]), error.status
     return rejected_form(name, data, error, known_fields, field_messages), error.status
 
 
-def _form_message(error: ServiceError) -> str | None:
+def _form_message(path: str, error: ServiceError) -> str | None:
     """Return the message of an error in a form; None if its own message serves."""
     if isinstance(error, NotFound):
-        return f"{error.message}: it has been deleted. Nothing was changed, and your entries are still here."
+        return describe_missing(path, error)
     if isinstance(error, TooManyRequests):
         minutes = -(-int(error.headers.get("Retry-After", 60)) // 60)
         return f"Too many attempts. Try again in {quantity(minutes, 'minute')}."

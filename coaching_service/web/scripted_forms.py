@@ -12,10 +12,11 @@ from typing import Any
 from aiohttp import web
 from marshmallow import ValidationError
 
-from coaching_service.core.errors import ServiceError
+from coaching_service.core.errors import NotFound, ServiceError
 from coaching_service.core.http.responses import to_json
 from coaching_service.web.browser_sessions import BrowserSession, StaleForm
 from coaching_service.web.forms import FormState
+from coaching_service.web.missing_documents import describe_missing
 from coaching_service.web.pages import Redirect
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -52,6 +53,8 @@ def rejection_response(
 def error_response(request: web.Request, browser_session: BrowserSession, error: ServiceError) -> web.Response:
     """Return an error that concerns the whole request."""
     messages = [error.message] if isinstance(error.message, str) else error.message
+    if isinstance(error, NotFound) and request.path.startswith("/train/"):
+        messages = [describe_missing(request.path, error)]
     body: dict[str, Any] = {"code": error.code, "message": " ".join(messages), "errors": {}}
     if isinstance(error, StaleForm) and browser_session.is_same_site(request) is True:
         user = browser_session.principal

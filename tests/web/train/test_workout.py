@@ -124,6 +124,9 @@ async def test_script_receives_the_state_and_new_records(coach: CoachClient, cli
     status, gone = await tap(2)
     assert (status, gone["code"]) == (409, "ITEM_GONE")
     assert "Your coach has removed this from the workout" in gone["message"]
+    await hide(coach, ana, block["date"])
+    status, hidden = await tap(2)
+    assert (status, hidden["message"]) == (404, "This workout is no longer available. Ask your coach.")
 
 
 async def test_supersets_and_circuits_are_shown_by_round(coach: CoachClient, client_page: ClientPage) -> None:
