@@ -27,6 +27,9 @@ LOOKS: dict[str, dict[str, Any]] = {
     "dark": {"color_scheme": "dark"},
     "small": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
 }
+_CUT = """() => [...document.querySelectorAll(".train-nav a, .days-strip a, .days-month a")]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1 || each.getBoundingClientRect().right > innerWidth)
+  .map((each) => each.textContent.trim())"""
 _WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
@@ -102,6 +105,13 @@ async def test_pages_of_a_client(
         await page.set_viewport_size({"width": 320, "height": 640})
         if await page.evaluate(_WIDER):
             wrong.append(f"{path} is wider than the screen")
+        await page.set_viewport_size(SIZES["phone"])
+        await page.evaluate("document.documentElement.style.fontSize = '200%'")
+        await picture(page, "train-phone-large-text", file_name(client_page.path))
+        if await page.evaluate(_WIDER):
+            wrong.append(f"{path} is wider than the screen with large text")
+        cut = await page.evaluate(_CUT)
+        wrong += [f"{path} with large text is cut off: {each}" for each in cut]
     assert wrong == []
 
 
