@@ -116,6 +116,8 @@ async def test_from_the_mail_to_the_last_set_with_the_network_cut_in_the_middle(
     await thumb.tap(ana.done(page, 0, 1))
     await expect(ana.state(page, 0, 1)).to_have_text("Done")
     assert await ana.sets(0) == [(1, 8, 60, True)]
+    stored = (await coach.get(f"/coach/customers/{ana.customer['_id']}")).ok()
+    assert stored["timezone"] == await page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
     assert thumb.taps <= MOST_TAPS
     assert thumb.fields <= MOST_FIELDS
     await expect(page.get_by_role("timer")).to_be_visible()
