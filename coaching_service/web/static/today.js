@@ -56,9 +56,10 @@
   if (isOn) {
     isOn.checked = localStorage.getItem(key) !== "off";
     isOn.addEventListener("change", () => localStorage.setItem(key, isOn.checked ? "on" : "off"));
-    const button = document.querySelector("[data-keys]");
-    button.hidden = false;
-    button.addEventListener("click", () => keys.showModal());
+    for (const button of document.querySelectorAll("[data-keys]")) {
+      button.hidden = false;
+      button.addEventListener("click", () => keys.showModal());
+    }
   }
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || keys?.open || !actions[event.key]) return;

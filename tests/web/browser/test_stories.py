@@ -199,7 +199,7 @@ async def test_phone_shows_every_tab_and_accepts_a_decimal_comma(open_page: Open
     await page.get_by_label("Load, kg").press_sequentially("77,5")
     await page.get_by_role("button", name="Add exercise").click()
 
-    await expect(page.get_by_role("status")).to_contain_text("added.")
+    await expect(page.locator(".notice").get_by_role("status")).to_contain_text("added.")
     (seen,) = await coach.calendar(ana)
     assert seen["items"][0]["exerciseSets"][0]["load"] == 77.5
     await expect(page.get_by_role("heading", name="Add an exercise")).to_be_in_viewport()
