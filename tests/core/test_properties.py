@@ -236,8 +236,11 @@ class CalendarWork(RuleBasedStateMachine):
         item, block = self.item(which)
         self.run(log(self.coach, block, item, isCompleted=done)).ok()
         (self.done.add if done else self.done.discard)(item["_id"])
-        for source, true in ((item["_id"], done), (block["_id"], set(self.plan[block["_id"]]) <= self.done)):
-            (self.events.add if true else self.events.discard)(source)
+        (self.events.add if done else self.events.discard)(item["_id"])
+        if set(self.plan[block["_id"]]) <= self.done:
+            self.events.add(block["_id"])
+        elif not done:  # what was completed stays so until something of it is undone
+            self.events.discard(block["_id"])
 
     @precondition(has_items)
     @rule(which=WHICH)
