@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,15 +17,11 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import (
-    BadRequest,
     ClientDisconnected,
     Conflict,
-    LegacyFailure,
     MethodNotAllowed,
     NotFound,
     ServiceError,
-    SignInRejected,
-    TooManyRequests,
     Unauthorized,
     Unavailable,
 )
@@ -52,23 +48,15 @@ from coaching_service.web import (
 )
 from coaching_service.web.browser_sessions import CSRF_FIELD, BrowserSession, StaleForm, device_of, home_of
 from coaching_service.web.error_pages import render_error, to_service_error
-from coaching_service.web.formatting import quantity
-from coaching_service.web.forms import FormData, FormState, field_names, load_form, rejected_form
-from coaching_service.web.missing_documents import describe_missing
+from coaching_service.web.forms import FormData, FormState, field_names, load_form
 from coaching_service.web.pages import Handler, Page, Redirect, Render, StreamedTask
 from coaching_service.web.redirects import redirect_response, redirect_to_sign_in, see_other
+from coaching_service.web.rejections import FORM_ERRORS, reject, reject_form_of
 from coaching_service.web.streamed_tasks import stream_task
 
 _CONSENT_REPEATED = "This request has already been answered. If the application is still waiting, start again there."
 _TASK_REPEATED = "This has already been started. To repeat it, select the clients again."
-_MESSAGES_BY_CODE = {
-    "ITEM_MOVED": "This item is no longer in the workout: it was moved or removed. Nothing was changed.",
-    "ITEM_GONE": "Your coach has removed this from the workout, or moved it to another one, so nothing was saved.",
-    "SWAPPED_SETS_LOGGED": "You have logged sets of the other exercise. Take them back, then change the exercise.",
-}
 _AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-# Errors shown in the form; all others have a page of their own. NotFound: a document chosen in the form is gone.
-_FORM_ERRORS = (BadRequest, Conflict, LegacyFailure, NotFound, SignInRejected, TooManyRequests)
 
 
 def mount(app: web.Application, dependencies: HandlerDependencies) -> None:
@@ -239,8 +227,8 @@ class WebApplication:
             return self._render_reauthentication(page_request, values, FormState(reauthentication.FORM_NAME))
         try:
             session = await reauthentication.sign_in(page_request.ctx, credentials, device_of(request))
-        except (ValidationError, *_FORM_ERRORS) as error:
-            form_state, status = _reject(
+        except (ValidationError, *FORM_ERRORS) as error:
+            form_state, status = reject(
                 reauthentication.FORM_NAME, page.path, credentials, error, field_names(reauthentication.SCHEMA)
             )
             return self._render_reauthentication(page_request, values, form_state, status)
@@ -353,13 +341,11 @@ class WebApplication:
             stored_file = uploads.with_file(page, ctx, upload, arguments, self.dependencies.limits)
             async with stored_file as page_with_file, self.dependencies.limiter(page.request_class):
                 result = await self._run_handler(replace(page_request, page=page_with_file), arguments, claim)
-        except (ValidationError, *_FORM_ERRORS) as failure:
+        except (ValidationError, *FORM_ERRORS) as failure:
             if page.on is None or (isinstance(failure, NotFound) and page.form is None):
                 raise
             error = failure if isinstance(failure, ValidationError) else to_service_error(request, failure)
-            form_state, status = _reject(
-                page.form_name, page.path, data, error, _fields_of(page), uploads.file_messages(page.upload)
-            )
+            form_state, status = reject_form_of(page, data, error)
             if scripted_forms.is_scripted(request):
                 return scripted_forms.rejection_response(page_request.browser_session, failure, form_state, status)
             response = await self._render_form_page(page_request, form_state, status=status)
@@ -412,33 +398,3 @@ def _home_elsewhere(page: Page, principal: Principal | None) -> str | None:
     if (page.access.audience == "coach") == principal.is_coach:
         return None
     return home_of(principal)
-
-
-def _fields_of(page: Page) -> set[str]:
-    return field_names(page.schema) | ({page.upload.file_field} if page.upload else set())
-
-
-def _reject(
-    name: str,
-    path: str,
-    data: FormData,
-    error: ValidationError | ServiceError,
-    known_fields: set[str],
-    field_messages: Mapping[str, str] | None = None,
-) -> tuple[FormState, int]:
-    """Return the state of a rejected form of the page `path`, and the status of its page."""
-    if isinstance(error, ValidationError):
-        return rejected_form(name, data, error, known_fields, field_messages), BadRequest.status
-    if message := _form_message(path, error):
-        return FormState(name, data, form_errors=[message]), error.status
-    return rejected_form(name, data, error, known_fields, field_messages), error.status
-
-
-def _form_message(path: str, error: ServiceError) -> str | None:
-    """Return the message of an error in a form; None if its own message serves."""
-    if isinstance(error, NotFound):
-        return describe_missing(path, error)
-    if isinstance(error, TooManyRequests):
-        minutes = -(-int(error.headers.get("Retry-After", 60)) // 60)
-        return f"Too many attempts. Try again in {quantity(minutes, 'minute')}."
-    return _MESSAGES_BY_CODE.get(error.code or "")

@@ -122,6 +122,8 @@ class BrowserSession:
             self._set_cookie(response, "session", session.token, int(session.cookie_lifetime.total_seconds()))
         elif ends_session or (self.token and self.principal is None):
             self._delete_cookie(response, "session")
+            if ends_session:
+                response.headers["Clear-Site-Data"] = '"storage"'
         elif self.token and self.principal is not None and not self.principal.is_coach:
             lifetime = int(web_sessions.CUSTOMER_LIFETIME.total_seconds())
             self._set_cookie(response, "session", self.token, lifetime)

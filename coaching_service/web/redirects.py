@@ -35,8 +35,6 @@ def redirect_response(
     """Return the response of a page's Redirect, with its notice and session cookies; `change_id`: what was changed."""
     response = see_other(redirect.location)
     browser_session.set_cookies(response, session=redirect.session, ends_session=redirect.ends_session)
-    if redirect.ends_session:
-        response.headers["Clear-Site-Data"] = '"storage"'
     if redirect.notice:
         browser_session.set_notice(response, redirect.notice, change_id)
     return response

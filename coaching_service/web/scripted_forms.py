@@ -7,19 +7,35 @@ error, where `errors` has the message of each invalid field. A stale form of the
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
 
 from aiohttp import web
 from marshmallow import ValidationError
 
 from coaching_service.core.errors import NotFound, ServiceError
 from coaching_service.core.http.responses import to_json
+from coaching_service.core.ids import ObjectId
 from coaching_service.web.browser_sessions import BrowserSession, StaleForm
 from coaching_service.web.forms import FormState
-from coaching_service.web.missing_documents import describe_missing
 from coaching_service.web.pages import Redirect
+from coaching_service.web.rejections import describe_missing
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+class _Outcome(TypedDict):
+    location: str
+    notice: str
+    data: Mapping[str, Any] | None
+
+
+class _Rejection(TypedDict):
+    code: str | None
+    message: str
+    errors: dict[str, str]
+    csrf: NotRequired[str]
+    user: NotRequired[ObjectId | None]
 
 
 def is_scripted(request: web.Request) -> bool:
@@ -32,7 +48,6 @@ def success_response(browser_session: BrowserSession, redirect: Redirect) -> web
     response = _respond(200, {"location": redirect.location, "notice": redirect.notice, "data": redirect.data})
     browser_session.set_cookies(response, session=redirect.session, ends_session=redirect.ends_session)
     if redirect.ends_session:
-        response.headers["Clear-Site-Data"] = '"storage"'
         browser_session.set_notice(response, redirect.notice)  # the script leaves, and cannot store it
     return response
 
@@ -55,15 +70,15 @@ def error_response(request: web.Request, browser_session: BrowserSession, error:
     messages = [error.message] if isinstance(error.message, str) else error.message
     if isinstance(error, NotFound) and request.path.startswith("/train/"):
         messages = [describe_missing(request.path, error)]
-    body: dict[str, Any] = {"code": error.code, "message": " ".join(messages), "errors": {}}
+    body: _Rejection = {"code": error.code, "message": " ".join(messages), "errors": {}}
     if isinstance(error, StaleForm) and browser_session.is_same_site(request) is True:
         user = browser_session.principal
-        body |= {"csrf": browser_session.csrf_token, "user": user and user.id}
+        body |= {"csrf": browser_session.csrf_token, "user": user.id if user is not None else None}
     response = _respond(error.status, body)
     response.headers.update(error.headers)
     browser_session.set_cookies(response)
     return response
 
 
-def _respond(status: int, body: dict[str, Any]) -> web.Response:
+def _respond(status: int, body: _Outcome | _Rejection) -> web.Response:
     return web.Response(status=status, body=to_json(body), content_type="application/json", headers=_HEADERS)
