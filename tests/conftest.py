@@ -71,7 +71,7 @@ def mongod_with_fail_points(folder: Path) -> str:
 
 def pytest_configure_node(node: object) -> None:
     """Give an xdist worker the address of the database."""
-    node.workerinput["mongodb_uri"] = node.config.stash[_URI]  # type: ignore[attr-defined]
+    node.workerinput["mongodb_uri"] = node.config.stash[_URI]  # type: ignore[attr-defined]  # pytest-xdist has no types
 
 
 _URI = pytest.StashKey[str]()

@@ -277,7 +277,7 @@ class Interrupted:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Progress, "_commit", commit)
             await run(self.coach)
-        due = {"$set": {"runAfter": datetime(2020, 1, 1), "attempts": 0}}  # noqa: DTZ001 - as it is stored
+        due = {"$set": {"runAfter": datetime(2020, 1, 1), "attempts": 0}}  # noqa: DTZ001 - stored times are UTC without a time zone
         await self.coach.ctx.db["jobs"].update_many({"kind": "import_company"}, due)
 
 

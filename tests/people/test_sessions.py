@@ -210,7 +210,9 @@ async def mailed_token(settings: Settings, email: str) -> str:
         for file in reversed(mails):
             mail = message_from_bytes(file.read_bytes(), policy=default)
             if mail["To"] == email:
-                return re.search(r"token=([\w.-]+)", part_of(mail, "plain"))[1]  # type: ignore[index]
+                link = re.search(r"token=([\w.-]+)", part_of(mail, "plain"))
+                assert link is not None
+                return link[1]
         return None
 
     return str(await until(newest, "a mail to " + email))

@@ -35,7 +35,7 @@ async def create_clients(coach: CoachClient, rates: dict[str, float | None]) -> 
     clients = [creation.build_document({"name": name}, secrets.token_hex()) for name in rates]
     for client, rate in zip(clients, rates.values(), strict=True):
         client["customerRoleData"]["complianceRate30d"] = rate
-        client["figuresUntil"] = datetime(9999, 1, 1)  # noqa: DTZ001 - as it is stored
+        client["figuresUntil"] = datetime(9999, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
     await creation.add_many(coach.ctx, clients)
 
 

@@ -21,7 +21,7 @@ from tests.support.results import WARM_UP, WORK, clear_log, completed_sets, trai
 from tests.support.training import Json, add, block_with, client_path, exercise_of, log, move, path_of, task
 
 RATES = ("complianceRate7d", "complianceRate30d", "complianceRate90d")
-LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - as it is stored
+LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
 JOB = Job(ObjectId(), {}, 1)
 
 

@@ -54,7 +54,7 @@ async def coach(new_company: NewCompany) -> CoachClient:
     await collection.insert_many(new)
     await coach.ctx.db["customers"].update_many(
         {"companyId": coach.ctx.company_id},
-        {"$set": {"figuresUntil": datetime(2000, 1, 1)}},  # noqa: DTZ001 - as stored
+        {"$set": {"figuresUntil": datetime(2000, 1, 1)}},  # noqa: DTZ001 - stored times are UTC without a time zone
     )
     while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
         pass

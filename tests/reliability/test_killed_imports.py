@@ -26,7 +26,7 @@ from tests.support.service_process import environment
 from tests.support.transfer import export, import_file, make_zip, run, send
 
 KILLS = 5
-DUE = {"$set": {"runAfter": datetime(2020, 1, 1)}}  # noqa: DTZ001 - as it is stored
+DUE = {"$set": {"runAfter": datetime(2020, 1, 1)}}  # noqa: DTZ001 - stored times are UTC without a time zone
 
 
 class Worker:

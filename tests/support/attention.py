@@ -79,7 +79,7 @@ async def dismiss(coach: CoachClient, customer: Json, reason: str, until: str | 
 
 async def set_stored(coach: CoachClient, customer: Json, **fields: Any) -> None:
     """Set stored fields of a client, as if time had passed, and have the figures renewed."""
-    change = {"$set": {"figuresUntil": datetime(2000, 1, 1), **fields}}  # noqa: DTZ001 - as it is stored
+    change = {"$set": {"figuresUntil": datetime(2000, 1, 1), **fields}}  # noqa: DTZ001 - stored times are UTC without a time zone
     await coach.ctx.db["customers"].update_one({"_id": ObjectId(customer["_id"])}, change)
 
 

@@ -15,7 +15,7 @@ from tests.support.training import (
     client_path,
 )
 
-LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - as it is stored
+LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
 HABIT: Json = {"taskFields": {"title": "Walk 10 000 steps"}}
 
 

@@ -79,7 +79,7 @@ def test_weekly_check_in_is_scheduled_four_times() -> None:
     plan = plan_schedule(recurrence(weekday=7), None, TODAY, "Europe/Madrid")
     assert plan.dates == ["2026-03-08", "2026-03-15", "2026-03-22", "2026-03-29"]
     assert plan.scheduled_until == "2026-03-31"
-    assert plan.due_at == datetime(2026, 3, 8, 23), "the local midnight at which the 5 April is 27 days away"  # noqa: DTZ001 - as it is stored
+    assert plan.due_at == datetime(2026, 3, 8, 23), "the local midnight at which the 5 April is 27 days away"  # noqa: DTZ001 - stored times are UTC without a time zone
     assert plan_schedule(recurrence(weekday=3), None, TODAY, "UTC").dates == [
         "2026-03-04",
         "2026-03-11",

@@ -51,7 +51,7 @@ async def test_wrong_lines_are_named_and_nothing_is_created(coach: CoachClient, 
     ):
         wrong = await owner_page.submit(page, "/app/programs", name="Base", text=text)
         wrong.ok(400).says(message)
-        assert text.split("\n")[-1] in wrong.html, "what was typed is kept"
+        assert text.split("\n")[-1] in wrong.html, "the typed text stays"
     assert (await coach.get("/coach/programs", archived="false", pageSize=10, pageNum=1)).ok()["totalDocs"] == 0
 
 

@@ -51,7 +51,7 @@ async def test_week_is_copied_with_progression_and_undone(coach: CoachClient, ow
 
     shown.ok().says("Preview: 2 workouts copied", "Mon 9 Mar 2026", "Mon 16 Mar 2026", "62.5 kg", "65 kg")
     assert await blocks_of(coach, ana, WEEK_AFTER, "2026-03-31") == [], "a preview changes nothing"
-    assert shown.form(path_of(ana, "copy")).controls["loadChange"]["value"] == "+2,5", "what was typed is kept"
+    assert shown.form(path_of(ana, "copy")).controls["loadChange"]["value"] == "+2,5", "the typed value stays"
 
     copied = await owner_page.submit(shown, path_of(ana, "copy"))
 

@@ -131,7 +131,7 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
     )
     if plugin.converter is None:
         raise RuntimeError("the marshmallow plugin has no converter")
-    plugin.converter.add_attribute_function(variant_attributes)  # type: ignore[no-untyped-call]  # apispec
+    plugin.converter.add_attribute_function(variant_attributes)  # type: ignore[no-untyped-call]  # apispec is untyped
     for name, schema in ERROR_SCHEMAS.items():
         spec.components.schema(name, schema)
     declared = list(routes)

@@ -87,7 +87,8 @@ def variant_attributes(self: OpenAPIConverter, field: fields.Field[Any], **_: An
     """The `oneOf` of a Variant field (an apispec attribute function)."""
     if not isinstance(field, Variant):
         return {}
-    refs = {word: self.resolve_nested_schema(schema) for word, schema in field.by_type.items()}  # type: ignore[no-untyped-call]  # apispec
+    resolve = self.resolve_nested_schema
+    refs = {word: resolve(schema) for word, schema in field.by_type.items()}  # type: ignore[no-untyped-call]  # apispec is untyped
     mapping = {word: ref["$ref"] for word, ref in refs.items()}
     return {"oneOf": list(refs.values()), "discriminator": {"propertyName": "type", "mapping": mapping}}
 

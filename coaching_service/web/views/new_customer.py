@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from marshmallow import fields
 
@@ -39,6 +39,16 @@ class _NewCustomerForm(NewCustomer):
     rhythm = Choice(*(value for value, _ in RHYTHMS), load_default="weekday-7")
 
 
+class _Beginning(TypedDict):
+    """The program and the check-in of a new client as the form sent them; blank or None: not chosen."""
+
+    programId: ObjectId | None
+    programStart: str | None
+    content: str
+    title: str
+    rhythm: str
+
+
 @pages.get("", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
 async def new_customer_page(ctx: Context) -> dict[str, Any]:
     """The form for a new client."""
@@ -70,7 +80,13 @@ def _sees_assigned_only(ctx: Context) -> bool:
 @pages.post("", access=coach(CUSTOMERS.CREATE), form=_NewCustomerForm(), on=new_customer_page)
 async def new_customer(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Add a client; send an invitation, assign a program and add a check-in if requested."""
-    beginning = {name: form.pop(name) for name in ("programId", "programStart", "content", "title", "rhythm")}
+    beginning: _Beginning = {
+        "programId": form.pop("programId"),
+        "programStart": form.pop("programStart"),
+        "content": form.pop("content"),
+        "title": form.pop("title"),
+        "rhythm": form.pop("rhythm"),
+    }
     send_invitation = form.pop("sendInvitation")
     details = cast("CustomerDetails", form)
     if _sees_assigned_only(ctx):
@@ -85,7 +101,7 @@ async def new_customer(ctx: Context, form: dict[str, Any]) -> Redirect:
     return Redirect(location, notice + added, customer_id=customer["_id"])
 
 
-async def _begin(ctx: Context, customer_id: ObjectId, beginning: dict[str, Any]) -> tuple[str, str]:
+async def _begin(ctx: Context, customer_id: ObjectId, beginning: _Beginning) -> tuple[str, str]:
     """Assign the program and add the check-in to begin with; return where they are seen, and what was added."""
     location, added, program_id = customer_path(customer_id), "", beginning["programId"]
     if not program_id and not beginning["content"]:

@@ -129,7 +129,8 @@ async def test_webhook_is_disabled_after_three_days_of_failures(
 async def mails_to(services: Services, coach: CoachClient) -> list[EmailMessage]:
     """The mails about webhooks to the owner, which are in the folder of mails or still queued."""
     await queue.run_due(services, {mail.SEND: features.STEPS[mail.SEND]})
-    folder = services.mail_sender.folder  # type: ignore[attr-defined]
+    assert isinstance(services.mail_sender, mail.FolderMailSender)
+    folder = services.mail_sender.folder
     files = sorted(folder.glob("*.eml")) if folder.exists() else []
     sent = [message_from_bytes(file.read_bytes(), policy=default) for file in files]
     return [each for each in sent if "webhook" in each["Subject"] and each["To"] == coach.ctx.caller.email]

@@ -92,7 +92,7 @@ editor.saving = (() => {
     return false;
   }
 
-  // The form is sent as usual, which shows the values of both, or asks to sign in; what was typed is kept.
+  // The form is sent as usual, which shows the values of both, or asks to sign in; the typed values stay.
   function refuse(form, text) {
     states.get(form).isRefused = true;
     const button = document.createElement("button");
