@@ -166,12 +166,13 @@ async def test_notes_are_pinned_and_marked_as_health(coach: CoachClient, owner_p
     )
     assert page.text.index("Knee") < page.text.index("Likes rowing"), "pinned notes come first"
 
-    page = await owner_page.submit(page, f"{path}/{flagged['_id']}/flags", isPinned=None)
+    page = await owner_page.submit(page, f"{path}/{flagged['_id']}/pin")
 
-    page.ok().says("Note changed.")
+    page.ok().says("Note unpinned.")
     assert "Pinned" not in page.text
     [_, changed] = (await coach.get(client_path(ana, "notes"))).ok()
     assert (changed["isPinned"], changed["isHealth"], changed["content"]) == (False, True, flagged["content"])
+    (await owner_page.submit(page, f"{path}/{flagged['_id']}/pin")).ok().says("Note pinned.", "Pinned")
 
 
 async def test_words_of_the_client_are_not_a_field_of_the_log_form(coach: CoachClient, owner_page: Visitor) -> None:

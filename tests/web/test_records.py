@@ -26,6 +26,30 @@ async def test_markup_in_notes_is_escaped(coach: CoachClient, owner_page: Visito
     (await owner_page.submit(confirmation, f"{path}/{note['_id']}/delete")).ok().says("Note deleted.", "No notes yet")
 
 
+async def test_note_is_changed_in_place(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    path, notes = f"/app/customers/{ana['_id']}/notes", f"/coach/customers/{ana['_id']}/notes"
+    plain = (await coach.post(notes, {"content": "<p>Knee &amp; hip<br>easy</p><p>Second</p>"})).ok(201)
+    listed = (await coach.post(notes, {"content": "<ul><li><b>Row</b></li><li>Run</li></ul>"})).ok(201)
+    edit, edit_listed = f"{path}/{plain['_id']}", f"{path}/{listed['_id']}"
+    page = (await owner_page.get(path)).ok()
+    assert {edit, edit_listed} <= {link.partition("#")[0] for link in page.links}
+
+    page = (await owner_page.get(edit)).ok()
+
+    assert dict(page.form(edit).fields)["content"] == "Knee & hip\neasy\n\nSecond"
+    assert "formatting" not in page.text
+    saved = await owner_page.submit(page, edit, content="Knee\n\nbetter", isHealth="true")
+    saved.ok().says("Note changed.", "Knee better", "Health")
+    (await owner_page.submit(page, edit, content="Too late")).ok(409).says("has been changed since", "Saved value")
+    page = (await owner_page.get(edit_listed)).ok().says("its formatting is removed")
+    assert dict(page.form(edit_listed).fields)["content"] == "- Row\n- Run"
+    (await owner_page.submit(page, edit_listed, isPinned="true")).ok().says("Note changed.", "Pinned")
+    by_id = {note["_id"]: note for note in (await coach.get(notes)).ok()}
+    assert by_id[plain["_id"]]["content"] == "<p>Knee</p><p>better</p>"
+    assert (by_id[listed["_id"]]["content"], by_id[listed["_id"]]["isPinned"]) == (listed["content"], True)
+
+
 async def test_training_maximum_is_set_and_removed(coach: CoachClient, owner_page: Visitor) -> None:
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
     half = {"type": "reps_load", "minPlannedReps": 5, "loadPercent": 50}

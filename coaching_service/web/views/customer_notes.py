@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from markupsafe import escape
 from marshmallow import fields
 
 from coaching_service.core.auth.access import coach
@@ -16,10 +16,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Input, Text, Version
 from coaching_service.people.activity import service as activity
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.notes.models import NoteChange
+from coaching_service.progress.notes.models import Note, NoteChange
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.activity_descriptions import describe_actor, describe_event
 from coaching_service.web.views.customer_layout import customer_path, load_header
+from coaching_service.web.views.note_text import is_formatted, to_html, to_text
 
 pages = Pages("/app/customers/{customerId}")
 _RECENT_EVENTS = 15
@@ -31,10 +32,15 @@ class _NoteForm(Input):
     isHealth = fields.Boolean(load_default=False)
 
 
-class _FlagsForm(Input):
+class _NoteChangeForm(Input):
+    content = Text(max_length=TEXT_LENGTH, load_default=None)  # None: the text is too long for the form
     isPinned = fields.Boolean(load_default=False)
     isHealth = fields.Boolean(load_default=False)
     version = Version()
+
+
+class _PinForm(Input):
+    isPinned = fields.Boolean(load_default=False)
 
 
 @pages.get("/notes", access=coach(CUSTOMERS.VIEW), template="customer/notes.html")
@@ -49,6 +55,7 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     return {
         "customer": customer,
         "notes": sorted(customer_notes, key=lambda note: not note["isPinned"]),
+        "edited": None,
         "events": [
             {**event, "description": describe_event(event), "author": describe_actor(event["actor"])}
             for event in feed["docs"]
@@ -59,17 +66,42 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
 @pages.post("/notes", access=coach(CUSTOMERS.EDIT), form=_NoteForm(), on=notes_page)
 async def add_note(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Add a note: plain text in which an empty line starts a new paragraph."""
-    paragraphs = form["content"].replace("\r\n", "\n").split("\n\n")
-    html = "".join(f"<p>{str(escape(text)).replace(chr(10), '<br>')}</p>" for text in paragraphs if text.strip())
+    html = to_html(form["content"])
     await notes.create(ctx, customer_id, {"content": html, "isPinned": form["isPinned"], "isHealth": form["isHealth"]})
     return Redirect(_notes_path(customer_id), "Note added.")
 
 
-@pages.post("/notes/{noteId}/flags", access=coach(CUSTOMERS.EDIT), form=_FlagsForm(), on=notes_page)
-async def change_note_flags(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: NoteChange) -> Redirect:
-    """Pin a note, or mark it as one about the client's health."""
-    await notes.update(ctx, customer_id, note_id, form)
+@pages.get("/notes/{noteId}", access=coach(CUSTOMERS.EDIT), template="customer/notes.html")
+async def edit_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> dict[str, Any]:
+    """The notes about a client, with a form in place of one of them."""
+    variables: dict[str, Any] = await notes_page(ctx, customer_id)
+    note = _select(variables["notes"], note_id)
+    text = to_text(note["content"])
+    is_long = len(text) > TEXT_LENGTH
+    edited = {"_id": note_id, "text": None if is_long else text, "is_formatted": is_formatted(note["content"])}
+    return variables | {"edited": edited, "version": note["version"]}
+
+
+@pages.post("/notes/{noteId}", access=coach(CUSTOMERS.EDIT), form=_NoteChangeForm(), on=edit_note_page)
+async def change_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Change the text and the flags of a note; a text that is not changed keeps its formatting."""
+    change: NoteChange = {"isPinned": form["isPinned"], "isHealth": form["isHealth"]}
+    if "version" in form:
+        change["version"] = form["version"]
+    text = form["content"]
+    if text is not None:
+        note = _select(await notes.list_notes(ctx, customer_id), note_id)
+        if text != to_text(note["content"]):
+            change["content"] = to_html(text)
+    await notes.update(ctx, customer_id, note_id, change)
     return Redirect(_notes_path(customer_id), "Note changed.")
+
+
+@pages.post("/notes/{noteId}/pin", access=coach(CUSTOMERS.EDIT), form=_PinForm(), on=notes_page)
+async def change_note_pin(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Show a note before the others, or no longer."""
+    await notes.update(ctx, customer_id, note_id, {"isPinned": form["isPinned"]})
+    return Redirect(_notes_path(customer_id), "Note pinned." if form["isPinned"] else "Note unpinned.")
 
 
 @pages.get("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_note.html")
@@ -78,10 +110,7 @@ async def delete_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectI
     customer, customer_notes = await gather_reads(
         ctx, load_header(ctx, customer_id), notes.list_notes(ctx, customer_id)
     )
-    note = next((note for note in customer_notes if note["_id"] == note_id), None)
-    if note is None:
-        raise NotFound("note")
-    return {"customer": customer, "note": note}
+    return {"customer": customer, "note": _select(customer_notes, note_id)}
 
 
 @pages.post("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), on=delete_note_page)
@@ -89,6 +118,13 @@ async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) ->
     """Delete a note."""
     await notes.delete(ctx, customer_id, note_id)
     return Redirect(_notes_path(customer_id), "Note deleted.")
+
+
+def _select(customer_notes: Sequence[Note], note_id: ObjectId) -> Note:
+    for note in customer_notes:
+        if note["_id"] == note_id:
+            return note
+    raise NotFound("note")
 
 
 def _notes_path(customer_id: ObjectId) -> str:

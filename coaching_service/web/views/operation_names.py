@@ -89,7 +89,7 @@ _EXCEPTIONS = {
     "bulkSendMessage": "Message sent to clients",
     "changeCard": "Planned sets changed",
     "changeDetails": "Client changed",
-    "changeNoteFlags": "Note changed",
+    "changeNotePin": "Note pinned or unpinned",
     "clearLog": "Log of a workout item cleared",
     "createProgramFromCalendar": "Program created from a calendar",
     "delete": "Client deleted",
