@@ -6,6 +6,7 @@ import json
 import re
 from datetime import timedelta
 
+from coaching_service.web.formatting import format_date
 from tests.support import training
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.visitor import Visitor
@@ -50,3 +51,11 @@ async def test_results_in_an_exercise_by_session(coach: CoachClient, owner_page:
     (await owner_page.get(f"{path}/exercises/{row['_id']}?weeks=4")).ok().says("No sessions in the last 4 weeks")
     records = (await owner_page.get(f"/app/customers/{ana['_id']}/records")).ok()
     assert f"{path}/exercises/{squat['_id']}?weeks=52" in records.links
+    (name,) = re.findall(r'class="chart spark" role="img" aria-label="([^"]*)"', records.html)
+    first, last = (format_date(day) for day in days[:2])
+    assert name == f"Estimated 1RM in the last year: from 93.3 kg on {first} to 95.5 kg on {last}"
+    assert records.text.index("<Lunge> Most reps 12 reps") < records.text.index("Squat Heaviest load 95.5 kg")
+    only = (await owner_page.get(f"/app/customers/{ana['_id']}/records?keywords=SQU")).ok().says("Heaviest load")
+    assert 'class="tiles lifts"' in only.html
+    assert "Lunge> Most" not in only.text
+    (await owner_page.get(f"/app/customers/{ana['_id']}/records?keywords=row")).ok().says("No records found")

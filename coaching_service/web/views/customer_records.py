@@ -3,30 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypedDict
+
+from markupsafe import Markup
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Identifier, Input, Number
+from coaching_service.core.pagination import page_document, skip_of
+from coaching_service.core.text import normalize
+from coaching_service.core.validation import Identifier, Input, Integer, Number
 from coaching_service.library.exercises import service as exercises
+from coaching_service.progress.exercise_history import lift_progress
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.training_maxes.models import TrainingMax
+from coaching_service.training.workouts.query_models import LiftResult
 from coaching_service.training.workouts.set_schemas import MAX_LOAD
+from coaching_service.training.workouts.training_load import MOST_REPS
+from coaching_service.web import charts
+from coaching_service.web.formatting import format_date, format_number
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.search_fields import Keywords
+from coaching_service.web.urls import list_url
 from coaching_service.web.views.activity_descriptions import RECORD_TYPES
 from coaching_service.web.views.customer_layout import customer_path, load_header
+from coaching_service.web.views.train.lift_words import main_points
 
 pages = Pages("/app/customers/{customerId}")
+_LIFTS_PER_PAGE = 24
+_TREND = timedelta(weeks=52)
 
 
 class _RecordsQuery(Input):
     exerciseId = Identifier(allow_none=True, load_default=None)
+    keywords = Keywords()
+    page = Integer(minimum=1, load_default=1)
+
+
+class LiftCard(TypedDict):
+    """The records of an exercise, the best of each type; `trend` is a small chart of the last year."""
+
+    _id: ObjectId
+    name: str
+    records: list[PersonalRecord]
+    date: str
+    trend: Markup | None
 
 
 class _TrainingMaxForm(Input):
@@ -56,15 +82,65 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any
         {"exerciseName": names[each["exerciseId"]], "value": each["value"], "updatedAt": each["updatedAt"]}
         for each in maxes
     ]
+    matching = _by_exercise(records, query["keywords"])
+    first = skip_of(query["page"], _LIFTS_PER_PAGE)
+    shown = matching[first : first + _LIFTS_PER_PAGE]
+    today = ctx.caller.today(customer["timezone"])
+    results = await lift_progress.list_results(
+        ctx, customer_id, [lift[0]["exerciseId"] for lift in shown], str(today - _TREND), str(today)
+    )
+    lifts = [_describe_lift(lift, results[lift[0]["exerciseId"]], ctx.caller.company.load_unit) for lift in shown]
     return {
         "customer": customer,
-        "records": records,
+        "page": page_document(lifts, len(matching), query["page"], _LIFTS_PER_PAGE),
+        "page_url": list_url(customer_path(customer_id, "/records"), {"keywords": query["keywords"]}),
+        "keywords": query["keywords"],
         "record_types": RECORD_TYPES,
         "maxes": sorted(named, key=lambda each: each["exerciseName"].casefold()),
         "exercises": sorted(((str(key), name) for key, name in names.items()), key=lambda pair: pair[1].casefold()),
         "chosen": str(query["exerciseId"] or ""),
         "unit": ctx.caller.company.load_unit,
     }
+
+
+def _by_exercise(records: Sequence[PersonalRecord], keywords: str) -> list[list[PersonalRecord]]:
+    """The best record of each type of the exercises whose name has every keyword, the one with the latest first."""
+    words = normalize(keywords).split()
+    best: dict[ObjectId, dict[str, PersonalRecord]] = {}
+    for record in records:
+        if all(word in normalize(record["exerciseName"]) for word in words):
+            of_exercise = best.setdefault(record["exerciseId"], {})
+            known = of_exercise.get(record["type"])
+            if known is None or record["value"] > known["value"]:
+                of_exercise[record["type"]] = record
+    lifts = [[of_exercise[kind] for kind in RECORD_TYPES if kind in of_exercise] for of_exercise in best.values()]
+    return sorted(lifts, key=_latest_date, reverse=True)
+
+
+def _latest_date(lift: Sequence[PersonalRecord]) -> str:
+    return max(record["date"] for record in lift)
+
+
+def _describe_lift(records: list[PersonalRecord], results: Sequence[LiftResult], unit: str) -> LiftCard:
+    return {
+        "_id": records[0]["exerciseId"],
+        "name": records[0]["exerciseName"],
+        "records": records,
+        "date": _latest_date(records),
+        "trend": _draw_trend(results, unit),
+    }
+
+
+def _draw_trend(results: Sequence[LiftResult], unit: str) -> Markup | None:
+    """A chart of the value that says most about an exercise, whose name has the first and the last value."""
+    record_type, points = main_points(results)
+    if len(points) < 2:
+        return None
+    unit = "reps" if record_type == MOST_REPS else unit
+    first, last = (
+        f"{format_number(round(value, 1), unit)} on {format_date(date)}" for date, value in (points[0], points[-1])
+    )
+    return charts.sparkline(points, f"{RECORD_TYPES[record_type]} in the last year: from {first} to {last}")
 
 
 async def _load_names(
