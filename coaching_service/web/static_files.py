@@ -26,7 +26,16 @@ _CONTENT_TYPES = {
 MANIFEST = "train.webmanifest"
 # Each static file with its sources, which are joined. Those in `vendor` are written by scripts/vendor.
 _SOURCES = {
-    "style.css": ("base.css", "components.css", "lists.css", "schedule.css", "editor.css", "charts.css", "print.css"),
+    "style.css": (
+        "base.css",
+        "components.css",
+        "lists.css",
+        "schedule.css",
+        "editor.css",
+        "review.css",
+        "charts.css",
+        "print.css",
+    ),
     "app.js": ("app.js",),
     "calendar.js": ("calendar.js",),
     "train.css": (

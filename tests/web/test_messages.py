@@ -126,7 +126,7 @@ async def test_comments_on_a_workout_are_messages(coach: CoachClient, owner_page
     second, first = await stored(coach, ana)
     assert first["about"] == {"wblockId": block["_id"], "witemId": item["_id"]}
     assert second["about"] == {"wblockId": block["_id"], "witemId": None}
-    assert path in (await owner_page.get(messages_of(ana))).links
+    assert f"{path}/review" in (await owner_page.get(messages_of(ana))).links
     (await owner_page.submit(page, f"{path}/comments", text=" ")).ok(400).says("should not be empty")
     (await coach.delete(client_path(ana, "wblocks", block["_id"], "witems", item["_id"]))).ok(204)
     (await owner_page.get(path)).says("About an item that was removed")

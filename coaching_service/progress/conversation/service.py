@@ -223,18 +223,23 @@ async def delete(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> N
 
 
 @transactional
-async def mark_read(ctx: Context, customer_id: ObjectId) -> Conversation:
+async def mark_read(ctx: Context, customer_id: ObjectId, *, block_id: ObjectId | None = None) -> Conversation:
     """Mark the messages that the caller's side has not read as read, and return the conversation.
 
-    An impersonation session changes nothing: the client has not read them. Raises what `list_messages` raises.
+    With `block_id` only the comments on that workout block. An impersonation session changes nothing: the client has
+    not read them. Raises what `list_messages` raises.
     """
     await customers.get_visible(ctx, customer_id)
     side = _own_side(ctx)
-    if ctx.caller.impersonated_by is None and await store.mark_read(ctx, customer_id, side):
+    marked = await store.mark_read(ctx, customer_id, side, block_id) if ctx.caller.impersonated_by is None else 0
+    conversation = await store.find_conversation(ctx, customer_id) if marked else None
+    if conversation is not None:
+        remaining = conversation["unread"][side] - marked if block_id else 0
         await activity_dates.record_activity(ctx, customer_id)
-        await store.set_unread(ctx, customer_id, side, 0)
+        await store.set_unread(ctx, customer_id, side, remaining)
         await _mark_attention_due(ctx, customer_id, side)
-        await ctx.publish(MessagesRead(customer_id, side))
+        if not remaining:
+            await ctx.publish(MessagesRead(customer_id, side))
     return await read_conversation(ctx, customer_id)
 
 

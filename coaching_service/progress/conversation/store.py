@@ -140,10 +140,13 @@ async def empty_message(ctx: Context, customer_id: ObjectId, message_id: ObjectI
     await messages.update(ctx, {"customerId": customer_id, "_id": message_id}, change)
 
 
-async def mark_read(ctx: Context, customer_id: ObjectId, side: Side) -> int:
-    """Mark every message that a side has not read as read now; returns how many."""
+async def mark_read(ctx: Context, customer_id: ObjectId, side: Side, block_id: ObjectId | None) -> int:
+    """Mark every message that a side has not read as read now, or the comments on a block; returns how many."""
+    where: Filter = {"customerId": customer_id, "unreadBy": side}
+    if block_id is not None:
+        where["about.wblockId"] = block_id
     change = {"$set": {"readAt": now()}, "$unset": {"unreadBy": ""}}
-    return await messages.set_derived(ctx, {"customerId": customer_id, "unreadBy": side}, change)
+    return await messages.set_derived(ctx, where, change)
 
 
 async def count_unread(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:

@@ -1,4 +1,4 @@
-"""A client's own workout with what they did the last time, and the personal records they set in it."""
+"""A client's workout with what they did the last time, and the personal records they set in it."""
 
 from __future__ import annotations
 
@@ -60,12 +60,13 @@ async def log_set(
     return block, improved
 
 
-async def list_records_of(ctx: Context, block: Block) -> list[PersonalRecord]:
-    """Return the personal records that the caller, a client, set in a workout that was read by `read_own_workout`.
+async def list_records_of(ctx: Context, customer_id: ObjectId, block: Block) -> list[PersonalRecord]:
+    """Return the personal records that a client set in a workout whose items have `lastTime`.
 
     Without those of exercises that were never done before, and those that are lower than a record entered by a coach.
+    Raises what `personal_records.list_records` raises.
     """
-    return _records_of(block, await personal_records.list_records(ctx, ctx.caller.id))
+    return _records_of(block, await personal_records.list_records(ctx, customer_id))
 
 
 def _records_of(block: Block, records: Sequence[PersonalRecord]) -> list[PersonalRecord]:

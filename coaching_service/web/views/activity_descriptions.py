@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from coaching_service.core.database.recording import Actor
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity.models import ActivityEvent
+from coaching_service.web.views.customer_layout import review_path
 from coaching_service.web.views.item_descriptions import format_number
 
 RECORD_TYPES = {"heaviest_load": "Heaviest load", "most_reps": "Most reps", "estimated_1rm": "Estimated 1RM"}
@@ -51,6 +53,12 @@ def describe_event(event: ActivityEvent) -> str:
         "workouts": f"{count} workout{'' if count == 1 else 's'}",
     }
     return str(_TEMPLATES.get(kind, kind)).format_map(data | values)
+
+
+def event_path(customer_id: ObjectId, event: ActivityEvent) -> str:
+    """Return the path of the review of the workout that an event is about; empty for any other event."""
+    block_id = event["data"].get("wblockId")
+    return review_path(customer_id, block_id) if block_id else ""
 
 
 def _describe_item(data: dict[str, Any]) -> str:

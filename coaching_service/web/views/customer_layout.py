@@ -35,6 +35,11 @@ def week_path(customer_id: ObjectId, date: str) -> str:
     return f"/app/customers/{customer_id}?week={date}"
 
 
+def review_path(customer_id: ObjectId, block_id: ObjectId) -> str:
+    """The path of the review of a client's workout."""
+    return customer_path(customer_id, f"/blocks/{block_id}/review")
+
+
 async def require_plausible_date(ctx: Context, customer_id: ObjectId, field: str, date: str) -> None:
     """Raise InvalidFields for `field` unless a date is from 1900 on and not after the client's tomorrow."""
     customer = await load_header(ctx, customer_id)

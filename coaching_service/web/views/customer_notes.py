@@ -18,7 +18,7 @@ from coaching_service.people.activity import service as activity
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.notes.models import Note, NoteChange
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.activity_descriptions import describe_actor, describe_event
+from coaching_service.web.views.activity_descriptions import describe_actor, describe_event, event_path
 from coaching_service.web.views.customer_layout import customer_path, load_header
 from coaching_service.web.views.note_text import is_formatted, to_html, to_text
 
@@ -57,7 +57,12 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
         "notes": sorted(customer_notes, key=lambda note: not note["isPinned"]),
         "edited": None,
         "events": [
-            {**event, "description": describe_event(event), "author": describe_actor(event["actor"])}
+            {
+                **event,
+                "description": describe_event(event),
+                "author": describe_actor(event["actor"]),
+                "url": event_path(customer_id, event),
+            }
             for event in feed["docs"]
         ],
     }

@@ -112,13 +112,13 @@ def _set_result(label: str, planned: PlannedSet | None, logged: CustomerSet | No
     return {
         "set": label,
         "planned": (describe_set(planned, unit) if planned else "") or "–",
-        "done": _describe_logged_set(logged, unit) if logged else _NOT_COMPLETED,
-        "effort": _describe_effort(logged) if logged else "",
+        "done": describe_logged_set(logged, unit) if logged else _NOT_COMPLETED,
+        "effort": describe_effort(logged) if logged else "",
         "isCompleted": bool(logged and logged["isCompleted"]),
     }
 
 
-def _describe_logged_set(logged: CustomerSet, unit: str) -> str:
+def describe_logged_set(logged: CustomerSet, unit: str) -> str:
     """Describe a logged set, such as `8, 60 kg` or, if it was not completed, `4, 60 kg (not completed)`."""
     parts = [
         format_number(logged["reps"]),
@@ -132,7 +132,8 @@ def _describe_logged_set(logged: CustomerSet, unit: str) -> str:
     return f"{amounts} ({_NOT_COMPLETED})" if amounts else _NOT_COMPLETED
 
 
-def _describe_effort(logged: CustomerSet) -> str:
+def describe_effort(logged: CustomerSet) -> str:
+    """Describe the effort of a logged set, such as `RPE 8`; empty if none was logged."""
     return ", ".join(f"{name} {format_number(logged[key])}" for name, key in EFFORT_FIELDS if logged[key] is not None)
 
 

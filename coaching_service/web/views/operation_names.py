@@ -75,6 +75,7 @@ _NOUNS = {
 # Names that the rule describes badly.
 _EXCEPTIONS = {
     "addBlock": "Workout added",
+    "answerSession": "Comment sent",
     "requestOwnErasure": "Erasure requested",
     "addForm": "Form added to a workout",
     "addMetrics": "Metric set added to a workout",
@@ -100,6 +101,7 @@ _EXCEPTIONS = {
     "markClientMessagesRead": "Messages marked as read",
     "markClientResponseReviewed": "Response marked as reviewed",
     "markMessagesRead": "Messages marked as read",
+    "markSessionCommentsRead": "Comments marked as read",
     "markOwnMessagesRead": "Messages marked as read",
     "placeItem": "Workout item moved",
     "replaceExerciseOverride": "Shared exercise changed",

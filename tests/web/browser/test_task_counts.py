@@ -41,6 +41,11 @@ async def create_clients(coach: CoachClient, number: int) -> None:
     """Create clients who need a coach: nothing is scheduled for them."""
     entries = [{"name": f"Client {at:02}"} for at in range(number)]
     assert (await coach.post("/coach/customers/batch", {"customers": entries})).ok()["created"] == number
+    await renew(coach)
+
+
+async def renew(coach: CoachClient) -> None:
+    """Renew the stored reasons of all clients."""
     while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
         pass
 
@@ -163,3 +168,36 @@ async def test_program_of_four_weeks_for_five_clients(coach: CoachClient, open_p
         loads = [block["items"][0]["exerciseSets"][0]["load"] for block in blocks]
         assert loads == [60] * 3 + [62.5] * 3 + [65] * 3 + [67.5] * 3
         assert {item["supersetId"] is None for item in blocks[0]["items"][:2]} == {False}
+
+
+async def test_session_is_reviewed_and_commented(coach: CoachClient, open_page: OpenPage) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    block = await training.block_with(coach, ana, training.exercise_of(squat), training.task("Walk"))
+    client = await coach.as_client(ana)
+    sets = [{"index": at, "reps": 8 - at, "load": 60, "isCompleted": True} for at in (1, 2)]
+    (await training.own_log(client, block, block["items"][0], isCompleted=True, customerSets=sets)).ok()
+    message = {"text": "The last set was too much", "about": {"wblockId": block["_id"]}}
+    (await client.post("/customer/messages", message)).ok(201)
+    await renew(coach)
+    page = await open_page()
+    await sign_in(page, coach)
+    counter = Counter(page)
+
+    await page.goto("/app/attention")
+    entry = page.locator(f"#client-{ana['_id']}")
+    await counter.click(entry.locator("summary", has_text="1 unread message"))
+    await counter.click(entry.get_by_role("link", name="about a workout"))
+    await expect(page.get_by_role("region", name="Sets of Squat")).to_contain_text("2 reps less")
+    await counter.type(page.get_by_role("textbox", name="Comment"), "Two sets are enough next time")
+    await counter.click(page.get_by_role("button", name="Send comment"))
+    await expect(page.get_by_role("status")).to_have_text("Comment sent.")
+    await expect(page.locator("#thread article")).to_have_count(2)
+    await expect(page.get_by_role("textbox", name="Comment")).to_have_value("")
+
+    assert counter.loads <= 2
+    assert counter.clicks <= 4
+    await picture(page, "tasks", "review")
+    assert await serious(page) == []
+    newest, question = (await coach.get(f"/coach/customers/{ana['_id']}/messages")).ok()["docs"]
+    assert newest["about"]["wblockId"] == block["_id"]
+    assert question["readAt"] is not None

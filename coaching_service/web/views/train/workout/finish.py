@@ -42,7 +42,7 @@ async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
     return {
         "block": block,
         "unit": unit,
-        "records": describe_records(await own_workouts.list_records_of(ctx, block)),
+        "records": describe_records(await own_workouts.list_records_of(ctx, ctx.caller.id, block)),
         "done_sets": done,
         "planned_sets": planned,
         "volume": round_total(sum(volume_load(each) for item in block["items"] for _, each in working_sets(item))),

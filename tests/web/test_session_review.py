@@ -1,0 +1,153 @@
+"""The review of a logged session: how it differs from the plan, its records and comments, and what comes next."""
+
+from __future__ import annotations
+
+import re
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.progress.attention.renewal import renew_batch
+from tests.support import training
+from tests.support.client import MONDAY, CoachClient
+from tests.support.training import Json, block_with, client_path, exercise_of
+from tests.support.visitor import HtmlPage, Visitor
+
+
+def review_of(block: Json) -> str:
+    return f"/app/customers/{block['customerId']}/blocks/{block['_id']}/review"
+
+
+def done(index: int, reps: int | None = 8, load: float | None = 60, **fields: object) -> Json:
+    return {"index": index, "reps": reps, "load": load, "isCompleted": True, **fields}
+
+
+def rows_of(page: HtmlPage, exercise: str) -> list[str]:
+    """The rows of the table of an exercise, as texts."""
+    table = re.search(rf"<caption[^>]*>{exercise}: planned and done</caption>(.*?)</table>", page.html, re.DOTALL)
+    assert table, page.text
+    rows = re.findall(r"<tr.*?</tr>", table[1].partition("<tbody>")[2], re.DOTALL)
+    return [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
+
+
+async def comment(client: CoachClient, block: Json, text: str) -> None:
+    (await client.post("/customer/messages", {"text": text, "about": {"wblockId": block["_id"]}})).ok(201)
+
+
+async def unread(coach: CoachClient) -> dict[str, int]:
+    conversations = (await coach.get("/coach/conversations", unread="true")).ok()["docs"]
+    return {each["customer"]["name"]: each["unread"] for each in conversations}
+
+
+async def test_review_shows_how_each_set_differs_from_the_plan(coach: CoachClient, owner_page: Visitor) -> None:
+    squat, row, dip = [await coach.create_exercise(name) for name in ("Squat", "Row", "Dip")]
+    ana = await coach.create_customer("Ana")
+    planned = {"type": "reps_load", "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60, "rpe": 8}
+    amrap = {"type": "reps", "minPlannedReps": 5, "isAmrap": True}
+    before = await block_with(coach, ana, exercise_of(squat), date="2026-02-23")
+    (await training.log(coach, before, before["items"][0], isCompleted=True, customerSets=[done(1)])).ok()
+    items = (exercise_of(squat, *[planned] * 4, amrap), training.circuit_of(row, dip, rounds=2), training.task("Walk"))
+    block = await block_with(coach, ana, *items)
+    sets = [done(1, 9), done(2, 6, 62.5, rpe=9), done(4, 3, isCompleted=False), done(5, 20, None), done(6, 5)]
+    log = {"isCompleted": True, "customerSets": sets, "comment": "Heavy today", "pain": "Left knee"}
+    (await training.log(coach, block, block["items"][0], **log)).ok()
+    rounds = [{"index": 1, "exerciseId": row["_id"], "round": 2, "reps": 12, "isCompleted": True}]
+    (await training.log(coach, block, block["items"][1], isCompleted=False, customerSets=rounds)).ok()
+    path = f"{client_path(ana, 'wblocks', block['_id'])}/log"
+    (await coach.put(path, {"durationMinutes": 55, "sessionRpe": 8, "comment": "Slept badly"})).ok()
+
+    page = (await owner_page.get(review_of(block))).ok()
+
+    page.says("Partly done", "4 of 9 sets done, 1 extra", "1 of 3 items done", "55 min", "Slept badly")
+    page.says("Heavy today", "Left knee", "Records set in this session")
+    page.says("Squat best estimated one-rep max: 78 kg, heaviest set: 62.5 kg for 6 reps")
+    page.says("Last time, Mon 23 Feb 2026: 8, 60 kg")
+    assert rows_of(page, "Squat") == [
+        "1 8–10, 60 kg, RPE 8 9, 60 kg – As planned",
+        "2 8–10, 60 kg, RPE 8 6, 62.5 kg RPE 9 2 reps less 2.5 kg more RPE 9 instead of 8",
+        "3 8–10, 60 kg, RPE 8 – – Not done",
+        "4 8–10, 60 kg, RPE 8 3, 60 kg (not completed) – Not completed 5 reps less",
+        "5 AMRAP, at least 5 20 – As planned",
+        "6 – 5, 60 kg – Extra set",
+    ]
+    assert rows_of(page, "Row") == ["Round 1 10 – Not done", "Round 2 10 12 2 reps more"]
+    assert rows_of(page, "Dip") == ["Round 1 10 – Not done", "Round 2 10 – Not done"]
+
+
+async def test_swapped_and_skipped_exercises_are_not_compared(coach: CoachClient, owner_page: Visitor) -> None:
+    squat, press = [await coach.create_exercise(name) for name in ("Squat", "Leg press")]
+    ana = await coach.create_customer("Ana")
+    block = await block_with(coach, ana, exercise_of(squat), exercise_of(press))
+    client = await coach.as_client(ana)
+    swap = {"exerciseId": press["_id"], "reason": "Rack taken"}
+    sets = [done(index, 12, 140, exerciseId=press["_id"]) for index in (1, 2, 3)]
+    first, second = block["items"]
+    (await training.own_log(client, block, first, isCompleted=True, customerSets=sets, swappedFor=swap)).ok()
+    (await training.own_log(client, block, second, isCompleted=False, skipped={"reason": "No time"})).ok()
+
+    page = (await owner_page.get(review_of(block))).ok()
+
+    page.says("Did instead: Leg press: Rack taken", "Skipped: No time")
+    assert rows_of(page, "Squat") == [f"{index} 8–10, 60 kg 12, 140 kg As planned" for index in (1, 2, 3)]
+
+
+async def test_workout_that_is_not_logged_shows_its_plan_only(coach: CoachClient, owner_page: Visitor) -> None:
+    squat = await coach.create_exercise("Squat")
+    block = await block_with(coach, await coach.create_customer("Ana"), exercise_of(squat), date="2031-01-06")
+    page = (await owner_page.get(review_of(block))).ok().says("Planned", "0 of 3 sets done")
+    assert rows_of(page, "Squat") == [f"{index} 8–10, 60 kg –" for index in (1, 2, 3)]
+    assert "Not done" not in page.text
+
+
+async def test_answer_marks_the_comments_on_this_session_as_read(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    block, other = [await block_with(coach, ana, training.task("Walk"), date=day) for day in (MONDAY, "2026-03-03")]
+    client = await coach.as_client(ana)
+    await comment(client, block, "That was hard")
+    await comment(client, other, "And that easy")
+    (await client.post("/customer/messages", {"text": "Which shoes?"})).ok(201)
+    page = (await owner_page.get(review_of(block))).ok().says("That was hard", "Not read yet")
+    assert "And that easy" not in page.text
+    (await owner_page.submit(page, f"{review_of(block)}/comments", text=" ")).ok(400).says("should not be empty")
+    assert await unread(coach) == {"Ana": 3}
+
+    page = await owner_page.submit(page, f"{review_of(block)}/comments", text="Good", item=block["items"][0]["_id"])
+
+    page.ok().says("Comment sent.", "Good", "About Walk")
+    assert page.text.index("That was hard") < page.text.index("Good", page.text.index("That was hard"))
+    assert await unread(coach) == {"Ana": 2}
+    assert f"{review_of(block)}/read" not in page.html
+    page = await owner_page.submit(await owner_page.get(review_of(other)), f"{review_of(other)}/read")
+    page.ok().says("Marked as read.")
+    assert await unread(coach) == {"Ana": 1}
+
+
+async def test_pages_lead_to_reviews_and_from_one_to_the_next(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, bea, cem = [await coach.create_customer(name) for name in ("Ana", "Bea", "Cem")]
+    first, second = [await block_with(coach, ana, training.task("Walk"), date=day) for day in (MONDAY, "2026-03-03")]
+    third = await block_with(coach, bea, training.task("Walk"))
+    (await training.log(coach, first, first["items"][0], isCompleted=True)).ok()
+    for customer, block in ((ana, first), (ana, second), (bea, third)):
+        await comment(await coach.as_client(customer), block, "How was it?")
+    (await coach.post(client_path(cem, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
+    while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
+        pass
+
+    for path in (
+        f"/app/attention/{ana['_id']}",
+        f"/app/customers/{ana['_id']}?week={MONDAY}",
+        f"/app/customers/{ana['_id']}/month?month=2026-03",
+        f"/app/customers/{ana['_id']}/notes",
+        f"/app/customers/{ana['_id']}/messages",
+        f"/app/customers/{ana['_id']}/blocks/{first['_id']}",
+    ):
+        assert review_of(first) in (await owner_page.get(path)).ok().links, path
+    assert review_of(third) in (await owner_page.get("/app/inbox")).links
+    page = (await owner_page.get(review_of(first))).says("Next to review: another comment")
+    assert review_of(second) in page.links
+    for block in (first, second):
+        await owner_page.submit(await owner_page.get(review_of(block)), f"{review_of(block)}/read")
+    page = await owner_page.get(review_of(second))
+    assert f"/app/attention/{cem['_id']}" in page.says("Next to review: Cem").links, "the most urgent comes next"
+    (await coach.delete(client_path(cem))).ok(204)
+    page = (await owner_page.get(review_of(second))).says("Next to review: Bea")
+    assert review_of(third) in page.links
