@@ -23,6 +23,7 @@ from coaching_service.lifecycle.export import routes as export
 from coaching_service.lifecycle.orphans import service as orphans
 from coaching_service.people.account import routes as account
 from coaching_service.people.account import service as account_service
+from coaching_service.people.account import suspension
 from coaching_service.people.activity import routes as activity
 from coaching_service.people.activity import tools as activity_tools
 from coaching_service.people.api_keys import routes as api_keys
@@ -218,7 +219,7 @@ TAGS = (
     ("Attention", "Which clients need a coach, and why."),
 )
 
-STEPS: Steps = {
+_STEPS: Steps = {
     mail.SEND: mail.send,
     sessions_service.RESET_REQUESTED: sessions_service.send_password_reset,
     erasure.ERASE_CUSTOMER: erasure.erase_customer,
@@ -233,6 +234,8 @@ STEPS: Steps = {
     retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,
     company_import_service.IMPORT: company_import_service.run_step,
 }
+# Jobs of suspended companies pause, but for erasure: who has deleted data must not wait for it.
+STEPS = suspension.pausing(_STEPS, unpaused=(erasure.ERASE_CUSTOMER, account_service.ERASE))
 # Kinds of jobs that run independently of all others, and how many of them one process runs at the same time.
 DEDICATED_JOBS = {mail.SEND: mail.CONNECTIONS, company_import_service.IMPORT: 1}
 # Jobs that are repeated indefinitely: the queue always has one of each.

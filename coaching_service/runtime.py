@@ -33,6 +33,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.embedded import kill_running, running_mongod
 from coaching_service.core.database.indexes import ensure_indexes
+from coaching_service.core.database.shared_mongod import shared_mongod
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.availability import Availability, RequestSlots
 from coaching_service.core.http.connections import ConnectionLimits, raise_descriptor_limit
@@ -59,18 +60,22 @@ class OpenedDatabase:
 
 
 @contextmanager
-def open_database(settings: Settings, on_end: Callable[[str], None] | None = None) -> Iterator[OpenedDatabase]:
+def open_database(
+    settings: Settings, on_end: Callable[[str], None] | None = None, *, shared: bool = False
+) -> Iterator[OpenedDatabase]:
     """Start the embedded database while the context is open, unless the settings name another one.
 
-    `on_end` is called with the reason when the embedded database ends by itself. Raises SettingsError if the secret
-    keys are missing or malformed, before a database is created.
+    `shared`: the one of a service that is running on the same folder is used, if there is one. `on_end` is called with
+    the reason when the embedded database ends by itself. Raises SettingsError if the secret keys are missing or
+    malformed, before a database is created.
     """
     settings = settings.with_secret_keys()
     settings.vault()
     if settings.mongodb_uri is not None:
         yield OpenedDatabase(settings, is_embedded=False)
         return
-    with running_mongod(settings.data_dir, on_end=on_end) as uri:
+    mongod = shared_mongod(settings.data_dir) if shared else running_mongod(settings.data_dir, on_end=on_end)
+    with mongod as uri:
         yield OpenedDatabase(settings.model_copy(update={"mongodb_uri": uri}), is_embedded=True)
 
 

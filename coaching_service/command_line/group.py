@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from coaching_service.command_line.admin.group import admin
 from coaching_service.command_line.create_company import create_company
 from coaching_service.command_line.create_key import create_key
 from coaching_service.command_line.ensure_indexes import ensure_indexes
@@ -71,8 +72,8 @@ class _Commands(click.Group):
 def main() -> None:
     """The open coaching service.
 
-    Without MONGODB_URI every command works on the embedded MongoDB in the folder --data (one command at a time);
-    with it, on that database. `coaching-service settings` lists all settings.
+    Without MONGODB_URI every command works on the embedded MongoDB in the folder --data, also while a service runs on
+    it; with it, on that database. `coaching-service settings` lists all settings.
 
     \b
     Start here:
@@ -96,5 +97,6 @@ for command in (
     routes,
     list_settings,
     openapi,
+    admin,
 ):
     main.add_command(command)

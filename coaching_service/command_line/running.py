@@ -46,14 +46,17 @@ def settings_with(data: Path | None = None, **options: Any) -> Settings:
 
 
 def with_services(settings: Settings, work: Callable[[Services], Awaitable[T]]) -> T:
-    """Run `work` on the database of the settings, after creating missing indexes."""
+    """Run `work` on the database of the settings, after creating missing indexes.
+
+    The embedded database may be in use by a running service.
+    """
 
     async def run(ready: Settings) -> T:
         async with runtime.open_services(ready) as services:
             await runtime.make_indexes(services)
             return await work(services)
 
-    with console.status("Opening the database ..."), runtime.open_database(settings) as opened:
+    with console.status("Opening the database ..."), runtime.open_database(settings, shared=True) as opened:
         try:
             return uvloop.run(run(opened.settings))
         except Exception as error:

@@ -120,6 +120,15 @@ class Forbidden(ServiceError):
     status, reason, default_code = 403, "Forbidden", "FORBIDDEN"
 
 
+class CompanySuspended(Forbidden):
+    """The operator of the service has suspended the company: its data stays, and its users have no access for now."""
+
+    default_code = "COMPANY_SUSPENDED"
+
+    def __init__(self) -> None:
+        super().__init__("This company is suspended; ask the operator of the service")
+
+
 class NotFound(ServiceError):
     """The resource is unknown, deleted, or another company's; the response is the same for all three.
 

@@ -13,7 +13,7 @@ from multidict import MultiDict
 
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
-from coaching_service.core.errors import ServiceError, Unavailable
+from coaching_service.core.errors import CompanySuspended, ServiceError, Unavailable
 from coaching_service.core.http.interruption import interruptible
 from coaching_service.core.http.request_parsing import network_address, read_bytes
 from coaching_service.core.http.responses import to_json
@@ -22,6 +22,7 @@ from coaching_service.oauth.errors import OAuthError, invalid_request
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
+_ERRORS: dict[type[ServiceError], str] = {Unavailable: "temporarily_unavailable", CompanySuspended: "access_denied"}
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _MAX_BODY_BYTES = 64 * 1024
 _MAX_FIELDS = 50
@@ -114,7 +115,7 @@ def _with_cors(method: Callable[..., web.RouteDef], path: str, handler: Handler)
             response.headers.update(error.headers)
         except ServiceError as error:
             description = error.message if isinstance(error.message, str) else "; ".join(error.message)
-            code = "temporarily_unavailable" if isinstance(error, Unavailable) else "invalid_request"
+            code = _ERRORS.get(type(error), "invalid_request")
             response = _json({"error": code, "error_description": description}, error.status)
             response.headers.update(error.headers)
         response.headers["Access-Control-Allow-Origin"] = "*"

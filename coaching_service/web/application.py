@@ -18,6 +18,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import (
     ClientDisconnected,
+    CompanySuspended,
     Conflict,
     MethodNotAllowed,
     NotFound,
@@ -194,6 +195,8 @@ class WebApplication:
     async def _respond(self, page_request: _PageRequest) -> web.StreamResponse:
         page, browser_session = page_request.page, page_request.browser_session
         if page.access.audience != "public":
+            if browser_session.is_suspended:
+                raise CompanySuspended()
             if browser_session.principal is None:
                 return await self._reauthenticate(page_request)
             page_request.request[PRINCIPAL] = browser_session.principal

@@ -14,7 +14,7 @@ from aiohttp import web
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database.context import Services
-from coaching_service.core.errors import Forbidden
+from coaching_service.core.errors import CompanySuspended, Forbidden
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import web_sessions
@@ -53,7 +53,8 @@ class BrowserSession:
     """The cookies of one request and the coach or client they identify, if any.
 
     A form's CSRF token is a random number and its signature with a secret that only this browser's cookies hold: the
-    session token or, before sign-in, the `visitor` cookie.
+    session token or, before sign-in, the `visitor` cookie. `is_suspended`: the session is one of a suspended company,
+    and continues when that is resumed.
     """
 
     services: Services
@@ -61,14 +62,20 @@ class BrowserSession:
     principal: Principal | None
     visitor_id: str
     is_new_visitor: bool
+    is_suspended: bool = False
 
     @classmethod
     async def from_request(cls, services: Services, request: web.Request) -> BrowserSession:
         """Read the session of a request from its cookies."""
         token = request.cookies.get(cookie_name(services, "session"))
-        principal = await web_sessions.find_principal(services, token) if token else None
+        principal, is_suspended = None, False
+        try:
+            principal = await web_sessions.find_principal(services, token) if token else None
+        except CompanySuspended:
+            is_suspended = True
         visitor_id = request.cookies.get(cookie_name(services, "visitor"))
-        return cls(services, token, principal, visitor_id or new_token(), is_new_visitor=not visitor_id)
+        is_new_visitor = not visitor_id
+        return cls(services, token, principal, visitor_id or new_token(), is_new_visitor, is_suspended)
 
     @classmethod
     def anonymous(cls, services: Services) -> BrowserSession:
@@ -120,7 +127,7 @@ class BrowserSession:
         """
         if session is not None:
             self._set_cookie(response, "session", session.token, int(session.cookie_lifetime.total_seconds()))
-        elif ends_session or (self.token and self.principal is None):
+        elif ends_session or (self.token and self.principal is None and not self.is_suspended):
             self._delete_cookie(response, "session")
             if ends_session:
                 response.headers["Clear-Site-Data"] = '"storage"'

@@ -6,7 +6,7 @@ import structlog
 from aiohttp import web
 
 from coaching_service.core.database.connection import as_service_error
-from coaching_service.core.errors import BadRequest, InternalError, LegacyFailure, ServiceError
+from coaching_service.core.errors import BadRequest, CompanySuspended, InternalError, LegacyFailure, ServiceError
 from coaching_service.core.http.middleware import REQUEST_ID
 from coaching_service.core.token_buckets import RateLimitExceeded
 from coaching_service.web import rendering
@@ -20,6 +20,10 @@ _BY_TYPE: dict[type[ServiceError], tuple[str, str]] = {
     CrossSiteForm: (
         "Request blocked",
         "The form was sent from another site. If it was you, open the page here and submit the form from there.",
+    ),
+    CompanySuspended: (
+        "Suspended",
+        "Nobody of your company can use the service for now. All data is still there.",
     ),
     RateLimitExceeded: ("Too many requests", "Wait a moment, then reload the page. Nothing was changed."),
 }

@@ -19,7 +19,8 @@ class Company:
 
     `load_unit` is `kg` or `lb`; `has_stored_loads`: loads are stored in that unit, so it can no longer change.
     `has_overrides`: the company has changed shared exercises.
-    `sandbox_of` is the company whose sandbox this one is, if it is one.
+    `sandbox_of` is the company whose sandbox this one is, if it is one. `is_suspended`: the operator has suspended the
+    company, so this is not the company of a request, but of background work or the operator's.
     """
 
     id: ObjectId
@@ -29,6 +30,7 @@ class Company:
     has_stored_loads: bool = False
     has_overrides: bool = True
     sandbox_of: ObjectId | None = None
+    is_suspended: bool = False
 
     @property
     def is_sandbox(self) -> bool:

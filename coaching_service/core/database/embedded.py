@@ -23,6 +23,7 @@ from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
 REPLICA_SET = "rs0"
+PORT_FILE = "mongod.port"  # in the data folder while a mongod runs on it
 _START_SECONDS = 60.0  # mongod waits 30 s when another program uses its former port and does not respond
 _STOP_SECONDS = 2.5  # with the 2 s for requests, stopping takes less than 5 s
 _KILL_SECONDS = 0.3
@@ -50,6 +51,15 @@ _children: list[subprocess.Popen[bytes]] = []
 
 class DatabaseUnavailable(Exception):
     """The embedded database cannot be used; the message is one sentence that says what to do."""
+
+
+class FolderInUse(DatabaseUnavailable):
+    """Another process has locked the data folder."""
+
+
+def address_of(port: int) -> str:
+    """The URI of an embedded database."""
+    return f"mongodb://127.0.0.1:{port}/?replicaSet={REPLICA_SET}"
 
 
 def find_mongod() -> str:
@@ -106,13 +116,23 @@ def running_mongod(
             _make_primary(child, port, log)
             if on_end is not None:
                 threading.Thread(target=_watch, args=(child, log, stopping, on_end), daemon=True).start()
-            yield f"mongodb://127.0.0.1:{port}/?replicaSet={REPLICA_SET}"
+            _write_port(folder, port)
+            yield address_of(port)
             if child.poll() is not None:
                 raise DatabaseUnavailable(_describe_end(child, log))
         finally:
+            (folder / PORT_FILE).unlink(missing_ok=True)
             stopping.set()
             _stop(child)
             _children.remove(child)
+
+
+def _write_port(folder: Path, port: int) -> None:
+    """Tell other commands of this folder where its database is; on a full disk they wait, and give up."""
+    draft = folder / f"{PORT_FILE}.tmp"
+    with suppress(OSError):
+        draft.write_text(f"{port}\n")
+        draft.replace(folder / PORT_FILE)
 
 
 def kill_running() -> None:
@@ -134,9 +154,7 @@ def _watch(child: subprocess.Popen[bytes], log: Path, stopping: threading.Event,
 def _lock_folder(folder: Path) -> Iterator[None]:
     with (folder / "lock").open("a") as lock:
         if not _try_lock(lock):
-            raise DatabaseUnavailable(
-                f"Another service is running on {folder}: stop it, or choose another folder with --data."
-            )
+            raise FolderInUse(f"Another service is running on {folder}: stop it, or choose another folder with --data.")
         yield
 
 
@@ -164,7 +182,7 @@ def _wait_for_predecessor(data: Path) -> None:
 
 
 def _spawn(mongod: str, data: Path, port: int, log: Path) -> subprocess.Popen[bytes]:
-    arguments = [mongod, "--dbpath", str(data), "--port", str(port), "--logpath", str(log), *_FLAGS]
+    arguments = [mongod, "--dbpath", str(data.absolute()), "--port", str(port), "--logpath", str(log), *_FLAGS]
     parent = os.getpid()
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import IO
+from typing import IO, TypedDict
 
 from bson import Binary
 
@@ -59,6 +59,13 @@ class StoredFile:
     def ids(self) -> list[ObjectId]:
         """The identifiers of the file and its thumbnail."""
         return [self.id, *([self.thumbnail_id] if self.thumbnail_id else [])]
+
+
+class FileTotals(TypedDict):
+    """How many files there are, and their size in bytes."""
+
+    files: int
+    bytes: int
 
 
 # --- writing -------------------------------------------------------------------------------------------------------
@@ -185,6 +192,18 @@ async def read(services: Services, file: Document, start: int, end: int) -> Asyn
             raise ConnectionResetError("the file was removed while it was being read")
         first = number * size
         yield bytes(chunk["data"])[max(0, start - first) : end - first]
+
+
+async def measure(services: Services, company_ids: Sequence[ObjectId]) -> dict[ObjectId, FileTotals]:
+    """Return the number and the bytes of the attached files of each company that has any."""
+    cursor = files.across_companies(services).aggregate(
+        [
+            {"$match": {"companyId": {"$in": list(company_ids)}, **_ATTACHED}},
+            {"$group": {"_id": "$companyId", "files": {"$sum": 1}, "bytes": {"$sum": "$length"}}},
+        ],
+        hint=_BY_CLIENT,
+    )
+    return {each["_id"]: {"files": each["files"], "bytes": each["bytes"]} async for each in cursor}
 
 
 # --- orphans -------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import structlog
 
@@ -41,6 +41,7 @@ class StoredJob(TypedDict):
 
     `runAfter` is the time it is due, or the end of its lease while a worker has it; `lease` identifies that worker;
     `attempts` counts the claims since the last step that succeeded; `about` is the client it concerns, if any.
+    `isPaused`: the company is suspended.
     """
 
     _id: ObjectId
@@ -52,6 +53,7 @@ class StoredJob(TypedDict):
     attempts: int
     lease: str | None
     createdAt: datetime
+    isPaused: NotRequired[bool]
 
 
 _jobs = Documents[StoredJob](
@@ -82,10 +84,14 @@ class Job:
 
 @dataclass(frozen=True)
 class RunAgain:
-    """Returned by a step that has to run again after a while; `progress` is added to the arguments of the next step."""
+    """Returned by a step that has to run again after a while; `progress` is added to the arguments of the next step.
+
+    `is_pause`: the step has not begun, because the company is suspended; `continue_paused` ends the pause.
+    """
 
     after: timedelta = timedelta(0)
     progress: Document | None = None
+    is_pause: bool = False
 
 
 Step = Callable[[Services, Job], Awaitable[RunAgain | None]]
@@ -150,6 +156,16 @@ async def enqueue_each(
 async def cancel(ctx: Context, identifier: ObjectId) -> None:
     """Remove a queued job of the company in the caller's transaction; a step that is running is not stopped."""
     await _jobs.delete(ctx, {"_id": identifier})
+
+
+async def continue_paused(ctx: Context) -> None:
+    """Make the paused jobs of the company due, in the caller's transaction."""
+    await _jobs.set_derived(ctx, {"isPaused": True}, [{"$set": {"runAfter": "$$NOW"}}, {"$unset": "isPaused"}])
+
+
+async def count_of_company(ctx: Context) -> int:
+    """Return how many jobs of the company are in the queue."""
+    return await _jobs.count(ctx, {}, hint="companyId_about")
 
 
 def _new_job(
@@ -328,6 +344,8 @@ async def _run_step(services: Services, step: Step, job: StoredJob) -> None:
         await jobs.delete_one(own)
         return
     change: Document = {"runAfter": _from_now(again.after), "attempts": 0}
+    if again.is_pause:  # this claim does not count: an interrupted attempt is still the last one
+        change |= {"attempts": job["attempts"] - 1, "isPaused": True}
     if again.progress is not None:
         change["arguments"] = {"$literal": job["arguments"] | again.progress}
     await jobs.update_one(own, [{"$set": change}])

@@ -7,7 +7,7 @@ from marshmallow import fields
 from coaching_service.core.auth.access import coach, public
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import CompanySuspended, NotFound
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
@@ -44,7 +44,10 @@ async def delete_calendar_link(ctx: Context, customer_id: ObjectId) -> None:
     access=public(),
     returns=bytes,
     media_types=("text/calendar",),
-    errors=(NotFound,),
+    errors=(
+        CompanySuspended,
+        NotFound,
+    ),
     path_fields={"calendarToken": fields.String(metadata={"pattern": r"^[0-9a-f]{24}\.[A-Za-z0-9_-]{43}$"})},
     other_responses={304: "The calendar has not changed: its `ETag` is in `If-None-Match`."},
 )

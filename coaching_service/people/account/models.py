@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
@@ -37,11 +38,19 @@ class AttentionSettingsChange(TypedDict, total=False):
     horizonDays: int
 
 
+class Suspension(TypedDict):
+    """Since when a company is suspended, and the operator's reason."""
+
+    at: datetime
+    reason: str
+
+
 class Account(Stored):
     """A stored company. `timezone` is an IANA name.
 
     Private: `keepsLoads`: loads are stored in `loadUnit`; `sandboxId`: the sandbox of this company; `sandboxOf`: the
-    company whose sandbox this one is; `hasOverrides`: the company has changed shared exercises, unknown if not set.
+    company whose sandbox this one is; `hasOverrides`: the company has changed shared exercises, unknown if not set;
+    `suspension`: set while the company is suspended.
     """
 
     companyName: str
@@ -53,6 +62,7 @@ class Account(Stored):
     hasOverrides: NotRequired[bool]
     sandboxId: NotRequired[ObjectId]
     sandboxOf: NotRequired[ObjectId]
+    suspension: NotRequired[Suspension]
 
 
 class AccountChange(TypedDict, total=False):

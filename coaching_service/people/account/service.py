@@ -9,7 +9,7 @@ from coaching_service.core.auth.principal import Company
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import version_conflict
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, Forbidden, NotFound
+from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.people.account import store
@@ -26,8 +26,15 @@ async def create(ctx: Context) -> Account:
     return await store.insert(ctx, ctx.caller.company)
 
 
-def to_company(account: Account) -> Company:
-    """Return a stored company as principals carry it."""
+def to_company(account: Account, *, even_suspended: bool = False) -> Company:
+    """Return a stored company as principals carry it.
+
+    Every principal of a request is made with it, whatever the credential, so this is where suspension is decided:
+    raises CompanySuspended, unless `even_suspended`, for background work and the operator.
+    """
+    is_suspended = "suspension" in account
+    if is_suspended and not even_suspended:
+        raise CompanySuspended()
     return Company(
         account["_id"],
         account["companyName"],
@@ -36,6 +43,7 @@ def to_company(account: Account) -> Company:
         account["keepsLoads"],
         account.get("hasOverrides", True),
         account.get("sandboxOf"),
+        is_suspended,
     )
 
 
@@ -105,11 +113,12 @@ async def erase(ctx: Context, password: str) -> None:
     """
     if not await identities.check_password(ctx, ctx.caller.id, password):
         raise Forbidden("The password is wrong", code="WRONG_PASSWORD")
-    await _delete(ctx)
+    await delete(ctx)
 
 
 @transactional
-async def _delete(ctx: Context) -> None:
+async def delete(ctx: Context) -> None:
+    """Delete the caller's company, and queue the erasure of its data. Raises NotFound if it has been deleted."""
     await delete_sandbox(ctx)
     if not await store.delete(ctx):
         raise NotFound("company")

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from typing import cast
 
 from coaching_service.core.auth.principal import Company
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.account.models import DEFAULT_ATTENTION, Account
+from coaching_service.people.account.models import DEFAULT_ATTENTION, Account, Suspension
 
 companies = Documents[Account](
     "companies",
     (Index(()),),
-    private=("companyId", "keepsLoads", "hasOverrides", "sandboxId", "sandboxOf"),
+    private=("companyId", "keepsLoads", "hasOverrides", "sandboxId", "sandboxOf", "suspension"),
+    global_indexes=(
+        Index(("createdAt", "_id")),
+        Index(("suspension.at",), partial_filter=(("suspension.at", {"$exists": True}),)),
+    ),
+    cross_company_reason="the operator lists companies, and background work leaves out the suspended ones",
     transfer=NotExported("exported as account.json"),
 )
 
@@ -64,6 +70,43 @@ async def set_sandbox_id(ctx: Context, sandbox_id: ObjectId) -> bool:
 async def record_overrides(ctx: Context) -> None:
     """Record that the company has changed shared exercises."""
     await companies.set_derived(ctx, {}, {"$set": {"hasOverrides": True}})
+
+
+# --- suspension, and the operator's list -----------------------------------------------------------------------------
+
+
+async def set_suspension(ctx: Context, suspension: Suspension | None) -> bool:
+    """Suspend the company, or resume it (None); returns whether it exists."""
+    change = {"$unset": {"suspension": ""}} if suspension is None else {"$set": {"suspension": suspension}}
+    return await companies.set_derived(ctx, {}, change) == 1
+
+
+async def is_suspended(services: Services, company_id: ObjectId) -> bool:
+    """Return whether the company is suspended; a deleted one is not."""
+    company = await companies.across_companies(services).find_one({"_id": company_id}, {"suspension": 1})
+    return company is not None and "suspension" in company
+
+
+async def list_suspended(services: Services) -> set[ObjectId]:
+    """Return the companies that are suspended."""
+    where = {"suspension.at": {"$exists": True}}
+    cursor = companies.across_companies(services).find(where, {"_id": 1}, hint="suspension_at")
+    return {company["_id"] async for company in cursor}
+
+
+async def iterate(services: Services, *, batch: int) -> AsyncIterator[list[Account]]:
+    """Yield all companies but sandboxes, oldest first, in lists of at most `batch`."""
+    cursor = companies.across_companies(services).find(
+        {"sandboxOf": {"$exists": False}}, sort=[("createdAt", 1), ("_id", 1)], batch_size=batch
+    )
+    while companies_of_batch := await cursor.to_list(batch):
+        yield cast("list[Account]", companies_of_batch)
+
+
+async def find(services: Services, company_id: ObjectId) -> Account | None:
+    """Return a company with its private fields, or None."""
+    company = await companies.across_companies(services).find_one({"_id": company_id})
+    return cast("Account | None", company)
 
 
 async def delete(ctx: Context) -> bool:

@@ -120,7 +120,7 @@ async def authenticate(services: Services, secret: str, client_id: ObjectId | No
     """Return the coach of a key as a principal, with the key's restrictions.
 
     `client_id` is the client whom the request concerns, if any, who is looked up in the same query. Raises
-    InvalidApiKey if the key is unknown, deleted or expired.
+    InvalidApiKey if the key is unknown, deleted or expired, CompanySuspended.
     """
     stages = [customers.visible_customer_stage(client_id)] if client_id else []
     key = await store.find_with_coach(services, services.vault.keyed_hashes(secret), *stages)
@@ -129,8 +129,8 @@ async def authenticate(services: Services, secret: str, client_id: ObjectId | No
     restrictions = key["restrictions"]
     if restrictions["expiresAt"] is not None and restrictions["expiresAt"] <= now():
         raise InvalidApiKey()
-    await store.set_last_used(services, key)
     coach = team.to_principal(key["coach"], account.to_company(key["company"]), "apiKey", key["_id"])
+    await store.set_last_used(services, key)
     permissions = coach.permissions
     if restrictions["permissions"] is not None:
         permissions &= frozenset(restrictions["permissions"])

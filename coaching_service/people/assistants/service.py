@@ -163,7 +163,7 @@ async def refresh_tokens(services: Services, token: str, client_id: str) -> Toke
 
 
 async def _require_coach(services: Services, grant: StoredGrant) -> None:
-    """Raise GrantRejected, and delete the grant, if its coach or company is deleted."""
+    """Raise GrantRejected, and delete the grant, if its coach or company is deleted; CompanySuspended."""
     if await team.load_principal(services, grant["coachId"]) is None:
         await store.delete_by_id(services, grant["_id"])
         raise GrantRejected("The coach who gave consent no longer exists")
@@ -180,13 +180,13 @@ async def revoke_token(services: Services, token: str, client_id: str) -> None:
 async def authenticate(services: Services, access_token: str) -> Principal:
     """Return the coach who gave consent as a principal.
 
-    Raises Unauthorized if the token is unknown or expired, or the coach is deleted.
+    Raises Unauthorized if the token is unknown or expired, or the coach is deleted; CompanySuspended.
     """
     grant = await store.find_with_coach(services, token_hash(access_token))
     if grant is None:
         raise Unauthorized()
-    await store.set_last_used(services, grant)
     coach = team.to_principal(grant["coach"], account.to_company(grant["company"]), "mcp", grant["_id"])
+    await store.set_last_used(services, grant)
     scopes = store.with_scopes(grant)["scopes"]
     return replace(
         coach,

@@ -14,6 +14,7 @@ from coaching_service.core.errors import CursorExpired, InvalidFields
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.signals import Listener
+from coaching_service.people.account import suspension
 from coaching_service.people.changes.models import Event, EventPage
 from coaching_service.people.changes.visibility import Visibility, load_visibility
 
@@ -36,14 +37,18 @@ async def list_events(
 
     Only `types` (empty: all) and those of a client, if given. If there are none, waits up to `wait` seconds for the
     next ones, as long as the caller is connected and the service does not stop. Raises InvalidFields for a text that
-    is not a cursor, CursorExpired for one older than 30 days.
+    is not a cursor, CursorExpired for one older than 30 days, CompanySuspended.
     """
     position = await _position_of(ctx, after)
     deadline = asyncio.get_running_loop().time() + wait
+    has_waited = False
     async with ctx.services.number_signals.listen(ctx.company_id) as listener:
         while True:
             listener.event.clear()
             page, position = await read_events(ctx, position, limit, types, customer_id)
+            if has_waited:  # meanwhile the company may have been suspended
+                await suspension.require_active(ctx.services, ctx.company_id)
+            has_waited = True
             if page["docs"] or page["hasMore"] or not await _wait_for_changes(ctx, listener, deadline):
                 return page
 

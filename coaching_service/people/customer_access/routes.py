@@ -5,7 +5,7 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach, public, session_only
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import Conflict, SignInRejected
+from coaching_service.core.errors import CompanySuspended, Conflict, SignInRejected
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customer_access import models, service
@@ -25,7 +25,7 @@ routes = Routes("", tag="Client access")
     status=200,
     body=FirstAccess(),
     returns=SessionTokens,
-    errors=(SignInRejected, Conflict),
+    errors=(CompanySuspended, SignInRejected, Conflict),
     example={"token": "1f0c0ffe-0000-4000-8000-00000000abcd", "password": "correct horse battery staple"},
 )
 async def use_first_access(ctx: Context, body: models.FirstAccess) -> TokensResponse:

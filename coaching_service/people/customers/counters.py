@@ -9,9 +9,10 @@ import secrets
 from collections.abc import Sequence
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import Customer, CustomerCount, NewCustomerDocument
 
 _SLOTS = 8
@@ -19,6 +20,7 @@ _SLOTS = 8
 _counts = Documents[CustomerCount](
     "customerTotals",
     (Index(("slot",), unique=True),),
+    cross_company_reason="the operator lists companies with the number of their clients",
     transfer=NotExported("counted again as clients are imported"),
 )
 
@@ -38,6 +40,17 @@ async def count(ctx: Context, customers: Sequence[Customer | NewCustomerDocument
 async def count_archived(ctx: Context, change: int) -> None:
     """Count clients who have been archived; negative: restored from the archive."""
     await add(ctx, active=-change, archived=change)
+
+
+async def read_of_companies(services: Services, company_ids: Sequence[ObjectId]) -> dict[ObjectId, tuple[int, int]]:
+    """Return the numbers of active and of archived clients of each company that has had any."""
+    cursor = _counts.across_companies(services).aggregate(
+        [
+            {"$match": {"companyId": {"$in": list(company_ids)}}},
+            {"$group": {"_id": "$companyId", "active": {"$sum": "$active"}, "archived": {"$sum": "$archived"}}},
+        ]
+    )
+    return {each["_id"]: (each["active"], each["archived"]) async for each in cursor}
 
 
 async def read(ctx: Context, *, archived: bool) -> int:

@@ -31,7 +31,10 @@ def to_principal(
 
 
 async def load_principal(services: Services, company_id: ObjectId, customer_id: ObjectId) -> Principal | None:
-    """Return a client as a principal; None if the client is deleted or archived, or the company is deleted."""
+    """Return a client as a principal; None if the client is deleted or archived, or the company is deleted.
+
+    Raises CompanySuspended.
+    """
     customer = await first_access_store.find_with_company(services, company_id, customer_id)
     if customer is None or customer["customerRoleData"]["isArchived"]:
         return None

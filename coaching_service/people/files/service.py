@@ -10,17 +10,20 @@ from coaching_service.core import links
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES
+from coaching_service.people.account import suspension
 from coaching_service.people.customers import service as customers
 
 
 async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) -> Download:
     """Return the file of a signed link; `expires` is its query parameter, in seconds since 1970.
 
-    Raises Forbidden if the link is not valid or has expired, NotFound if the file or its client is deleted.
+    Raises Forbidden if the link is not valid or has expired, NotFound if the file or its client is deleted,
+    CompanySuspended.
     """
     expires_at = int(expires) if re.fullmatch("[1-9][0-9]{0,14}", expires) else 0
     if not links.is_valid_link(ctx.services, file_id, expires_at, signature):
@@ -30,10 +33,14 @@ async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) ->
     file = await files.find(ctx.services, file_id)
     if file is None:
         raise NotFound("file")
-    customer_id = file["customerId"]
-    if customer_id is not None and not await customers.exists(ctx.services, file["companyId"], customer_id):
-        raise NotFound("file")
-
+    company_id, customer_id = file["companyId"], file["customerId"]
+    active = suspension.require_active(ctx.services, company_id)
+    if customer_id is None:
+        await active
+    else:
+        exists, _ = await gather_reads(ctx, customers.exists(ctx.services, company_id, customer_id), active)
+        if not exists:
+            raise NotFound("file")
     return replace(_to_download(ctx, file), etag=f'"{file["sha256"]}"')
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coaching_service.core.auth.access import any_session, public
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import Conflict, Forbidden, SignInRejected, TooManyRequests
+from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, SignInRejected, TooManyRequests
 from coaching_service.core.http.routes import Routes
 from coaching_service.people.sessions import models, service
 from coaching_service.people.sessions.schemas import (
@@ -47,7 +47,7 @@ async def sign_up(ctx: Context, body: models.SignUp) -> models.TokensResponse:
     status=200,
     body=Credentials(),
     returns=SessionTokens,
-    errors=(SignInRejected, TooManyRequests),
+    errors=(CompanySuspended, SignInRejected, TooManyRequests),
     example={"email": "ana@example.com", "password": _PASSWORD},
 )
 async def sign_in(ctx: Context, body: models.Credentials) -> models.TokensResponse:
@@ -64,7 +64,10 @@ async def sign_in(ctx: Context, body: models.Credentials) -> models.TokensRespon
     status=200,
     body=RefreshToken(),
     returns=SessionTokens,
-    errors=(SignInRejected,),
+    errors=(
+        CompanySuspended,
+        SignInRejected,
+    ),
     example={"refreshToken": "the latest refresh token"},
 )
 async def refresh_session(ctx: Context, body: models.RefreshToken) -> models.TokensResponse:
@@ -111,7 +114,10 @@ async def request_password_reset(ctx: Context, body: models.ForgottenPassword) -
     status=200,
     body=PasswordReset(),
     returns=Confirmation,
-    errors=(SignInRejected,),
+    errors=(
+        CompanySuspended,
+        SignInRejected,
+    ),
     example={"token": "from the e-mail", "password": _PASSWORD},
 )
 async def reset_password(ctx: Context, body: models.PasswordReset) -> models.MessageResponse:

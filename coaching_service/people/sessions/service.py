@@ -13,7 +13,7 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized
+from coaching_service.core.errors import CompanySuspended, Forbidden, SignInRejected, Unauthorized
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue
 from coaching_service.core.jobs.mail import NewMail
@@ -201,7 +201,10 @@ async def find_principal(services: Services, access_hash: str) -> Principal | No
 
 
 def to_principal(session: SessionWithSubject) -> Principal | None:
-    """Return the user of a session; None if the user or the company is deleted, or the client archived."""
+    """Return the user of a session; None if the user or the company is deleted, or the client archived.
+
+    Raises CompanySuspended.
+    """
     if not session["company"]:
         return None
     company = account.to_company(session["company"][0])
@@ -232,7 +235,10 @@ async def send_password_reset(services: Services, job: Job) -> None:
     It is sent to the stored address, not to the one in the request.
     """
     identity = await identities.find_by_email(services, job.arguments["email"])
-    principal = await _load_principal(services, identity) if identity else None
+    try:
+        principal = await _load_principal(services, identity) if identity else None
+    except CompanySuspended:
+        return
     if identity is None or principal is None:
         return
     mails, _ = await rate_limits.count(services, "reset mail", str(identity.subject_id))

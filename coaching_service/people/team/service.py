@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.auth.principal import Company, Principal, Via
 from coaching_service.core.database.context import Context, Services
@@ -90,17 +92,26 @@ def to_principal(coach: Coach, company: Company, via: Via, credential_id: Object
 
 
 async def load_principal(services: Services, coach_id: ObjectId) -> Principal | None:
-    """Return a coach as a principal; None if there is no such coach."""
+    """Return a coach as a principal; None if there is no such coach. Raises CompanySuspended."""
     coach = await store.find_with_company(services, coach_id)
     return None if coach is None else to_principal(coach, account.to_company(coach["company"]), "session", coach_id)
 
 
 async def load_owner(services: Services, company_id: ObjectId) -> Principal:
-    """Return a company's owner as the principal of background work. Raises NotFound if the company is deleted."""
+    """Return a company's owner as the principal of background work, even if the company is suspended.
+
+    Raises NotFound if the company is deleted.
+    """
     owner = await store.find_owner_with_company(services, company_id)
     if owner is None:
         raise NotFound("company")
-    return to_principal(owner, account.to_company(owner["company"]), "session", owner["_id"])
+    company = account.to_company(owner["company"], even_suspended=True)
+    return to_principal(owner, company, "session", owner["_id"])
+
+
+async def list_owners(services: Services, company_ids: Sequence[ObjectId]) -> dict[ObjectId, Coach]:
+    """Return the owner of each of these companies, for the operator."""
+    return {owner["companyId"]: owner for owner in await store.list_owners(services, company_ids)}
 
 
 # --- coaches and employees -------------------------------------------------------------------------------------------

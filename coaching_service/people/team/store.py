@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coaching_service.core.database.connection import Index
@@ -69,6 +69,13 @@ async def find_with_company(services: Services, coach_id: ObjectId) -> CoachWith
 async def find_owner_with_company(services: Services, company_id: ObjectId) -> CoachWithCompany | None:
     """Return the company's owner with the `company`; None if either is deleted."""
     return await _with_company(services, {"companyId": company_id, "role": "OWNER"})
+
+
+async def list_owners(services: Services, company_ids: Sequence[ObjectId]) -> list[Coach]:
+    """Return the owners of these companies."""
+    where = {"companyId": {"$in": list(company_ids)}, "role": "OWNER"}
+    owners: list[Any] = await coaches.across_companies(services).find(where).to_list(None)
+    return owners
 
 
 async def _with_company(services: Services, where: Filter) -> CoachWithCompany | None:

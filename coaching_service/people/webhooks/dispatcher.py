@@ -18,6 +18,7 @@ from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import NotFound, ServiceError
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.account import suspension
 from coaching_service.people.webhooks import store
 from coaching_service.people.webhooks.endpoint import Endpoint
 from coaching_service.people.webhooks.pace import AttemptSlots
@@ -94,8 +95,16 @@ class Dispatcher:
                     raise _LeaseLost
 
     async def _follow_webhooks(self, tasks: asyncio.TaskGroup) -> None:
-        """Begin with webhooks that have become active, end with those that no longer are, and notify the others."""
-        active = {webhook["_id"]: webhook for webhook in await store.list_active(self._services)}
+        """Begin with webhooks that have become active, end with those that no longer are, and notify the others.
+
+        Those of suspended companies pause: deliveries and the position in the change log stay as they are.
+        """
+        suspended = await suspension.list_suspended(self._services)
+        active = {
+            webhook["_id"]: webhook
+            for webhook in await store.list_active(self._services)
+            if webhook["companyId"] not in suspended
+        }
         for webhook_id, (endpoint, task) in list(self._endpoints.items()):
             if webhook_id not in active or task.done():
                 task.cancel()

@@ -25,8 +25,8 @@ log = structlog.get_logger("coaching_service.check_ins")
 async def schedule_batch(services: Services, _: Job) -> RunAgain:
     """Schedule at most 50 check-ins that are due, each in a transaction of its own.
 
-    Those that fail, or whose company is being erased, are postponed for an hour. Runs again at once while check-ins
-    are due, else in a minute.
+    Those that fail, or whose company is suspended or being erased, are postponed for an hour. Runs again at once while
+    check-ins are due, else in a minute.
     """
     due = await store.list_due(services, _BATCH)
     by_company: dict[ObjectId, list[DueCheckIn]] = {}
@@ -44,6 +44,8 @@ async def _schedule_of_company(services: Services, company_id: ObjectId, check_i
     try:
         owner = await team.load_owner(services, company_id)
     except NotFound:  # the company is being erased
+        owner = None
+    if owner is None or owner.company.is_suspended:
         return [check_in["_id"] for check_in in check_ins]
     failed: list[ObjectId] = []
     for check_in in check_ins:

@@ -134,7 +134,7 @@ train.queue = (() => {
   // A proxy or a network that asks to sign in answers without our JSON; that is no answer to the form for some attempts.
   function isRejection({ status, answer }, entry) {
     if (status < 400 || status >= 500 || [408, 425, 429].includes(status)) return false;
-    if (answer?.code === "IDEMPOTENCY_KEY_IN_USE") return false;
+    if (["IDEMPOTENCY_KEY_IN_USE", "COMPANY_SUSPENDED"].includes(answer?.code)) return false;
     return Boolean(answer?.code) || entry.attempts + 1 >= ATTEMPTS_WITHOUT_ANSWER;
   }
 

@@ -1,0 +1,1 @@
+"""The commands of `coaching-service admin`, one group in each module."""

@@ -1,0 +1,26 @@
+"""The group of the operator's commands."""
+
+from __future__ import annotations
+
+import click
+
+from coaching_service.command_line.admin.actions import actions
+from coaching_service.command_line.admin.companies import companies
+
+
+@click.group()
+def admin() -> None:
+    """Administer the service: companies, people, jobs, mail, keys and storage.
+
+    The commands work while services run on the same database, the embedded one too, and take effect at once in all of
+    them. Every command is recorded with your user name: `admin actions` lists that. With --json they print one object
+    in each line. Exit code: 0 done, 1 refused, with one sentence on standard error; 2 wrong usage.
+
+    \b
+    coaching-service admin companies list
+    coaching-service admin companies suspend olga@example.com "Invoice 2026-118 is not paid"
+    """
+
+
+for command in (companies, actions):
+    admin.add_command(command)

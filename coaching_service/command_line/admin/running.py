@@ -1,0 +1,114 @@
+"""What the commands of the operator share: options, the operator's name, and what they print."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from coaching_service.command_line.running import settings_with, with_services
+from coaching_service.core.database.context import Services
+from coaching_service.core.http.responses import to_json
+from coaching_service.lifecycle.administration.service import Operator
+
+T = TypeVar("T")
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON, one object in each line, for scripts; its fields are stable."
+)
+company_argument = click.argument("company", metavar="COMPANY")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a printed list: its title, and its width; the last one may be longer."""
+
+    title: str
+    width: int
+    right: bool = False
+
+    def align(self, text: str) -> str:
+        """Return `text` in the width of the column."""
+        return text.rjust(self.width) if self.right else text.ljust(self.width)
+
+
+def operator_name() -> str:
+    """The name of the operating system's user, of the one before `sudo`."""
+    user_id = os.environ.get("SUDO_UID", "") if os.getuid() == 0 else ""
+    number = int(user_id) if user_id.isdigit() else os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:  # a container may run as a user without a name
+        return f"uid {number}"
+
+
+def as_operator(data: Path | None, work: Callable[[Operator], Awaitable[T]]) -> T:
+    """Run `work` as the operator, on the database of the settings, also while a service runs."""
+
+    async def run(services: Services) -> T:
+        return await work(Operator(services, operator_name()))
+
+    return with_services(settings_with(data), run)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one object in one line."""
+    sys.stdout.buffer.write(to_json(value) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+async def print_list(
+    rows: AsyncIterator[T], columns: Sequence[Column], cells: Callable[[T], Sequence[str]], *, as_json: bool, empty: str
+) -> None:
+    """Print rows as they are read: in columns, or as JSON. `empty` is printed to standard error if there are none."""
+    count = 0
+    async for row in rows:
+        if as_json:
+            print_json(row)  # type: ignore[arg-type]  # every row is a TypedDict
+        else:
+            if count == 0:
+                click.echo(_line(columns, [column.title for column in columns]))
+            click.echo(_line(columns, cells(row)))
+        count += 1
+    if not count and not as_json:
+        click.echo(empty, err=True)
+
+
+def print_fields(fields: Sequence[tuple[str, str]]) -> None:
+    """Print names and values, one in each line."""
+    width = max(len(name) for name, _ in fields)
+    for name, value in fields:
+        click.echo(f"{name.ljust(width)}  {value}".rstrip())
+
+
+def report(message: str, facts: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print the outcome of a change: a sentence, or its facts as JSON."""
+    if as_json:
+        print_json(facts)
+    else:
+        click.echo(message)
+
+
+def format_bytes(size: int) -> str:
+    """Return a size for people: `15.2 MB`."""
+    amount, unit = float(size), 0
+    while amount >= 1000 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1000, unit + 1
+    return f"{size} B" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
+
+
+def format_time(time: datetime | None) -> str:
+    """Return a stored time (UTC) to the minute; `-` for None."""
+    return "-" if time is None else f"{time:%Y-%m-%d %H:%M}"
+
+
+def _line(columns: Sequence[Column], texts: Sequence[str]) -> str:
+    return "  ".join(column.align(text) for column, text in zip(columns, texts, strict=True)).rstrip()
