@@ -25,14 +25,13 @@ from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.database.connection import connect
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import InvalidApiKey
-from coaching_service.core.http.middleware import HttpMetrics, request_middleware
+from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.mail import FolderMailSender
 from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.mcp.endpoint import McpEndpoint
-from coaching_service.mcp.observation import McpMetrics
 from coaching_service.mcp.server import make_server
 
 KEY = "cs_ak_five_rows"
@@ -65,11 +64,9 @@ def ours(host: str, port: int) -> None:
             base_url=f"http://{host}:{port}",
             mail_sender=FolderMailSender(None, ""),  # type: ignore[arg-type]  # nothing is ever sent here
         )
-        application = web.Application(middlewares=[request_middleware(metrics := HttpMetrics())])
+        application = web.Application(middlewares=[request_middleware(services.metrics)])
         own_url = f"http://{host}:{port}"
-        server = make_server(
-            tools.declared, asyncio.Semaphore(8), McpMetrics(metrics.registry), own_url, f"{own_url}/icon.svg"
-        )
+        server = make_server(tools.declared, asyncio.Semaphore(8), services.metrics, own_url, f"{own_url}/icon.svg")
         application.add_routes(McpEndpoint(server, services, authenticate, 1_048_576).routes())
         return application
 

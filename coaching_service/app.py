@@ -20,14 +20,14 @@ from coaching_service.core.http.availability import Availability, RequestSlots
 from coaching_service.core.http.cross_origin import CrossOrigin
 from coaching_service.core.http.handlers import Authenticate, HandlerDependencies, mount
 from coaching_service.core.http.interruption import end_interruption
-from coaching_service.core.http.middleware import HttpMetrics, request_middleware
+from coaching_service.core.http.metrics import core_readings
+from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.core.http.request_limits import RequestLimits
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.jobs import queue
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.mcp.endpoint import McpEndpoint
-from coaching_service.mcp.observation import McpMetrics
 from coaching_service.mcp.server import make_server
 from coaching_service.oauth.endpoints import Endpoints
 from coaching_service.people.webhooks.dispatcher import delivering
@@ -38,7 +38,7 @@ from coaching_service.web import static_files
 SERVICES = web.AppKey("services", Services)
 _BULK_CONCURRENCY = 2
 _DOWNLOAD_CONCURRENCY = 4
-HTTP_METRICS = web.AppKey("metrics", HttpMetrics)
+READINGS = (*core_readings(features.STEPS), read_webhook_metrics)
 
 
 def create_app(settings: Settings, services: Services, availability: Availability | None = None) -> web.Application:
@@ -47,21 +47,20 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     Without `availability` it accepts requests from the start.
     """
     availability = availability or Availability("ready")
-    metrics = HttpMetrics(readings=(read_webhook_metrics,))
     routes = routes_of(features.ROUTES)
     cross_origin = CrossOrigin(settings.cors_origins, routes)
     app = web.Application(
-        middlewares=[request_middleware(metrics), cross_origin.middleware(), availability.middleware()]
+        middlewares=[request_middleware(services.metrics), cross_origin.middleware(), availability.middleware()]
     )
     app[SERVICES] = services
-    app[HTTP_METRICS] = metrics
     per_minute = settings.rate_limit_per_minute
     request_limits = RequestLimits(services, per_minute) if per_minute else None
+    queue_limits = (settings.request_queue_length, settings.request_queue_seconds)
     dependencies = HandlerDependencies(
         services,
         _authentication(authenticate, settings, request_limits),
-        _slots(settings, settings.database_concurrency),
-        _slots(settings, _BULK_CONCURRENCY),
+        RequestSlots(settings.database_concurrency, *queue_limits, services.metrics.queue("database")),
+        RequestSlots(_BULK_CONCURRENCY, *queue_limits, services.metrics.queue("bulk")),
         asyncio.Semaphore(_DOWNLOAD_CONCURRENCY),
         settings.max_body_bytes,
         settings.trusted_proxies,
@@ -70,8 +69,8 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     )
     mount(app, routes, dependencies)
     operator_endpoints = OperatorEndpoints(services, routes, features.TAGS)
-    app.add_routes(operator_endpoints.routes(metrics, with_metrics=settings.metrics_port is None))
-    app.add_routes(_mcp_endpoint(settings, services, dependencies, metrics).routes())
+    app.add_routes(operator_endpoints.routes(READINGS if settings.metrics_port is None else None))
+    app.add_routes(_mcp_endpoint(settings, services, dependencies).routes())
     app.add_routes(Endpoints(services, settings.trusted_proxies).routes())
     coach_application.mount(app, dependencies)
     app.on_response_prepare.append(end_interruption)
@@ -88,23 +87,16 @@ async def _end_waiting(app: web.Application) -> None:
     app[SERVICES].number_signals.end_waiting()
 
 
-def _mcp_endpoint(
-    settings: Settings, services: Services, dependencies: HandlerDependencies, metrics: HttpMetrics
-) -> McpEndpoint:
+def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerDependencies) -> McpEndpoint:
     tools, icon_url = tools_of(features.TOOLS), services.base_url + static_files.url_of("icon.svg")
-    mcp_metrics = McpMetrics(metrics.registry)
     return McpEndpoint(
-        make_server(tools, dependencies.database_semaphore, mcp_metrics, services.base_url, icon_url),
+        make_server(tools, dependencies.database_semaphore, services.metrics, services.base_url, icon_url),
         services,
         _authentication(authenticate_assistant, settings, dependencies.request_limits),
         settings.max_body_bytes,
         settings.trusted_proxies,
         frozenset(settings.mcp_origins),
     )
-
-
-def _slots(settings: Settings, running: int) -> RequestSlots:
-    return RequestSlots(running, settings.request_queue_length, settings.request_queue_seconds)
 
 
 def _authentication(

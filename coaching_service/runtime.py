@@ -16,7 +16,7 @@ import structlog
 from aiohttp import web
 
 from coaching_service import subscriptions
-from coaching_service.app import HTTP_METRICS, SERVICES, create_app
+from coaching_service.app import READINGS, SERVICES, create_app
 from coaching_service.core.changes.log import StoredChangeLog
 from coaching_service.core.database import migrations
 from coaching_service.core.database.connection import (
@@ -33,12 +33,14 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.embedded import kill_running, running_mongod
 from coaching_service.core.database.indexes import ensure_indexes
+from coaching_service.core.database.observation import CommandObserver, ConnectionObserver
 from coaching_service.core.database.shared_mongod import shared_mongod
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.availability import Availability, RequestSlots
 from coaching_service.core.http.connections import ConnectionLimits, raise_descriptor_limit
-from coaching_service.core.http.operator_endpoints import metrics_handler
+from coaching_service.core.http.metrics import metrics_handler
 from coaching_service.core.http.server import Runner
+from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings, SettingsError
@@ -89,9 +91,10 @@ def stop_without_database(reason: str) -> None:
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """The services of this process on the database of the settings. Raises SettingsError if its URI cannot be used."""
-    vault = settings.vault()
+    vault, metrics = settings.vault(), Metrics()
     try:
-        client = connect(settings.mongodb_uri or "", settings.deadlines())
+        observers = (CommandObserver(metrics), ConnectionObserver(metrics))
+        client = connect(settings.mongodb_uri or "", settings.deadlines(), observers)
     except UnsafeUri as error:
         raise SettingsError(str(error)) from None
     except Exception:  # noqa: BLE001 - the driver has many errors for malformed URIs, and some quote the password
@@ -106,10 +109,13 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         registration=settings.registration,
         client_documents=settings.mcp_client_documents,
         upload_limits=settings.upload_limits(),
-        sign_in_lock=RequestSlots(1, settings.request_queue_length, settings.request_queue_seconds),
+        sign_in_lock=RequestSlots(
+            1, settings.request_queue_length, settings.request_queue_seconds, metrics.queue("sign_in")
+        ),
         database_response_seconds=settings.database_response_seconds,
         outbound=OutboundClient(settings.outbound_relaxations()),
         webhook_retry_seconds=settings.webhook_retry_seconds,
+        metrics=metrics,
     )
     try:
         yield services
@@ -215,7 +221,7 @@ async def _listen(stack: AsyncExitStack, app: web.Application, settings: Setting
     if settings.metrics_port is None:
         return
     metrics_app = web.Application()
-    metrics_app.router.add_get("/metrics", metrics_handler(app[HTTP_METRICS], app[SERVICES]))
+    metrics_app.router.add_get("/metrics", metrics_handler(app[SERVICES], READINGS))
     runner = await _start_runner(stack, metrics_app, settings)
     try:
         await web.TCPSite(runner, settings.host, settings.metrics_port).start()

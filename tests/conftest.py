@@ -22,6 +22,7 @@ from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.embedded import find_mongod, running_mongod
 from coaching_service.core.http.server import Runner
+from coaching_service.core.metrics import Metrics
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities.passwords import hash_password
@@ -133,7 +134,7 @@ class AsServed(TestServer):
 @pytest.fixture
 async def as_served(settings: Settings, services: Services) -> AsyncIterator[AsServed]:
     """The application as operators run it."""
-    listening = AsServed(create_app(settings, services))
+    listening = AsServed(create_app(settings, replace(services, metrics=Metrics())))
     await listening.start_server()
     yield listening
     await listening.close()

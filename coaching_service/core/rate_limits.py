@@ -58,7 +58,7 @@ async def limit(services: Services, kind: str, name: str, maximum: int) -> None:
     """Count one attempt of `name`. Raises TooManyRequests if there are more than `maximum` in its window."""
     attempts, seconds = await count(services, kind, name)
     if attempts > maximum:
-        raise too_many_requests(seconds)
+        raise too_many_requests(services, kind, seconds)
 
 
 async def get_count(services: Services, kind: str, name: str) -> tuple[int, int]:
@@ -73,8 +73,9 @@ async def reset(services: Services, kind: str, name: str) -> None:
     await _counters.across_companies(services).delete_one({"key": _key(services, kind, name)})
 
 
-def too_many_requests(seconds: int) -> TooManyRequests:
-    """The error that tells the caller to retry after `seconds`."""
+def too_many_requests(services: Services, kind: str, seconds: int) -> TooManyRequests:
+    """The error that tells the caller to retry after `seconds`; `kind` names the limit in metrics."""
+    services.metrics.rate_limited.labels(kind).inc()
     return TooManyRequests("Too many attempts; try again later", {"Retry-After": str(seconds)})
 
 

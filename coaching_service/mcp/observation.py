@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.metrics import Metrics
 
 # denied: not permitted; rejected: invalid arguments, not found or a conflict; proposed: has to be confirmed;
 # declined: by the user; failed: by an error of the service.
 Outcome = Literal["done", "denied", "rejected", "proposed", "declined", "failed"]
-_BUCKETS = (0.05, 0.25, 1, 5)
 # Applications by what their names contain, the first that fits.
 _APPLICATIONS = {
     "claude-code": re.compile(r"claude.?code"),
@@ -44,17 +43,6 @@ def classify_application(*names: str | None) -> str:
     return "other"
 
 
-class McpMetrics:
-    """The Prometheus metrics of tools."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        labels = ("tool", "application", "outcome")
-        self.calls = Counter("mcp_tool_calls_total", "Tool calls answered.", labels, registry=registry)
-        self.seconds = Histogram(
-            "mcp_tool_call_seconds", "Time to carry out a tool call.", labels[:1], buckets=_BUCKETS, registry=registry
-        )
-
-
 @dataclass
 class Observation:
     """A tool call that is being observed."""
@@ -63,15 +51,15 @@ class Observation:
 
 
 @contextmanager
-def observing(metrics: McpMetrics, ctx: Context, tool: str, application: str) -> Iterator[Observation]:
+def observing(metrics: Metrics, ctx: Context, tool: str, application: str) -> Iterator[Observation]:
     """Count a tool call, and write its log line, with the outcome that was set."""
     observation, started = Observation(), time.perf_counter()
     try:
         yield observation
     finally:
         seconds = time.perf_counter() - started
-        metrics.calls.labels(tool, application, observation.outcome).inc()
-        metrics.seconds.labels(tool).observe(seconds)
+        metrics.tool_calls.labels(tool, application, observation.outcome).inc()
+        metrics.tool_seconds.labels(tool).observe(seconds)
         log.info(
             "tool called",
             tool=tool,

@@ -32,10 +32,11 @@ from coaching_service.core.errors import Forbidden, ServiceError, Unavailable
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.confirmation import OUTREACH_DENIED
 from coaching_service.core.mcp.tools import Tool
+from coaching_service.core.metrics import Metrics
 from coaching_service.mcp import confirmation, prompts
 from coaching_service.mcp.confirmation import Result, text_result
 from coaching_service.mcp.execution import Call, Unconfirmed, carry_out
-from coaching_service.mcp.observation import McpMetrics, Outcome, observing
+from coaching_service.mcp.observation import Outcome, observing
 from coaching_service.mcp.transport import CallerRequest
 
 Request = ServerRequestContext[Any, CallerRequest]
@@ -83,7 +84,7 @@ _ADVICE_BY_STATUS = {
 
 
 def make_server(
-    tools: Iterable[Tool], semaphore: asyncio.Semaphore, metrics: McpMetrics, base_url: str, icon_url: str
+    tools: Iterable[Tool], semaphore: asyncio.Semaphore, metrics: Metrics, base_url: str, icon_url: str
 ) -> Server[Any]:
     """Returns the SDK's server of `tools`; `semaphore` limits how many use the database at once."""
     by_name = {tool.name: tool for tool in tools}

@@ -62,6 +62,7 @@ class Endpoints:
         count, seconds = await rate_limits.count(self.services, "register", address)
         if count > _MAX_REGISTRATIONS:
             description = "Too many registrations; try again later"
+            self.services.metrics.rate_limited.labels("register").inc()
             raise OAuthError("temporarily_unavailable", description, 429, {"Retry-After": str(seconds)})
         if request.content_type != _JSON:
             raise OAuthError("invalid_client_metadata", "The body must be JSON", 415)

@@ -24,7 +24,7 @@ from coaching_service.core.http.availability import RequestSlots
 from coaching_service.core.http.deprecation import Deprecation
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.handlers import HandlerDependencies, mount
-from coaching_service.core.http.middleware import HttpMetrics, request_middleware
+from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.routes import Route, Routes, routes_of
 
@@ -74,7 +74,7 @@ def declared_routes() -> list[Route]:
 @pytest.fixture
 async def server(services: Services) -> AsyncIterator[TestServer]:
     """Serves these routes."""
-    app = web.Application(middlewares=[request_middleware(HttpMetrics())])
+    app = web.Application(middlewares=[request_middleware(services.metrics)])
     slots = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
     mount(
         app, declared_routes(), HandlerDependencies(services, authenticate, *slots, asyncio.Semaphore(1), body_limit=1)

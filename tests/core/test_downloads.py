@@ -18,7 +18,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.http.availability import RequestSlots
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.handlers import HandlerDependencies, mount
-from coaching_service.core.http.middleware import HttpMetrics, request_middleware
+from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.routes import Routes
 
 AT_ONCE = 2
@@ -60,7 +60,7 @@ async def address(services: Services, source: Source) -> AsyncIterator[str]:
         """Download the source."""
         return Download("application/octet-stream", "it", source.read)
 
-    app = web.Application(middlewares=[request_middleware(HttpMetrics())])
+    app = web.Application(middlewares=[request_middleware(services.metrics)])
     slots = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
     dependencies = HandlerDependencies(services, authenticate, *slots, asyncio.Semaphore(AT_ONCE), body_limit=1)
     mount(app, routes.declared, dependencies)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from argon2 import PasswordHasher
 
-from coaching_service.app import HTTP_METRICS, SERVICES
+from coaching_service.app import SERVICES
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings
@@ -92,7 +92,8 @@ async def test_abandoned_sign_in_is_not_verified(coach: CoachClient, as_served: 
     """Sign-ins wait for one another; an abandoned one is skipped and does not count as a failure."""
     body = json.dumps({"email": address(coach), "password": "wrong password"})
     head = f"POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-    line, registry = as_served.app[SERVICES].sign_in_lock, as_served.app[HTTP_METRICS].registry
+    services = as_served.app[SERVICES]
+    line, registry = services.sign_in_lock, services.metrics.registry
     async with line:  # another sign-in is being verified
         _, writer = await asyncio.open_connection(as_served.host, as_served.port)
         writer.write(f"{head}\r\n\r\n{body}".encode())

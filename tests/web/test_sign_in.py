@@ -7,7 +7,7 @@ import secrets
 
 import pytest
 
-from coaching_service.app import HTTP_METRICS, SERVICES
+from coaching_service.app import SERVICES
 from coaching_service.core import rate_limits
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import web_sessions
@@ -134,7 +134,7 @@ async def test_disconnected_sign_in_is_skipped_in_the_queue(coach: CoachClient, 
 
     left = {"method": "POST", "route": "/app/sign-in", "status": "499"}
     await until(
-        lambda: as_served.app[HTTP_METRICS].registry.get_sample_value("http_requests_total", left),
+        lambda: services.metrics.registry.get_sample_value("http_requests_total", left),
         "the queue continues",
     )
     assert await rate_limits.get_count(services, "account", email) == (0, 0)

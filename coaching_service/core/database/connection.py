@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -22,12 +23,14 @@ from pymongo.errors import (
     PyMongoError,
     WriteConcernError,
 )
+from pymongo.monitoring import CommandListener, ConnectionPoolListener
 
 from coaching_service.core.errors import BadRequest, Conflict, ServiceError, Unavailable
 
 if TYPE_CHECKING:
     from coaching_service.core.database.context import Database
 
+EventListener = CommandListener | ConnectionPoolListener
 Client = AsyncIOMotorClient[dict[str, Any]]
 WRITE_CONFLICT = 112
 _OUT_OF_DISK_SPACE = 14031
@@ -103,8 +106,8 @@ class UnsafeUri(Exception):
     """The URI of the database has an option with which acknowledged writes can be lost; the message names it."""
 
 
-def connect(uri: str, deadlines: Deadlines | None = None) -> Client:
-    """Create a client of the database at `uri`; it connects when it is first used.
+def connect(uri: str, deadlines: Deadlines | None = None, listeners: Sequence[EventListener] = ()) -> Client:
+    """Create a client of the database at `uri`; it connects when it is first used. `listeners` observe it.
 
     Writes are acknowledged by a majority, and reads and writes are retried once. Raises UnsafeUri if an option of the
     URI weakens that, and errors of the driver if the URI is malformed.
@@ -124,6 +127,7 @@ def connect(uri: str, deadlines: Deadlines | None = None) -> Client:
         readPreference="primary",
         tz_aware=False,
         appname=APP_NAME,
+        event_listeners=list(listeners),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.locks import KeyedLocks
 from coaching_service.core.media import ImageProcessor, UploadLimits
+from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.signals import CompanySignals
 
@@ -67,7 +67,7 @@ class Services:
     `number_signals` notifies the requests that wait for new changes; `schedule_locks` serialise writes to the schedule
     of one owner; `database_response_seconds`: how long a request waits at most while the database does not respond;
     `outbound` sends requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery
-    is tried again; `webhook_attempts` counts the attempts of this process by their outcome.
+    is tried again; `metrics` are those of this process.
     """
 
     db: Database
@@ -88,7 +88,7 @@ class Services:
     database_response_seconds: float = 2.0
     outbound: OutboundClient = field(default_factory=OutboundClient)
     webhook_retry_seconds: tuple[float, ...] = ()
-    webhook_attempts: Counter[str] = field(default_factory=Counter)
+    metrics: Metrics = field(default_factory=Metrics, repr=False)
     monitor: DatabaseMonitor = field(init=False, repr=False)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)
 

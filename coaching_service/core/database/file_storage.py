@@ -11,7 +11,7 @@ from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import JPEG, validate_file
+from coaching_service.core.media import JPEG, InvalidFile, validate_file
 
 
 @asynccontextmanager
@@ -30,6 +30,7 @@ async def storing(
     broken, not of an accepted content type, or an image with too many pixels.
     """
     ids: list[ObjectId] = []
+    metrics = ctx.services.metrics
     try:
         validated = await validate_file(ctx.services.image_processor, source, content_types, max_pixels)
         with closing(validated) as valid:
@@ -42,6 +43,11 @@ async def storing(
                 )
                 ids += thumbnail.ids
                 file = replace(file, thumbnail_id=thumbnail.id)
+        metrics.uploads.labels("stored").inc()
+        metrics.upload_bytes.inc(file.size)
         yield file
+    except InvalidFile:
+        metrics.uploads.labels("rejected").inc()
+        raise
     finally:
         await files.release(ctx.services, ids)

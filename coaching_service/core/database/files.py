@@ -214,6 +214,12 @@ async def count(services: Services) -> int:
     return await files.across_companies(services).estimated_document_count()
 
 
+async def count_stored_bytes(services: Services) -> int:
+    """Return how many bytes the chunks of all files have, as the database counts them."""
+    cursor = chunks.across_companies(services).aggregate([{"$collStats": {"storageStats": {}}}])
+    return sum([int(each["storageStats"]["size"]) async for each in cursor])
+
+
 async def iterate_abandoned(services: Services, batch: int = 500) -> AsyncIterator[list[ObjectId]]:
     """Iterate over the identifiers of files that have been pending for over an hour, in batches."""
     where = {"pending": True, "uploadDate": {"$lt": now() - ABANDONED_AFTER}}

@@ -6,18 +6,14 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
 
 import structlog
 from aiohttp import web
 from aiohttp.typedefs import Middleware
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
-from prometheus_client.metrics_core import Metric
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.connection import as_service_error
-from coaching_service.core.database.context import Services
 from coaching_service.core.errors import (
     ClientDisconnected,
     InternalError,
@@ -30,52 +26,22 @@ from coaching_service.core.http.compression import compress
 from coaching_service.core.http.deprecation import deprecation_headers
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.strictness import IS_STRICT, STRICT
+from coaching_service.core.metrics import Metrics
 
 REQUEST_ID = web.RequestKey("request_id", str)
 PRINCIPAL = web.RequestKey("principal", Principal)
 
 _VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 _SECURITY_HEADERS = {"Server": "coaching-service", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-_READING_SECONDS = 1.0
 _CLIENT_CLOSED_REQUEST = 499  # never sent; the customary status in logs and metrics
-_BUCKETS = (0.01, 0.05, 0.25, 1, 5)  # few, so that each route takes less than 1.5 kB
+_UNKNOWN_ROUTE = "unknown"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 log = structlog.get_logger("coaching_service")
 
 
-Reading = Callable[[Services], Awaitable[list[Metric]]]
-T = TypeVar("T")
-
-
-class HttpMetrics:
-    """The Prometheus metrics of one process. `readings` return those of features, for each response of /metrics."""
-
-    def __init__(self, readings: Sequence[Reading] = ()) -> None:
-        self.readings = readings
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no types for it
-        self.registry = CollectorRegistry()
-        labels = ("method", "route", "status")
-        self.requests = Counter("http_requests_total", "Requests answered.", labels, registry=self.registry)
-        self.seconds = Histogram(
-            "http_request_seconds", "Time to answer.", labels[:2], buckets=_BUCKETS, registry=self.registry
-        )
-        self.pending_changes = Gauge(
-            "change_log_pending", "Changes of all companies that have no number yet.", registry=self.registry
-        )
-
-
-async def reading_in_time(reading: Awaitable[T], otherwise: T, what: str) -> T:
-    """What is read from the database for a metric, or `otherwise` if that fails or takes longer than a second."""
-    try:
-        async with asyncio.timeout(_READING_SECONDS):
-            return await reading
-    except Exception as error:  # noqa: BLE001 - the other metrics are needed most while the database fails
-        log.warning("a metric cannot be read", metric=what, reason=type(error).__name__)
-        return otherwise
-
-
-def request_middleware(metrics: HttpMetrics) -> Middleware:
+def request_middleware(metrics: Metrics) -> Middleware:
     """Returns the outermost middleware, through which every response passes."""
 
     @web.middleware
@@ -83,6 +49,10 @@ def request_middleware(metrics: HttpMetrics) -> Middleware:
         started = time.perf_counter()
         sent_id = request.headers.get("X-Request-Id", "")
         request[REQUEST_ID] = sent_id if _VALID_REQUEST_ID.fullmatch(sent_id) else _new_request_id()
+        with metrics.requests_in_flight.track_inprogress():
+            return await respond(request, handler, started)
+
+    async def respond(request: web.Request, handler: Handler, started: float) -> web.StreamResponse:
         try:
             response = await handler(request)
         except asyncio.CancelledError:  # the service is shutting down
@@ -142,15 +112,15 @@ def _to_service_error(request: web.Request, error: Exception) -> ServiceError | 
 
 def _route(request: web.Request) -> str:
     resource = request.match_info.route.resource
-    return resource.canonical if resource is not None else "unknown"
+    return resource.canonical if resource is not None else _UNKNOWN_ROUTE
 
 
-def _record(metrics: HttpMetrics, request: web.Request, status: int, seconds: float) -> None:
+def _record(metrics: Metrics, request: web.Request, status: int, seconds: float) -> None:
     """Count the request and write its log line."""
     route = _route(request)
-    method = request.method if route != "unknown" else "-"
+    method = request.method if route != _UNKNOWN_ROUTE and request.method in _METHODS else "other"
     metrics.requests.labels(method, route, str(status)).inc()
-    metrics.seconds.labels(method, route).observe(seconds)
+    metrics.request_seconds.labels(method, route).observe(seconds)
     principal = request.get(PRINCIPAL)
     write = log.warning if status >= 500 else log.info
     write(

@@ -6,17 +6,11 @@ import asyncio
 import gzip
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from math import nan
 from typing import Any
 
 from aiohttp import hdrs, web
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.metrics_core import Metric
 
-from coaching_service.core.changes.numbering.sequencer import count_pending
 from coaching_service.core.database.connection import unreachable
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
@@ -25,12 +19,12 @@ from coaching_service.core.errors import Unavailable
 from coaching_service.core.http import docs_page
 from coaching_service.core.http.compression import accepts_gzip
 from coaching_service.core.http.conditional import is_not_modified
-from coaching_service.core.http.middleware import HttpMetrics, reading_in_time
+from coaching_service.core.http.metrics import metrics_handler
 from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import Route
+from coaching_service.core.metrics import Reading
 
-_MAX_COUNT = 10_000
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -45,8 +39,8 @@ class OperatorEndpoints:
         self._has_indexes = False
         self._readiness_check: asyncio.Task[None] | None = None
 
-    def routes(self, metrics: HttpMetrics, *, with_metrics: bool) -> list[web.RouteDef]:
-        """Returns the aiohttp routes."""
+    def routes(self, readings: Sequence[Reading] | None) -> list[web.RouteDef]:
+        """Returns the aiohttp routes; /metrics with these readings, or without it."""
         routes = [
             web.get("/healthz", self.healthz),
             web.get("/readyz", self.readyz),
@@ -55,7 +49,9 @@ class OperatorEndpoints:
             web.get("/docs/docs.css", self.docs_style),
             web.get("/docs/icon.svg", self.docs_icon),
         ]
-        return [*routes, web.get("/metrics", metrics_handler(metrics, self.services))] if with_metrics else routes
+        if readings is not None:
+            routes.append(web.get("/metrics", metrics_handler(self.services, readings)))
+        return routes
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -132,28 +128,3 @@ class OperatorEndpoints:
     async def docs_icon(self, _: web.Request) -> web.Response:
         """The icon of that page."""
         return web.Response(text=docs_page.page_file("icon.svg"), content_type="image/svg+xml")
-
-
-def metrics_handler(metrics: HttpMetrics, services: Services) -> Any:
-    """Returns the aiohttp handler that exposes the Prometheus metrics of this process and of the database's state."""
-
-    async def handle(_: web.Request) -> web.Response:
-        pending, readings = await asyncio.gather(
-            reading_in_time(count_pending(services, _MAX_COUNT), nan, "pending changes"),
-            asyncio.gather(*(read(services) for read in metrics.readings)),
-        )
-        metrics.pending_changes.set(pending)
-        body = generate_latest(metrics.registry) + generate_latest(_Families(list(chain.from_iterable(readings))))
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-    return handle
-
-
-@dataclass(frozen=True)
-class _Families:
-    """Metrics that were read for one response, in the form of a registry."""
-
-    families: list[Metric]
-
-    def collect(self) -> list[Metric]:
-        return self.families

@@ -24,6 +24,7 @@ class RequestLimits:
 
     def __init__(self, services: Services, per_minute: int) -> None:
         self._buckets = TokenBuckets(services, per_minute)
+        self._exceeded = services.metrics.rate_limited.labels("requests")
         self._policy = f'"requests";q={per_minute};w=60'
 
     def applied_to(self, authenticate: Authenticate) -> Authenticate:
@@ -42,6 +43,7 @@ class RequestLimits:
             remaining = await self._buckets.take(principal.credential_id)
         except RateLimitExceeded as error:
             request[_STATE] = f'"requests";r=0;t={error.seconds}'
+            self._exceeded.inc()
             raise
         request[_STATE] = f'"requests";r={remaining};t={self._buckets.seconds_per_token}'
 

@@ -8,12 +8,13 @@ lease. All times come from the clock of the database, so a wrong clock of a proc
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import structlog
 
@@ -94,6 +95,7 @@ class RunAgain:
     is_pause: bool = False
 
 
+JobOutcome = Literal["done", "continued", "interrupted", "failed"]
 Step = Callable[[Services, Job], Awaitable[RunAgain | None]]
 Steps = dict[str, Step]
 
@@ -218,6 +220,17 @@ async def run_due(services: Services, steps: Steps, *, at: datetime | None = Non
     return count
 
 
+async def count_due(services: Services, kinds: Collection[str]) -> dict[str, tuple[int, float]]:
+    """Return how many jobs are due that no worker runs, and for how many seconds the first has been, by their kind."""
+    stages: list[Document] = [
+        {"$match": {"kind": {"$in": list(kinds)}, "$expr": {"$lte": ["$runAfter", "$$NOW"]}}},
+        {"$group": {"_id": "$kind", "count": {"$sum": 1}, "first": {"$min": "$runAfter"}}},
+        {"$project": {"count": 1, "seconds": {"$divide": [{"$subtract": ["$$NOW", "$first"]}, 1000]}}},
+    ]
+    cursor = _jobs.across_companies(services).aggregate(stages, hint="kind_runAfter")
+    return {each["_id"]: (each["count"], each["seconds"]) async for each in cursor}
+
+
 def working(
     services: Services,
     steps: Steps,
@@ -328,7 +341,8 @@ async def _claim(services: Services, kinds: Collection[str], at: datetime | None
 
 async def _run_step(services: Services, step: Step, job: StoredJob) -> None:
     own = {"_id": job["_id"], "lease": job["lease"]}
-    jobs = _jobs.across_companies(services)
+    jobs, metrics, started = _jobs.across_companies(services), services.metrics, time.perf_counter()
+    outcome: JobOutcome = "failed"
     try:
         again = await step(services, Job(job["_id"], job["arguments"], job["attempts"], job["companyId"], job["about"]))
     except Exception as error:
@@ -336,10 +350,16 @@ async def _run_step(services: Services, step: Step, job: StoredJob) -> None:
         if (known := _as_unavailable(error)) is None:
             log.exception("job failed", **details)
         else:
+            outcome = "interrupted"
             log.warning("job interrupted", reason=known.message, **details)
         delay = timedelta(seconds=_RETRY_SECONDS[min(job["attempts"], len(_RETRY_SECONDS)) - 1])
         await jobs.update_one(own, [{"$set": {"runAfter": _from_now(delay)}}])
         return
+    else:
+        outcome = "done" if again is None else "continued"
+    finally:
+        metrics.job_seconds.labels(job["kind"]).observe(time.perf_counter() - started)
+        metrics.job_runs.labels(job["kind"], outcome).inc()
     if again is None:
         await jobs.delete_one(own)
         return

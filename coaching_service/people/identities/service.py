@@ -126,7 +126,8 @@ async def verify_sign_in(ctx: Context, email: str, password: str) -> Identity:
         _, stored = await gather_reads(ctx, _require_few_failures(ctx, email), store.find_by_email(ctx.services, email))
         if await verify_password(password, stored["passwordHash"] if stored else None) and stored is not None:
             return _to_identity(stored)
-        raise await _count_failure(ctx, email)
+        reason = "unknown_address" if stored is None else "wrong_password"
+        raise await _count_failure(ctx, email, reason)
 
 
 async def check_password(ctx: Context, subject_id: ObjectId, password: str) -> bool:
@@ -162,15 +163,21 @@ async def _require_few_failures(ctx: Context, email: str) -> None:
         rate_limits.get_count(ctx.services, _NETWORK, ctx.network_address),
     )
     if account >= ACCOUNT_FAILURES or network >= NETWORK_FAILURES:
-        raise rate_limits.too_many_requests(max(account_wait, network_wait))
+        raise _too_many_failures(ctx, max(account_wait, network_wait))
 
 
-async def _count_failure(ctx: Context, email: str) -> ServiceError:
-    """Count a failed sign-in and return the error to raise."""
+def _too_many_failures(ctx: Context, seconds: int) -> ServiceError:
+    ctx.services.metrics.sign_in_failures.labels("too_many_failures").inc()
+    return rate_limits.too_many_requests(ctx.services, "sign-in", seconds)
+
+
+async def _count_failure(ctx: Context, email: str, reason: str) -> ServiceError:
+    """Count a failed sign-in and return the error to raise; metrics name the reason, the error does not."""
     account, account_wait = await rate_limits.count(ctx.services, _ACCOUNT, store.normalize_email(email))
     network, network_wait = await rate_limits.count(ctx.services, _NETWORK, ctx.network_address)
     if account >= ACCOUNT_FAILURES or network >= NETWORK_FAILURES:
-        return rate_limits.too_many_requests(max(account_wait, network_wait))
+        return _too_many_failures(ctx, max(account_wait, network_wait))
+    ctx.services.metrics.sign_in_failures.labels(reason).inc()
     return sign_in_rejected()
 
 

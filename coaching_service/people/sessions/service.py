@@ -106,6 +106,7 @@ async def verify_credentials(ctx: Context, email: str, password: str) -> tuple[I
     """Return the identity and the principal of a user who signs in. Raises what sign_in raises."""
     identity = await identities.verify_sign_in(ctx, email, password)
     if (principal := await _load_principal(ctx.services, identity)) is None:
+        ctx.services.metrics.sign_in_failures.labels("no_access").inc()
         raise identities.sign_in_rejected()
     await identities.clear_failures(ctx, email)
     return identity, principal

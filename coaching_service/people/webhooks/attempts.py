@@ -95,7 +95,7 @@ async def record(ctx: Context, message: Message, response: Response) -> datetime
     """
     delivery, webhook = message.delivery, message.webhook
     result = _result(ctx, delivery, response)
-    ctx.services.webhook_attempts[response.outcome] += 1
+    ctx.services.metrics.webhook_attempts.labels(response.outcome).inc()
     await store.record_attempt(ctx, delivery["_id"], result)
     if not response.is_success and delivery["type"] != TEST_EVENT:
         if webhook["failingSince"] is None:

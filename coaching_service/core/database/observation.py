@@ -1,0 +1,105 @@
+"""What the driver reports of its connections and commands, as metrics."""
+
+from __future__ import annotations
+
+from pymongo.monitoring import (
+    CommandFailedEvent,
+    CommandListener,
+    CommandStartedEvent,
+    CommandSucceededEvent,
+    ConnectionCheckedInEvent,
+    ConnectionCheckedOutEvent,
+    ConnectionCheckOutFailedEvent,
+    ConnectionCheckOutStartedEvent,
+    ConnectionClosedEvent,
+    ConnectionCreatedEvent,
+    ConnectionPoolListener,
+    ConnectionReadyEvent,
+    PoolClearedEvent,
+    PoolClosedEvent,
+    PoolCreatedEvent,
+    PoolReadyEvent,
+)
+
+from coaching_service.core.metrics import DATABASE_COMMANDS, Metrics
+
+
+class CommandObserver(CommandListener):
+    """Measures the commands of a client, those excepted that wait for new documents on purpose."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._seconds = {name: metrics.command_seconds.labels(name) for name in DATABASE_COMMANDS}
+        self._other = self._seconds["other"]
+        self._waiting: set[int] = set()
+
+    def started(self, event: CommandStartedEvent) -> None:
+        """Remember the reads of change streams: only they limit the time of a getMore."""
+        if event.command_name == "getMore" and "maxTimeMS" in event.command:
+            self._waiting.add(event.request_id)
+
+    def succeeded(self, event: CommandSucceededEvent | CommandFailedEvent) -> None:
+        """Measure a command."""
+        if event.request_id in self._waiting:
+            self._waiting.discard(event.request_id)
+            return
+        self._seconds.get(event.command_name, self._other).observe(event.duration_micros / 1_000_000)
+
+    def failed(self, event: CommandFailedEvent) -> None:
+        """Measure a command that failed."""
+        self.succeeded(event)
+
+
+class ConnectionObserver(ConnectionPoolListener):
+    """Counts the connections of a client.
+
+    The driver calls it on many threads, for each command: adding to these collections takes no lock.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._open: set[tuple[object, int]] = set()
+        self._in_use: set[tuple[object, int]] = set()
+        self._waiting: list[None] = []
+        metrics.connections_open.set_function(lambda: len(self._open))
+        metrics.connections_in_use.set_function(lambda: len(self._in_use))
+        metrics.connections_waiting.set_function(lambda: len(self._waiting))
+
+    def connection_created(self, event: ConnectionCreatedEvent) -> None:
+        """A connection is being established."""
+        self._open.add((event.address, event.connection_id))
+
+    def connection_closed(self, event: ConnectionClosedEvent) -> None:
+        """A connection was closed."""
+        self._open.discard((event.address, event.connection_id))
+        self._in_use.discard((event.address, event.connection_id))
+
+    def connection_check_out_started(self, event: ConnectionCheckOutStartedEvent) -> None:
+        """An operation needs a connection."""
+        self._waiting.append(None)
+
+    def connection_check_out_failed(self, event: ConnectionCheckOutFailedEvent) -> None:
+        """It got none."""
+        self._waiting.pop()
+
+    def connection_checked_out(self, event: ConnectionCheckedOutEvent) -> None:
+        """It got one."""
+        self._waiting.pop()
+        self._in_use.add((event.address, event.connection_id))
+
+    def connection_checked_in(self, event: ConnectionCheckedInEvent) -> None:
+        """The operation is over."""
+        self._in_use.discard((event.address, event.connection_id))
+
+    def pool_created(self, event: PoolCreatedEvent) -> None:
+        """Not of interest."""
+
+    def pool_ready(self, event: PoolReadyEvent) -> None:
+        """Not of interest."""
+
+    def pool_cleared(self, event: PoolClearedEvent) -> None:
+        """Not of interest: the connections are reported as well."""
+
+    def pool_closed(self, event: PoolClosedEvent) -> None:
+        """Not of interest: the connections are reported as well."""
+
+    def connection_ready(self, event: ConnectionReadyEvent) -> None:
+        """Not of interest."""

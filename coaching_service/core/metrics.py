@@ -1,0 +1,180 @@
+"""The Prometheus metrics of one process: each name is declared here, and each label has few values."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import structlog
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    ProcessCollector,
+    disable_created_metrics,
+)
+
+from coaching_service import __version__
+
+if TYPE_CHECKING:
+    from coaching_service.core.database.context import Services
+
+# Returns nothing: it sets gauges to what it reads, before each response of /metrics.
+Reading = Callable[["Services"], Awaitable[None]]
+T = TypeVar("T")
+
+# Few, so that each route takes less than 1.5 kB.
+_REQUEST_BUCKETS = (0.01, 0.05, 0.25, 1, 5)
+_TOOL_BUCKETS = (0.05, 0.25, 1, 5)
+_COMMAND_BUCKETS = (0.001, 0.005, 0.025, 0.1, 0.5, 2)
+_WAIT_BUCKETS = (0.005, 0.025, 0.1, 0.5, 1, 2.5)
+_JOB_BUCKETS = (0.01, 0.1, 0.5, 2, 10, 60)
+_READING_SECONDS = 1.0
+
+SIGN_IN_FAILURES = ("unknown_address", "wrong_password", "no_access", "too_many_failures")
+UPLOAD_OUTCOMES = ("stored", "rejected")
+WEBHOOK_OUTCOMES = ("succeeded", "rejected")  # the others are the reasons why there was no response
+JOB_OUTCOMES = ("done", "continued", "interrupted", "failed")
+DATABASE_COMMANDS = (
+    *("find", "getMore", "aggregate", "count", "distinct"),
+    *("insert", "update", "delete", "findAndModify"),
+    *("commitTransaction", "abortTransaction", "other"),
+)
+
+log = structlog.get_logger("coaching_service")
+
+
+@dataclass(frozen=True)
+class QueueMetrics:
+    """The requests that wait for one kind of slot: how many now, how long each has waited, and those sent away."""
+
+    waiting: Gauge
+    seconds: Histogram
+    full: Counter
+    timed_out: Counter
+
+
+class Metrics:
+    """The metrics of one process. `declared` has the labels of each by its name."""
+
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no types for it
+        self.registry = CollectorRegistry()
+        self.declared: dict[str, tuple[str, ...]] = {}
+        self._declare_process()
+        self._declare_requests()
+        self._declare_database()
+        self._declare_background_work()
+
+    def _declare_process(self) -> None:
+        ProcessCollector(registry=self.registry)
+        for name in ("cpu_seconds_total", "resident_memory_bytes", "virtual_memory_bytes", "start_time_seconds"):
+            self.declared[f"process_{name}"] = ()
+        self.declared |= {"process_open_fds": (), "process_max_fds": ()}
+        build = {"version": __version__, "python": platform.python_version()}
+        Info("coaching_service_build", "The release that runs.", registry=self.registry).info(build)
+        self.declared["coaching_service_build_info"] = tuple(build)
+
+    def _declare_requests(self) -> None:
+        self.requests = self._counter("http_requests_total", "Requests answered.", "method", "route", "status")
+        self.request_seconds = self._histogram(
+            "http_request_duration_seconds", "Time to answer.", _REQUEST_BUCKETS, "method", "route"
+        )
+        self.requests_in_flight = self._gauge(
+            "http_requests_in_flight", "Requests that are being answered, those that wait for events included."
+        )
+        self.rate_limited = self._counter(
+            "rate_limited_requests_total", "Requests answered 429, by the limit that they exceeded.", "limit"
+        )
+        self.tool_calls = self._counter(
+            "mcp_tool_calls_total", "Tool calls answered.", "tool", "application", "outcome"
+        )
+        self.tool_seconds = self._histogram(
+            "mcp_tool_call_duration_seconds", "Time to carry out a tool call.", _TOOL_BUCKETS, "tool"
+        )
+        self.sign_in_failures = self._counter("sign_in_failures_total", "Sign-ins rejected.", "reason")
+        _start_at_zero(self.sign_in_failures, SIGN_IN_FAILURES)
+        self._queue_waiting = self._gauge("request_queue_waiting", "Requests that wait for a slot.", "queue")
+        self._queue_seconds = self._histogram(
+            "request_queue_duration_seconds", "Time that requests waited for a slot.", _WAIT_BUCKETS, "queue"
+        )
+        self._queue_rejected = self._counter(
+            "request_queue_rejected_total", "Requests that got no slot, and 503.", "queue", "reason"
+        )
+
+    def _declare_database(self) -> None:
+        self.connections_in_use = self._gauge(
+            "database_connections_in_use", "Connections to the database that carry out an operation."
+        )
+        self.connections_open = self._gauge("database_connections_open", "Connections to the database.")
+        self.connections_waiting = self._gauge(
+            "database_connections_waiting", "Operations that wait for a connection to the database."
+        )
+        self.command_seconds = self._histogram(
+            "database_command_duration_seconds", "Time of a command of the database.", _COMMAND_BUCKETS, "command"
+        )
+
+    def _declare_background_work(self) -> None:
+        self.jobs_pending = self._gauge("jobs_pending", "Jobs of all companies that are due.", "kind")
+        self.oldest_job_seconds = self._gauge(
+            "jobs_oldest_pending_seconds", "Time since the oldest of them has been due.", "kind"
+        )
+        self.job_seconds = self._histogram("job_run_duration_seconds", "Time of a step of a job.", _JOB_BUCKETS, "kind")
+        self.job_runs = self._counter("job_runs_total", "Steps of jobs that this process ran.", "kind", "outcome")
+        self.changes_pending = self._gauge("change_log_pending", "Changes of all companies that have no number yet.")
+        self.webhook_attempts = self._counter(
+            "webhook_attempts_total", "Attempts of this process to deliver an event to a webhook.", "outcome"
+        )
+        _start_at_zero(self.webhook_attempts, WEBHOOK_OUTCOMES)
+        self.deliveries_pending = self._gauge(
+            "webhook_deliveries_pending", "Deliveries of all companies that wait for an attempt."
+        )
+        self.oldest_delivery_seconds = self._gauge(
+            "webhook_oldest_pending_seconds", "Age of the oldest delivery that waits for an attempt."
+        )
+        self.uploads = self._counter("file_uploads_total", "Files that were uploaded to this process.", "outcome")
+        _start_at_zero(self.uploads, UPLOAD_OUTCOMES)
+        self.upload_bytes = self._counter("file_upload_bytes_total", "Bytes of files that this process stored.")
+        self.stored_bytes = self._gauge("files_stored_bytes", "Bytes of the files of all companies.")
+
+    def queue(self, name: Literal["database", "bulk", "sign_in"]) -> QueueMetrics:
+        """The metrics of the requests that wait for one kind of slot."""
+        return QueueMetrics(
+            self._queue_waiting.labels(name),
+            self._queue_seconds.labels(name),
+            self._queue_rejected.labels(name, "full"),
+            self._queue_rejected.labels(name, "timed_out"),
+        )
+
+    def _counter(self, name: str, help_text: str, *labels: str) -> Counter:
+        self.declared[name] = labels
+        return Counter(name, help_text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
+        self.declared[name] = labels
+        return Gauge(name, help_text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, help_text: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        self.declared[name] = labels
+        return Histogram(name, help_text, labels, buckets=buckets, registry=self.registry)
+
+
+def _start_at_zero(counter: Counter, values: Sequence[str]) -> None:
+    """Make the series of these values exist before the first event, so that increases are complete."""
+    for value in values:
+        counter.labels(value)
+
+
+async def reading_in_time(reading: Awaitable[T], otherwise: T, what: str) -> T:
+    """What is read from the database for a metric, or `otherwise` if that fails or takes longer than a second."""
+    try:
+        async with asyncio.timeout(_READING_SECONDS):
+            return await reading
+    except Exception as error:  # noqa: BLE001 - the other metrics are needed most while the database fails
+        log.warning("a metric cannot be read", metric=what, reason=type(error).__name__)
+        return otherwise
