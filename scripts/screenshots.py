@@ -120,13 +120,14 @@ async def set_client_password(browser: Browser, demo: dict[str, str]) -> tuple[s
     context = await browser.new_context(base_url=demo["baseUrl"])
     login = await context.request.post("/auth/login", data={"email": demo["email"], "password": demo["password"]})
     headers = {"Authorization": f"Bearer {(await login.json())['accessToken']}"}
-    found = await context.request.get(
+    matching = await context.request.get(
         f"/coach/customers?archived=false&pageSize=20&pageNum=1&keywords={CLIENT_NAME}", headers=headers
     )
-    client = (await found.json())["docs"][0]
+    client = (await matching.json())["docs"][0]
     path = f"/coach/customers/{client['_id']}/password"
     changed = await context.request.put(path, data={"password": CLIENT_PASSWORD}, headers=headers)
-    assert changed.ok, await changed.text()
+    if not changed.ok:
+        raise click.ClickException(await changed.text())
     await context.close()
     return client["_id"], client["email"]
 
@@ -134,13 +135,14 @@ async def set_client_password(browser: Browser, demo: dict[str, str]) -> tuple[s
 async def run(demo: dict[str, str], folder: Path, only: str, widths: list[int], themes: list[str], full: bool) -> int:
     """Take the pictures of the pages whose path contains `only`; returns their number."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    assert chromium, "Chromium is needed: scripts/test --browser installs it"
+    if chromium is None:
+        raise click.ClickException("Chromium is needed: scripts/test --browser installs it")
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
         client_id, client_email = await set_client_password(browser, demo)
-        coach_starts = (f"/app/customers/{client_id}", "/app/attention", "/app/settings/api-keys")
+        coach_starts = (f"/app/customers/{client_id}", "/app/attention", "/app/settings/company")
         visitors = [
             (await browser.new_context(base_url=demo["baseUrl"]), ("/app/sign-in",)),
             (await sign_in(browser, demo["baseUrl"], demo["email"], demo["password"]), coach_starts),

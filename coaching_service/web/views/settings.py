@@ -21,7 +21,7 @@ _COMPANY_FORM = patch_of(AccountDetails, name="CompanyForm")
 @pages.get("", access=coach(), template="")
 async def settings_page(_: Context) -> Redirect:
     """Redirect to the first settings page, which every coach can see."""
-    return Redirect("/app/settings/api-keys")
+    return Redirect("/app/settings/company")
 
 
 @pages.get("/company", access=coach(), template="settings/company.html")

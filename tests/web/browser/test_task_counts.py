@@ -136,6 +136,8 @@ async def test_program_of_four_weeks_for_five_clients(coach: CoachClient, open_p
     counter = Counter(page)
 
     await page.goto("/app/programs")
+    if not await page.get_by_label("Workouts").is_visible():  # open while there are no programs
+        await counter.click(page.locator("summary", has_text="New program"))
     await counter.type(page.get_by_label("Name", exact=True), "Strength")
     await counter.type(
         page.get_by_label("Workouts"),
