@@ -23,13 +23,33 @@ OUTSIDE = [page for page in PAGES if page.access.audience == "public" and page.t
 INSIDE = [page for page in PAGES if page.access.audience not in ("public", "customer") and page.template]
 OF_CLIENTS = [page for page in PAGES if page.access.audience == "customer" and page.template]
 LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light"},
+    "light": {"color_scheme": "light", "viewport": {"width": 1440, "height": 900}},
     "dark": {"color_scheme": "dark"},
     "small": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
 }
 _CUT = """() => [...document.querySelectorAll(".train-nav a, .days-strip a, .days-month a")]
   .filter((each) => each.scrollWidth > each.clientWidth + 1 || each.getBoundingClientRect().right > innerWidth)
   .map((each) => each.textContent.trim())"""
+# The texts of the primary buttons that are visible, except those that repeat in rows and the answer in a dialog.
+_PRIMARY = """() => {
+  const probe = document.body.appendChild(document.createElement("button"));
+  const color = getComputedStyle(probe).backgroundColor;
+  probe.remove();
+  return [...document.querySelectorAll("main button, main .button")]
+    .filter((each) => each.checkVisibility() && !each.closest("li, tr, dialog") && !each.matches("[aria-current]"))
+    .filter((each) => getComputedStyle(each).backgroundColor === color)
+    .map((each) => each.textContent.trim());
+}"""
+# The share of the page's width by which more is empty on the right of all content than on its left.
+_EMPTY = """() => {
+  const main = document.querySelector("main"), style = getComputedStyle(main), box = main.getBoundingClientRect();
+  const width = box.width - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  const boxes = [...main.querySelectorAll(".card, .empty, table, ol, ul, figure")]
+    .filter((each) => each.checkVisibility()).map((each) => each.getBoundingClientRect());
+  if (!boxes.length) return 0;
+  const right = box.right - Math.max(...boxes.map((each) => each.right));
+  return (right - Math.min(...boxes.map((each) => each.left)) + box.left) / width;
+}"""
 _WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
@@ -52,6 +72,10 @@ async def check_page(page: Page, look: str, path: str) -> list[str]:
     assert response.status == 200, path
     await picture(page, look, file_name(path))
     wrong = [f"{path} is wider than the screen"] if await page.evaluate(_WIDER) else []
+    if look == "light":
+        primary = await page.evaluate(_PRIMARY)
+        wrong += [f"{path} has several primary buttons: {primary}"] if len(primary) > 1 else []
+        wrong += [f"a third of {path} is empty"] if await page.evaluate(_EMPTY) > 1 / 3 else []
     return wrong + await serious(page)
 
 
@@ -59,7 +83,7 @@ async def check_page(page: Page, look: str, path: str) -> list[str]:
 async def test_public_pages(open_page: OpenPage, look: str) -> None:
     page = await open_page(**LOOKS[look])
     wrong = [each for public_page in OUTSIDE for each in await check_page(page, look, public_page.path)]
-    assert wrong == []
+    assert wrong == [], "\n".join(wrong)
 
 
 @pytest.mark.parametrize("half", [0, 1])
@@ -76,7 +100,7 @@ async def test_pages_of_a_signed_in_coach(
         if path.endswith("/bulk"):
             path += f"?ids={world['customerId']}&action=delete"
         wrong += await check_page(page, look, path)
-    assert wrong == []
+    assert wrong == [], "\n".join(wrong)
 
 
 SIZES = {"phone": {"width": 360, "height": 740}, "desktop": {"width": 1280, "height": 800}}
@@ -112,7 +136,7 @@ async def test_pages_of_a_client(
             wrong.append(f"{path} is wider than the screen with large text")
         cut = await page.evaluate(_CUT)
         wrong += [f"{path} with large text is cut off: {each}" for each in cut]
-    assert wrong == []
+    assert wrong == [], "\n".join(wrong)
 
 
 async def test_pages_of_a_client_are_small(
