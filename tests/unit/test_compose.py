@@ -10,7 +10,8 @@ import yaml
 
 from coaching_service.settings import Settings
 
-FILE = Path(__file__).parents[2] / "docker-compose.yml"
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "docker-compose.yml"
 
 
 def test_compose_file_follows_the_schema() -> None:
@@ -24,12 +25,21 @@ def test_every_container_is_unprivileged_and_has_a_health_check() -> None:
         assert service["healthcheck"]["test"], name
         assert service["cap_drop"] == ["ALL"], name
         assert service["volumes"], name
-        assert "user" in service or "\nUSER " in service["build"]["dockerfile_inline"], name
+        assert "user" in service or "\nUSER " in (ROOT / service["build"]["dockerfile"]).read_text(), name
+        assert service["mem_limit"], name
+        assert service["logging"]["options"] == {"max-size": "20m", "max-file": "5"}, name
+        assert service["stop_grace_period"] in ("30s", "60s"), name
         for variable, value in service["environment"].items():
             if any(word in variable for word in ("PASSWORD", "KEY")):
                 assert value.startswith("${"), variable
 
 
 def test_compose_sets_only_existing_settings() -> None:
-    known = {name.upper() for name in Settings.model_fields} | {"TMPDIR"}  # which Python itself looks at
+    known = {name.upper() for name in Settings.model_fields}
     assert set(yaml.safe_load(FILE.read_text())["services"]["service"]["environment"]) <= known
+
+
+def test_several_processes_have_ports_and_sign_up_is_off() -> None:
+    service = yaml.safe_load(FILE.read_text())["services"]["service"]
+    assert service["ports"] == ["127.0.0.1:8080-8089:8080"]
+    assert service["environment"]["REGISTRATION"] == "${REGISTRATION:-false}"

