@@ -73,7 +73,7 @@ _SOURCES = {
     "uplot.js": ("vendor/uplot/uPlot.iife.min.js",),
     "uplot.css": ("vendor/uplot/uPlot.min.css",),
     "charts.js": ("charts.js",),
-    "editor.js": ("editor/rows.js", "editor/saving.js", "editor/start.js"),
+    "editor.js": ("editor/rows.js", "editor/saving.js", "editor/type_ahead.js", "editor/start.js"),
 }
 # What a template names in `libraries`, with the static files that its page loads.
 _LIBRARIES = {

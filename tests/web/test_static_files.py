@@ -29,6 +29,7 @@ HTMX_CONFIG = {
     "selfRequestsOnly": True,
     "historyCacheSize": 0,
     "refreshOnHistoryMiss": True,
+    "attributesToSettle": [],
 }
 
 

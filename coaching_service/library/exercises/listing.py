@@ -57,14 +57,14 @@ async def list_exercises(
         walk = Walk(ctx, "exercises", filters, order, page=page, size=size, after=after, private=order[:1])
         stored, total = await store.find_page(ctx, condition, walk, ownership=ownership)
         docs, cursor = walk.cut(stored)
-        return cast("ExercisePage", walk.page(await _present_all(ctx, docs), total, cursor))
+        return cast("ExercisePage", walk.page(await present_all(ctx, docs), total, cursor))
     ranked = RankedWalk(ctx, "exercises", filters, page=page, size=size, after=after)
     entries, use_counts = await gather_reads(
         ctx, search_entries.load_search_entries(ctx, condition, ownership), store.load_use_counts(ctx)
     )
     result = search(entries, keywords, use_counts)
     ids, cursor = ranked.cut(result.ids)
-    exercises = await _present_all(ctx, await store.find_by_ids(ctx, ids))
+    exercises = await present_all(ctx, await store.find_by_ids(ctx, ids))
     part = cast("ExercisePage", ranked.page(exercises, len(result.ids), cursor))
     return {**part, "tolerant": True} if result.tolerant else part
 
@@ -95,12 +95,13 @@ async def _page_by_update(
         each["updatedAt"] = max(each["updatedAt"], overridden.get(each["_id"], each["updatedAt"]))
     listed.sort(key=lambda each: (each["updatedAt"], each["_id"]))
     docs, cursor = walk.cut_from(listed)
-    exercises = await _present_all(ctx, await store.find_by_ids(ctx, [each["_id"] for each in docs]))
+    exercises = await present_all(ctx, await store.find_by_ids(ctx, [each["_id"] for each in docs]))
     part = cast("ExercisePage", walk.page(exercises, len(listed), cursor))
     return {**part, "tolerant": True} if tolerant else part
 
 
-async def _present_all(ctx: Context, stored: Sequence[StoredExercise]) -> list[Exercise]:
+async def present_all(ctx: Context, stored: Sequence[StoredExercise]) -> list[Exercise]:
+    """Return stored exercises as the company sees them."""
     shared = [each["_id"] for each in stored if each["companyId"] is None]
     overrides = await override_store.find(ctx, shared) if shared else {}
     return [present(ctx, each, overrides.get(each["_id"])) for each in stored]

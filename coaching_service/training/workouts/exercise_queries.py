@@ -19,6 +19,7 @@ from coaching_service.training.workouts.query_models import (
     LiftResult,
 )
 from coaching_service.training.workouts.query_parts import BY_DATE, IS_SESSION, Stage, between, except_dates
+from coaching_service.training.workouts.set_models import PlannedSet
 from coaching_service.training.workouts.store import blocks
 from coaching_service.training.workouts.totals_models import Best, RecordType
 from coaching_service.training.workouts.training_load import TOTALS
@@ -166,6 +167,25 @@ async def find_last_sessions(
     condition = {"customerId": customer_id, "_id": {"$in": list(block_ids)}}
     sessions: list[LastSession] = await blocks.aggregate(ctx, condition, *stages, hint="_id_")
     return {each["_id"]: each["session"] for each in sessions}
+
+
+async def find_last_plan(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, before: str) -> list[PlannedSet]:
+    """Return the sets that a client's latest block before the date `before` plans of an exercise, outside of circuits.
+
+    Only the latest 20 blocks that plan the exercise are considered; empty if none of them does so.
+    """
+    condition = {"customerId": customer_id, "items.exerciseIds": exercise_id, "date": {"$lt": before}}
+    of_exercise = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.exerciseId", exercise_id]}}}
+    stages: list[Stage] = [
+        {"$sort": {"date": -1, "_id": -1}},
+        {"$limit": 20},
+        {"$project": {"_id": 0, "item": {"$first": of_exercise}}},
+        {"$match": {"item": {"$ne": None}}},
+        {"$limit": 1},
+        {"$project": {"sets": "$item.exerciseSets"}},
+    ]
+    plans = await blocks.aggregate(ctx, condition, *stages, hint=_BY_EXERCISE)
+    return plans[0]["sets"] if plans else []
 
 
 async def find_best_sets(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> dict[RecordType, Best]:

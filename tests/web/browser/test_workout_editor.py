@@ -11,6 +11,7 @@ from tests.support import training
 from tests.support.client import CoachClient
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 from tests.web.browser.test_keyboard import tab_to
+from tests.web.browser.test_task_counts import Counter
 
 _LOOKS: dict[str, dict[str, Any]] = {
     f"{theme}-{width}": {"color_scheme": theme, "viewport": {"width": width, "height": 900}, "has_touch": width < 500}
@@ -118,6 +119,39 @@ async def test_a_set_is_edited_by_keyboard(page: Page, coach: CoachClient) -> No
     await page.keyboard.press("Enter")
     await expect(page.get_by_text("1 × 12, 62.5 kg, rest 90 s")).to_be_visible()
     assert await _stored(coach, block) == [(5, 42.5), (8, 62.5), (8, 62.5), (8, 62.5), (12, 62.5)]
+
+
+async def test_exercises_are_added_as_their_names_are_typed(page: Page, coach: CoachClient) -> None:
+    block, path = await _workout(coach)
+    await page.goto(path)
+    counter = Counter(page)
+    card = page.get_by_role("form", name="Sets of Back squat").first
+    await card.get_by_label("Set 1: Load").fill("45")
+    field = page.get_by_role("combobox", name="Add exercise")
+    await field.focus()
+    await expect(page.get_by_role("listbox", name="Exercises").get_by_role("option").first).to_contain_text(
+        "Back squat"
+    )
+    await picture(page, "editor", "suggestions")
+    assert await serious(page) == []
+    await page.keyboard.type("barbel row")
+    await page.keyboard.press("Enter")  # before the suggestions have arrived
+
+    await expect(page.locator(".cards h3")).to_have_count(6)
+    await expect(page.get_by_role("form", name="Sets of Barbell row").last.get_by_label("Set 1: Reps")).to_be_focused()
+    await expect(page.get_by_role("status").first).to_contain_text("Barbell row added.")
+    await page.keyboard.type("5")
+    await field.fill("bench press")
+    await expect(page.get_by_role("listbox", name="Exercises")).to_be_visible()
+    await page.get_by_role("listbox", name="Exercises").get_by_role("option").first.click()
+    await expect(page.locator(".cards h3")).to_have_count(7)
+    await expect(page.get_by_role("form", name="Sets of Bench press").last.get_by_label("Set 1: Reps")).to_be_focused()
+    stored = (await training.read(coach, block))["items"]
+    assert stored[0]["exerciseSets"][0]["load"] == 45, "what was typed is saved before"
+    assert stored[5]["exerciseSets"][0]["minPlannedReps"] == 5
+    assert counter.loads == 0
+    await page.get_by_role("button", name="Undo").click()
+    await expect(page.locator(".cards h3")).to_have_count(6)
 
 
 async def test_the_look_of_the_editor(open_page: OpenPage, coach: CoachClient) -> None:

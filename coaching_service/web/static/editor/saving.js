@@ -170,7 +170,13 @@ editor.saving = (() => {
     return dirty().length === 0;
   }
 
+  // Nothing is saved while `work` is under way.
+  function hold(work) {
+    last = last.then(() => work).catch(() => false);
+  }
+
   function start(form) {
+    for (const each of states.keys()) if (!each.isConnected) states.delete(each);
     states.set(form, { changes: 0, saved: 0, timer: 0, request: null, isRefused: false });
     form.addEventListener("input", (event) => event.target.name && touch(form));
     form.addEventListener("change", (event) => event.target === form && touch(form)); // rows were added or removed
@@ -182,5 +188,5 @@ editor.saving = (() => {
     (form?.querySelector("[aria-invalid], [data-status] button") ?? form?.querySelector("[data-column]"))?.focus();
   }
 
-  return { start, save, flush, dirty, show };
+  return { start, save, hold, flush, dirty, show };
 })();

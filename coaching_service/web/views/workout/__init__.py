@@ -1,6 +1,13 @@
 """The pages of one workout, declared for clients' calendars and for programs alike."""
 
-from coaching_service.web.views.workout import add_items, cards, item_actions, plan_pages, workout_page
+from coaching_service.web.views.workout import (
+    add_items,
+    cards,
+    item_actions,
+    plan_pages,
+    suggestions,
+    workout_page,
+)
 from coaching_service.web.views.workout.owner_pages import Handler, WorkoutOwnerPages
 
 __all__ = ["WorkoutOwnerPages", "declare_workout_pages"]
@@ -10,6 +17,7 @@ def declare_workout_pages(owner_pages: WorkoutOwnerPages) -> Handler:
     """Declare the pages of the workouts of one type of owner; returns the handler of the page of a workout."""
     page = workout_page.declare(owner_pages)
     add_items.declare(owner_pages, page)
+    suggestions.declare(owner_pages)
     cards.declare(owner_pages, page)
     item_actions.declare(owner_pages, page)
     plan_pages.declare(owner_pages)

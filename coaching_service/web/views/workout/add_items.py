@@ -11,7 +11,6 @@ from marshmallow import Schema
 from coaching_service.core.auth.permissions import EXERCISES, FORMS, METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Identifier, Input, Integer, Number, Text
 from coaching_service.library.exercises import listing
@@ -21,8 +20,7 @@ from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.training.workouts import item_service
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_models import CircuitItem, ItemInput, WorkItem
+from coaching_service.training.workouts.item_models import ItemInput
 from coaching_service.training.workouts.item_schemas import NEW_ITEM, NewReminderFields, NewTaskFields
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_SECONDS, MAX_SETS
@@ -30,14 +28,12 @@ from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.item_descriptions import describe_item
-from coaching_service.web.views.workout.circuits import CircuitExercise, circuits_of, exercises_of, replace_exercises
+from coaching_service.web.views.workout.circuits import NEW_CIRCUIT, CircuitExercise, add_circuit, append_to_circuit
 from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, add_text
 from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, WorkoutOwnerPages
-from coaching_service.web.views.workout.proposed_sets import PROPOSED_SETS, describe_proposed_range, plan_sets
+from coaching_service.web.views.workout.proposed_sets import PROPOSED_SETS, plan_sets, with_proposed_ranges
 
 _EXERCISES_PER_PAGE = 12
-_NEW_CIRCUIT = "new"
-_NEW_CIRCUIT_ROUNDS = 3
 
 
 class _ExerciseForm(Input):
@@ -82,8 +78,7 @@ async def load_choices(ctx: Context, query: Mapping[str, Any]) -> dict[str, Any]
         page = await listing.list_exercises(
             ctx, page=query["page"], size=_EXERCISES_PER_PAGE, keywords=query["keywords"]
         )
-        docs = [{**exercise, "proposed_range": describe_proposed_range(exercise)} for exercise in page["docs"]]
-        exercise_page = {**page, "docs": docs}
+        exercise_page = {**page, "docs": with_proposed_ranges(page["docs"])}
     return {
         "exercises": exercise_page,
         "proposed_sets": PROPOSED_SETS,
@@ -117,33 +112,11 @@ def _declare_exercise_form(owner_pages: WorkoutOwnerPages, workout_page: Handler
             item = {"type": "EXERCISE", "exerciseId": exercise_id, "exerciseSets": sets}
             return await _add_item(ctx, owner, block_id, item, search_path(path, query))
         entry: CircuitExercise = {"exerciseId": exercise_id, "sets": sets, "instructions": None}
-        if circuit_id == _NEW_CIRCUIT:
-            new_circuit = await _add_circuit(ctx, owner, block_id, entry)
+        if circuit_id == NEW_CIRCUIT:
+            new_circuit = await add_circuit(ctx, owner, block_id, entry)
             return Redirect(f"{path}/items/{new_circuit['_id']}", "Circuit added. Set its name and rounds.")
-        circuit = await _append_to_circuit(ctx, owner, block_id, circuit_id, entry)
+        circuit = await append_to_circuit(ctx, owner, block_id, circuit_id, entry)
         return Redirect(search_path(path, query), f"Added to {circuit['circuitName']}.")
-
-
-async def _add_circuit(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, entry: CircuitExercise) -> WorkItem:
-    circuit = {
-        "type": "CIRCUIT",
-        "circuitName": "Circuit",
-        "rounds": _NEW_CIRCUIT_ROUNDS,
-        "circuitExercises": [entry],
-    }
-    return await item_service.add_item(ctx, owner, block_id, cast("ItemInput", NEW_ITEM.load(circuit)))
-
-
-async def _append_to_circuit(
-    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, circuit_id: str, entry: CircuitExercise
-) -> CircuitItem:
-    block = await workouts.read(ctx, owner, block_id)
-    circuit = next((item for item in circuits_of(block) if str(item["_id"]) == circuit_id), None)
-    if circuit is None:
-        raise NotFound("circuit")
-    entries = [*exercises_of(circuit), entry]
-    await replace_exercises(ctx, owner, block_id, circuit, entries, block["version"])
-    return circuit
 
 
 def _declare_other_forms(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:

@@ -1,18 +1,22 @@
-"""Replacing one exercise of a circuit while the others stay unchanged."""
+"""Adding a circuit, and adding or replacing one of its exercises while the others stay unchanged."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import BadRequest
+from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import item_service
-from coaching_service.training.workouts.item_models import CircuitItem
-from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.item_models import CircuitItem, ItemInput, WorkItem
+from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NEW_ITEM
 from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
+
+NEW_CIRCUIT = "new"  # in forms, in place of the identifier of a circuit
+_NEW_CIRCUIT_ROUNDS = 3
 
 
 class CircuitExercise(TypedDict):
@@ -55,3 +59,27 @@ async def replace_exercises(
         raise BadRequest([f"{circuit['circuitName']} already contains this exercise. Edit its sets there."])
     change = ITEM_CHANGE.load({"circuitExercises": list(exercises), "version": version})
     await item_service.change_item(ctx, owner, block_id, circuit["_id"], change)
+
+
+async def add_circuit(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, entry: CircuitExercise) -> WorkItem:
+    """Add a circuit with one exercise at the end of a workout."""
+    circuit = {
+        "type": "CIRCUIT",
+        "circuitName": "Circuit",
+        "rounds": _NEW_CIRCUIT_ROUNDS,
+        "circuitExercises": [entry],
+    }
+    return await item_service.add_item(ctx, owner, block_id, cast("ItemInput", NEW_ITEM.load(circuit)))
+
+
+async def append_to_circuit(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, circuit_id: str, entry: CircuitExercise
+) -> CircuitItem:
+    """Add an exercise at the end of a circuit; returns the circuit as it was. Raises as replace_exercises."""
+    block = await workouts.read(ctx, owner, block_id)
+    circuit = next((item for item in circuits_of(block) if str(item["_id"]) == circuit_id), None)
+    if circuit is None:
+        raise NotFound("circuit")
+    entries = [*exercises_of(circuit), entry]
+    await replace_exercises(ctx, owner, block_id, circuit, entries, block["version"])
+    return circuit

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from marshmallow import Schema
 
 from coaching_service.core.database.documents import Document
+from coaching_service.library.exercises.models import Exercise
 from coaching_service.web.views.workout.planned_set_rows import SetRow, planned_sets
 
 PROPOSED_SETS = 3
@@ -30,6 +31,11 @@ def describe_proposed_range(exercise: Mapping[str, Any]) -> str:
     set_type = _set_type(exercise)
     low, high = _PROPOSED_RANGES[set_type]
     return f"{low}–{high} {_UNITS[set_type]}"
+
+
+def with_proposed_ranges(exercises: Sequence[Exercise]) -> list[Document]:
+    """Exercises with `proposed_range`, the range proposed for each."""
+    return [{**exercise, "proposed_range": describe_proposed_range(exercise)} for exercise in exercises]
 
 
 def plan_sets(exercise: Mapping[str, Any], form: Mapping[str, Any], *, in_circuit: bool) -> list[Document]:
