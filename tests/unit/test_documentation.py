@@ -129,6 +129,13 @@ def test_guide_uses_macros_that_exist() -> None:
     assert used - set(re.findall(r"{% macro (\w+)\(", macros)) == set()
 
 
+def test_promises_name_tests_that_exist() -> None:
+    promises = re.findall(r"\[`(test_\w+)`\]\(\.\./([\w/.]+)\)", (ROOT / "docs" / "promises.md").read_text("utf-8"))
+    assert len(promises) > 30
+    absent = [name for name, path in promises if f"def {name}(" not in (ROOT / path).read_text("utf-8")]
+    assert absent == []
+
+
 def test_guide_names_files_that_exist() -> None:
     created = {"customer_goals.py", "goals.html", "test_goals.py", "test_goals_page.py"}
     for path in re.findall(r"`((?:coaching_service|tests)/[\w/.]+\.(?:py|html|json))`", GUIDE.read_text("utf-8")):
