@@ -336,7 +336,7 @@ class WebApplication:
 
     async def _process_form(self, page_request: _PageRequest, data: FormData, upload: Upload) -> web.StreamResponse:
         page, request, ctx = page_request.page, page_request.request, page_request.ctx
-        claim = form_idempotency.create_claim(ctx, request, data, upload.sha256) if page.runs_once else None
+        claim = form_idempotency.create_claim(ctx, request, data, upload.digest) if page.runs_once else None
         try:
             arguments = page_request.arguments()
             if page.schema is not None:

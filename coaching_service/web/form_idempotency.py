@@ -32,7 +32,7 @@ _WAIT_SECONDS, _RETRY_SECONDS = 5.0, 0.1
 def create_claim(ctx: Context, request: web.Request, data: FormData, file_hash: str) -> Claim | None:
     """Return the claim of a submission and remove its token from `data`; None without a token.
 
-    `file_hash`: the SHA-256 of the form's file, or empty.
+    `file_hash`: the hashes of the form's files.
     """
     token = data.popall(SUBMISSION_FIELD, [""])[0]
     if not token or ctx.principal is None:

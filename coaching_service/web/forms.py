@@ -26,7 +26,7 @@ _DECIMAL = re.compile(r"[+-]?\d{1,15}([.,]\d{1,15})?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # 1,000 is ambiguous: one, or one thousand
 _FALSE = ("", "false")
 # Messages for people who fill in a form; they continue the name of the field. Other codes keep their message.
-_FIELD_MESSAGES = {
+FIELD_MESSAGES = {
     "INVALID_ID": "must be chosen",
     "INVALID_DATE": "must be a date that exists",
     "INVALID_TIMEZONE": "must be a time zone such as Europe/Madrid",
@@ -172,7 +172,7 @@ def rejected_form(
         messages = [error.message] if isinstance(error.message, str) else error.message
         form_state.form_errors = [_to_sentence(message) for message in messages]
         return form_state
-    messages_by_code = {**_FIELD_MESSAGES, **(field_messages or {})}
+    messages_by_code = {**FIELD_MESSAGES, **(field_messages or {})}
     for field_error in field_errors(error) if isinstance(error, ValidationError) else error.errors:
         path = field_error["field"]
         message = messages_by_code.get(field_error["code"], field_error["message"])

@@ -100,7 +100,8 @@ class Page:
 
     `query` and `form` are schema instances; an invalid query is treated as an empty one. A form with a file is a
     multipart body as in routes: its handler also receives `file`, which is stored if the handler succeeds.
-    `file_optional`: the form may be sent without a file; `file` is None then.
+    `file_optional`: the form may be sent without a file; `file` is None then. With several file fields the handler
+    receives `files` instead (see uploads.py).
     `request_class`: as for REST routes; a form of class `database` runs in one transaction.
     `external_redirect`: the form may redirect to another site (OAuth consent), so the policy omits `form-action`.
     `with_request`: the handler also receives `request`.

@@ -32,7 +32,7 @@ _WORKOUT_CODES = frozenset({"WORKOUT_BLOCK_NOT_FOUND", "WORKOUT_ITEM_NOT_FOUND"}
 
 def reject_form_of(page: Page, data: FormData, error: ValidationError | ServiceError) -> tuple[FormState, int]:
     """Return the state of the rejected form `page`, and the status of the response."""
-    known_fields = field_names(page.schema) | ({page.upload.file_field} if page.upload else set())
+    known_fields = field_names(page.schema) | (set(page.upload.file_fields) if page.upload else set())
     return reject(page.form_name, page.path, data, error, known_fields, uploads.file_messages(page.upload))
 
 

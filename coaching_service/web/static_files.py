@@ -33,6 +33,7 @@ _SOURCES = {
         "schedule.css",
         "editor.css",
         "review.css",
+        "photos.css",
         "charts.css",
         "print.css",
     ),
@@ -74,6 +75,7 @@ _SOURCES = {
     "uplot.css": ("vendor/uplot/uPlot.min.css",),
     "charts.js": ("charts.js",),
     "editor.js": ("editor/rows.js", "editor/saving.js", "editor/type_ahead.js", "editor/start.js"),
+    "photos.js": ("photos.js",),
 }
 # What a template names in `libraries`, with the static files that its page loads.
 _LIBRARIES = {
@@ -85,6 +87,7 @@ _LIBRARIES = {
     "combobox": ("combobox.js",),
     "charts": ("uplot.css", "uplot.js", "charts.js"),
     "editor": ("editor.js",),
+    "photos": ("photos.js",),
 }
 _MODULES = frozenset({"combobox.js"})  # published as a JavaScript module only
 

@@ -1,28 +1,31 @@
-"""Forms with a file: text fields are read as in any other form, the file as in a REST upload.
+"""Forms with files: text fields are read as in any other form, a file as in a REST upload.
 
 A rejected file is an error of its field. The other values stay; the file has to be chosen again.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from aiohttp import web
 from multidict import MultiDict
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import invalid_field
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.errors import BadRequest, FieldError, InvalidFields, invalid_field
 from coaching_service.core.http.routes import MultipartBody
-from coaching_service.core.http.uploads import Upload, attach_file, read_upload, store_upload
+from coaching_service.core.http.uploads import Upload, attach_files, read_upload, store_upload
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import GIF, PDF, ZIP, UploadLimits
 from coaching_service.core.video import MP4
 from coaching_service.web.browser_sessions import CSRF_FIELD
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
 from coaching_service.web.formatting import file_size
-from coaching_service.web.forms import FormData, field_names, read_form
+from coaching_service.web.forms import FIELD_MESSAGES, FormData, field_names, read_form
 from coaching_service.web.pages import Page
 
 
@@ -52,29 +55,79 @@ def file_messages(multipart: MultipartBody | None) -> dict[str, str]:
     return {"UNSUPPORTED_FILE_TYPE": f"must be {accepted}"}
 
 
+@dataclass(frozen=True)
+class ReceivedFiles:
+    """The files of a form with several file fields: those stored, and why others were not, by field."""
+
+    stored: Mapping[str, StoredFile]
+    rejected: Mapping[str, str]
+
+
 @asynccontextmanager
 async def with_file(
     page: Page, ctx: Context, upload: Upload, arguments: dict[str, Any], limits: UploadLimits
 ) -> AsyncIterator[Page]:
-    """Store the form's file, add it to `arguments`, and yield the page with a handler that keeps the file.
+    """Store the form's files, add them to `arguments`, and yield the page with a handler that keeps them.
 
-    The file is that of the client in the path, or of the client who sent the form. A form that has no file field is
-    yielded unchanged; one that may be sent without a file has None then. Raises InvalidFields for a file that is
-    missing, too large or not accepted.
+    They are those of the client in the path, or of the client who sent the form. A form that has no file field is
+    yielded unchanged; one that may be sent without a file has None then. Of several files those that are accepted are
+    stored, as `files` (ReceivedFiles). Raises InvalidFields for a file that is missing, too large or not accepted; of
+    several if none is accepted.
     """
     if page.upload is None:
         yield page
         return
-    if upload.too_large:
-        max_size = file_size(limits.max_bytes(page.upload.size_limit))
-        raise invalid_field(page.upload.file_field, f"must not be larger than {max_size}", code="FILE_TOO_LARGE")
-    if upload.file is None and page.file_optional:
-        arguments["file"] = None
-        yield page
-        return
-    if upload.file is None:
-        raise invalid_field(page.upload.file_field, "must be chosen", code="REQUIRED")
     customer_id = ctx.caller.id if page.access.audience == "customer" else arguments.get("customer_id")
-    async with store_upload(ctx, upload, page.upload, customer_id, limits.photo_pixels) as file:
-        arguments["file"] = file
-        yield replace(page, handler=attach_file(page.handler, file))
+    async with AsyncExitStack() as stack:
+        store = partial(_store, ctx, page.upload, customer_id, limits, stack)
+        if page.upload.more_files:
+            arguments["files"] = files = await _store_each(page.upload, upload, store)
+            yield replace(page, handler=attach_files(page.handler, *files.stored.values()))
+        elif upload.file is None and not upload.too_large and page.file_optional:
+            arguments["file"] = None
+            yield page
+        else:
+            arguments["file"] = file = await store(page.upload.file_field, upload)
+            yield replace(page, handler=attach_files(page.handler, file))
+
+
+async def _store(
+    ctx: Context,
+    multipart: MultipartBody,
+    customer_id: ObjectId | None,
+    limits: UploadLimits,
+    stack: AsyncExitStack,
+    field: str,
+    upload: Upload,
+) -> StoredFile:
+    """Store the file of a field, until `stack` ends unless it is attached by then. Raises InvalidFields."""
+    if upload.too_large:
+        max_size = file_size(limits.max_bytes(multipart.size_limit))
+        raise invalid_field(field, f"must not be larger than {max_size}", code="FILE_TOO_LARGE")
+    of_field = replace(multipart, file_field=field)
+    storing = store_upload(ctx, upload, of_field, customer_id, limits.photo_pixels)
+    file = await stack.enter_async_context(storing)
+    if file is None:
+        raise invalid_field(field, "must be chosen", code="REQUIRED")
+    return file
+
+
+async def _store_each(
+    multipart: MultipartBody, upload: Upload, store: Callable[[str, Upload], Awaitable[StoredFile]]
+) -> ReceivedFiles:
+    """Store the files that were chosen. Raises InvalidFields with the error of each if none is accepted."""
+    received = {multipart.file_field: upload, **upload.more_files}
+    stored: dict[str, StoredFile] = {}
+    errors: list[FieldError] = []
+    for field, each in received.items():
+        if each.file is not None or each.too_large:
+            try:
+                stored[field] = await store(field, each)
+            except InvalidFields as error:
+                errors += error.errors
+    if errors and not stored:
+        raise InvalidFields(errors)
+    if not stored:
+        raise BadRequest("Choose at least one file.")
+    messages = {**FIELD_MESSAGES, **file_messages(multipart)}
+    return ReceivedFiles(stored, {each["field"]: messages.get(each["code"], each["message"]) for each in errors})

@@ -37,17 +37,16 @@ async def photos(coach: CoachClient, ana: str) -> Any:
     return (await coach.get(path)).ok()["docs"]
 
 
-async def upload(visitor: Visitor, ana: str, file: tuple[str, bytes], **typed: str) -> HtmlPage:
+async def upload(visitor: Visitor, ana: str, file: tuple[str, bytes], **typed: Any) -> HtmlPage:
     page = await visitor.get(f"{ana}/photos")
-    fields = {"createdAt": "2026-03-02", "imageSideIndex": "1"} | typed
-    return await visitor.submit(page, f"{ana}/photos", imageFile=file, **fields)
+    return await visitor.submit(page, f"{ana}/photos", **{"createdAt": "2026-03-02", "front": file} | typed)
 
 
 async def test_photo_is_uploaded_replaced_and_deleted(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
-    saved = (await upload(owner_page, ana, PHOTO)).ok().says("Photo saved.", "Front", "Mon 2 Mar 2026")
+    saved = (await upload(owner_page, ana, PHOTO)).ok().says("Front photo saved.", "Front", "Mon 2 Mar 2026")
     assert 'alt="Ana, front, Mon 2 Mar 2026"' in saved.html
-    (await upload(owner_page, ana, ("other.png", picture("PNG")))).says("Photo saved.")
-    (await upload(owner_page, ana, PHOTO, imageSideIndex="3")).says("Side")
+    (await upload(owner_page, ana, ("other.png", picture("PNG")))).says("Front photo saved.")
+    (await upload(owner_page, ana, ("", b""), side=PHOTO)).says("Side photo saved.")
     (record,) = await photos(coach, ana)
     assert (await fetch(coach, record["photos"]["frontUrl"])).headers["Content-Type"] == "image/png"
     assert await stored(coach) == (4, 0), "two pictures, two thumbnails, and nothing left of the replaced one"
@@ -70,19 +69,71 @@ async def test_invalid_photo_is_reported_at_its_field_and_input_is_preserved(
             "This is incomplete or damaged: choose another file.",
         ),
         (("empty.jpg", b""), "This must be a JPEG, PNG or WebP picture."),
-        (("", b""), "This must be chosen."),
     ):
-        rejected = (await upload(owner_page, ana, file, createdAt="2026-02-03", imageSideIndex="2")).ok(400)
+        rejected = (await upload(owner_page, ana, file, createdAt="2026-02-03")).ok(400)
         rejected.says(sentence, "Choose the file again")
         form = rejected.form(f"{ana}/photos")
         assert form.controls["createdAt"]["value"] == "2026-02-03"
-        assert ("imageSideIndex", "2") in form.fields
-        assert form.controls["imageFile"]["aria-invalid"] == "true"
-
+        assert form.controls["front"]["aria-invalid"] == "true"
+        assert "aria-invalid" not in form.controls["side"]
+    (await upload(owner_page, ana, ("", b""))).ok(400).says("Choose at least one file.")
     rejected = (await upload(owner_page, ana, PHOTO, createdAt="soon")).ok(400)
     rejected.says("This must be a date that exists.")
     assert await stored(coach) == (0, 0)
     assert await photos(coach, ana) == []
+
+
+async def test_photos_of_all_sides_are_uploaded_at_once(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
+    page = await owner_page.get(f"{ana}/photos")
+    sides = {side: (f"{side}.jpg", picture()) for side in ("front", "side", "back")}
+
+    saved = await owner_page.submit(page, f"{ana}/photos", createdAt="2026-03-02", **sides)
+
+    saved.ok().says("Front, side and back photos saved.")
+    (record,) = await photos(coach, ana)
+    assert all(record["photos"].values())
+    again = await owner_page.submit(page, f"{ana}/photos", createdAt="2026-03-02", **sides)
+    again.ok().says("The form was sent twice and processed once.")
+    other = sides | {"back": ("back.jpg", picture(size=(50, 60)))}
+    (await owner_page.submit(page, f"{ana}/photos", createdAt="2026-03-02", **other)).says("back photos saved.")
+    assert await stored(coach) == (6, 0), "nothing stays of what was replaced or sent twice"
+
+
+async def test_photos_that_are_accepted_are_saved_without_the_others(
+    coach: CoachClient, owner_page: Visitor, ana: str, narrow: TestServer
+) -> None:
+    broken, text = ("cut.jpg", picture(size=(900, 900))[:-400]), ("notes.txt", b"text")
+    saved = await upload(owner_page, ana, PHOTO, side=text, back=broken)
+    saved.ok().says(
+        "Front photo saved. The side photo was not saved: it must be a JPEG, PNG or WebP picture. "
+        "The back photo was not saved: it is incomplete or damaged: choose another file."
+    )
+    (record,) = await photos(coach, ana)
+    assert (record["photos"]["sideKey"], record["photos"]["backKey"]) == (None, None)
+    assert await stored(coach) == (2, 0)
+    rejected = (await upload(owner_page, ana, text, side=broken)).ok(400)
+    rejected.says("This must be a JPEG, PNG or WebP picture.", "This is incomplete or damaged: choose another file.")
+    visitor = Visitor(narrow)
+    (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
+    saved = await upload(visitor, ana, ("big.jpg", b"\xff" * 100_000), side=PHOTO)
+    saved.ok().says("Side photo saved. The front photo was not saved: it must not be larger than 20 kB.")
+    await visitor.close()
+
+
+async def test_photos_are_shown_with_the_weight_of_the_time(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
+    body = await training.metric_set(coach, "Body weight")
+    api = ana.replace("/app/", "/coach/")
+    (await coach.post(f"{api}/metrics-sets", {"metricsSetId": body["_id"]})).ok(201)
+    for day, value in (("2026-02-20", 82.5), ("2026-03-02", 80), ("2026-03-03", 79)):
+        entry = {"metricId": body["metrics"][0]["_id"], "date": day, "value": value}
+        (await coach.post(f"{api}/metrics-sets/{body['_id']}/entries", entry)).ok(201)
+    for day in ("2026-02-19", "2026-02-28", "2026-03-02"):
+        await upload(owner_page, ana, PHOTO, createdAt=day)
+
+    page = (await owner_page.get(f"{ana}/photos?left=2026-02-28&right=2026-03-02")).ok()
+    page.says("Sat 28 Feb 2026 Body weight: 82.5 kg, on Fri 20 Feb 2026", "Mon 2 Mar 2026 Body weight: 80 kg")
+    earliest = await owner_page.get(f"{ana}/photos?left=2026-02-19&right=2026-03-02")
+    assert earliest.text.count("Body weight") == 1, "no weight was known then"
 
 
 @pytest.fixture
@@ -150,7 +201,7 @@ async def test_profile_photo_is_shown_on_the_details_page(coach: CoachClient, ow
 
 async def test_file_without_csrf_token_is_not_stored(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
     page = await owner_page.get(f"{ana}/photos")
-    stale = await owner_page.submit(page, f"{ana}/photos", csrf="x" * 43, imageFile=PHOTO, createdAt="2026-02-03")
+    stale = await owner_page.submit(page, f"{ana}/photos", csrf="x" * 43, front=PHOTO, createdAt="2026-02-03")
     stale.ok(403).says("This page was out of date, so nothing was changed.")
     assert stale.form(f"{ana}/photos").controls["createdAt"]["value"] == "2026-02-03"
     assert await stored(coach) == (0, 0)
@@ -162,7 +213,7 @@ async def test_form_is_restored_without_its_file_after_the_session_expired(
     page = await owner_page.get(f"{ana}/photos")
     await coach.ctx.db["sessions"].delete_many({"companyId": coach.ctx.company_id})
 
-    expired = await owner_page.submit(page, f"{ana}/photos", imageFile=PHOTO, createdAt="2026-02-03")
+    expired = await owner_page.submit(page, f"{ana}/photos", front=PHOTO, createdAt="2026-02-03")
 
     expired.ok(401).says("Your session has ended")
     back = await owner_page.submit(
@@ -173,7 +224,7 @@ async def test_form_is_restored_without_its_file_after_the_session_expired(
     )
     back.ok().says("You are signed in again.", "Choose the file again")
     assert await stored(coach) == (0, 0)
-    (await owner_page.submit(back, f"{ana}/photos", imageFile=PHOTO)).ok().says("Photo saved.")
+    (await owner_page.submit(back, f"{ana}/photos", front=PHOTO)).ok().says("Front photo saved.")
     assert [record["createdAt"] for record in await photos(coach, ana)] == ["2026-02-03"]
 
 
@@ -236,5 +287,5 @@ async def test_implausible_date_is_rejected(coach: CoachClient, owner_page: Visi
     assert await photos(coach, ana) == []
 
     tomorrow = str(coach.ctx.caller.today() + timedelta(days=1))
-    (await upload(owner_page, ana, PHOTO, createdAt=tomorrow)).ok().says("Photo saved.")
+    (await upload(owner_page, ana, PHOTO, createdAt=tomorrow)).ok().says("Front photo saved.")
     (await owner_page.submit(page, f"{ana}/progress", date=tomorrow, value="80")).ok().says("Value saved.")

@@ -43,7 +43,7 @@ from coaching_service.core.http.strictness import (
     reject_unknown_names,
     reject_unknown_parameters,
 )
-from coaching_service.core.http.uploads import attach_file, read_upload, store_upload
+from coaching_service.core.http.uploads import attach_files, read_upload, store_upload
 from coaching_service.core.idempotency import Claim, StoredResponse, run_in_steps, run_once
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import AS_OF_HEADER, as_of
@@ -189,7 +189,7 @@ async def _handle_upload(
         async with store_upload(ctx, upload, multipart, customer_id, limits.photo_pixels) as file:
             arguments["file"] = file
             async with dependencies.limiter(route.request_class):
-                attaching = replace(route, handler=attach_file(route.handler, file))
+                attaching = replace(route, handler=attach_files(route.handler, file))
                 response: web.StreamResponse = await _call(attaching, request, ctx, arguments, upload.fingerprint)
     return response
 

@@ -35,7 +35,8 @@ class MultipartBody:
     """A multipart request body: the name of its file field, the accepted content types and the schema of its text
     fields.
 
-    `size_limit`: which of the configured limits applies to the file. `file_required`: the operation needs the file.
+    `size_limit`: which of the configured limits applies to each file. `file_required`: the operation needs the file.
+    `more_files`: the names of further file fields, which only forms of the web application have.
     """
 
     file_field: str
@@ -43,6 +44,12 @@ class MultipartBody:
     schema: Schema
     size_limit: SizeLimit = "photo"
     file_required: bool = False
+    more_files: tuple[str, ...] = ()
+
+    @property
+    def file_fields(self) -> tuple[str, ...]:
+        """The names of all file fields."""
+        return (self.file_field, *self.more_files)
 
     @property
     def text_fields(self) -> frozenset[str]:

@@ -60,6 +60,7 @@ class Upload:
     """The contents of a multipart body: text fields, and the file, if any, as a temporary file.
 
     `too_large`: the file was over the limit and has been discarded. `other_names`: the parts that were ignored.
+    `more_files`: the files of further fields, by field.
     """
 
     texts: dict[str, str] = field(default_factory=dict)
@@ -68,6 +69,12 @@ class Upload:
     sha256: str = ""
     too_large: bool = False
     other_names: list[str] = field(default_factory=list)
+    more_files: dict[str, Upload] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """What distinguishes the files of one body from those of another."""
+        return " ".join([self.sha256, *(f"{name}:{each.sha256}" for name, each in sorted(self.more_files.items()))])
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -75,9 +82,10 @@ class Upload:
         return {"texts": self.texts, "name": self.name, "sha256": self.sha256}
 
     def close(self) -> None:
-        """Remove the temporary file."""
-        if self.file is not None:
-            self.file.close()
+        """Remove the temporary files."""
+        for upload in (self, *self.more_files.values()):
+            if upload.file is not None:
+                upload.file.close()
 
 
 @dataclass(frozen=True)
@@ -112,12 +120,12 @@ async def read_upload(
     if request.content_type != "multipart/form-data":
         raise UnsupportedMediaType("The body must be multipart/form-data")
     limits = _FileLimits(limit, max(limit, _MAX_DRAINED_BYTES) if drain_oversized else limit)
-    if (request.content_length or 0) > limits.drained + _MAX_OTHER_BYTES:
+    if (request.content_length or 0) > limits.drained * len(multipart.file_fields) + _MAX_OTHER_BYTES:
         raise _too_large(limit)
     upload = Upload()
     try:
         async with asyncio.timeout(UPLOAD_SECONDS):
-            await _read_parts(await request.multipart(), multipart.file_field, limits, text_fields, upload)
+            await _read_parts(await request.multipart(), multipart, limits, text_fields, upload)
     except TimeoutError:
         upload.close()
         raise RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
@@ -134,9 +142,13 @@ async def read_upload(
 
 
 async def _read_parts(
-    reader: MultipartReader, file_field: str, limits: _FileLimits, text_fields: Collection[str], upload: Upload
+    reader: MultipartReader,
+    multipart: MultipartBody,
+    limits: _FileLimits,
+    text_fields: Collection[str],
+    upload: Upload,
 ) -> None:
-    """Read the file and the text fields into `upload`."""
+    """Read the files and the text fields into `upload`."""
     names: set[str] = set()
     other_bytes = 0
     for _ in range(_MAX_PARTS):
@@ -148,11 +160,14 @@ async def _read_parts(
         if (name := part.name) is None:
             message = "Each part of the body needs a Content-Disposition that names its field"
             raise BadRequest(message, code="MALFORMED_MULTIPART")
-        if name in names and (name == file_field or name in text_fields):
+        if name in names and (name in multipart.file_fields or name in text_fields):
             raise invalid_field(name, "must be given only once", code="REPEATED")
         names.add(name)
-        if name == file_field:
+        if name == multipart.file_field:
             await _read_file(part, limits, upload)
+        elif name in multipart.more_files:
+            upload.more_files[name] = Upload()
+            await _read_file(part, limits, upload.more_files[name])
         elif name in text_fields:
             upload.texts[name] = await _read_text(part)
         else:
@@ -247,20 +262,21 @@ async def store_upload(
             customer_id=customer_id,
             max_pixels=max_pixels,
         ) as file:
-            upload.close()
+            upload.file.close()
             yield file
     except InvalidFile as error:
         raise invalid_field(multipart.file_field, error.message, code=error.code) from None
 
 
-def attach_file(handler: Handler, file: StoredFile | None) -> Handler:
-    """Returns `handler` running in a transaction that also attaches `file` to its record."""
+def attach_files(handler: Handler, *stored: StoredFile | None) -> Handler:
+    """Returns `handler` running in a transaction that also attaches the `stored` files to their records."""
 
     async def handle(ctx: Context, **arguments: Any) -> Any:
         async def work(tx: Context) -> Any:
             result = await handler(tx, **arguments)
-            if file is not None:
-                await files.attach(tx, file)
+            for file in stored:
+                if file is not None:
+                    await files.attach(tx, file)
             return result
 
         return await in_transaction(ctx, work)

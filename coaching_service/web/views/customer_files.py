@@ -7,25 +7,26 @@ from typing import Any
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, NUTRITION
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
-from coaching_service.core.validation import Date, Input, Integer, Text
+from coaching_service.core.validation import Input, Integer, Text
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
-from coaching_service.progress.progress_photos.schemas import PhotoReplacement
+from coaching_service.progress.progress_photos.models import ProgressPhotos
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.uploads import ReceivedFiles
+from coaching_service.web.views.body_weights import load_weights
 from coaching_service.web.views.customer_details import details_page
 from coaching_service.web.views.customer_layout import customer_path, load_header, require_plausible_date
+from coaching_service.web.views.photo_forms import PHOTOS_FORM, SIDES, add_received, missing_sides
+from coaching_service.web.views.photo_pairs import has_photos, pair_photos
 
 pages = Pages("/app/customers/{customerId}")
-_SIDES = ("front", "side", "back")
-_SIDE_OPTIONS = (("1", "Front"), ("3", "Side"), ("2", "Back"))
 _MAX_PHOTO_DATES = 50
 _PLANS_PER_PAGE = 25
 
@@ -37,44 +38,40 @@ class _CompareQuery(Input):
     right = Text(allow_blank=True, load_default="")
 
 
-class _PhotoForm(PhotoReplacement):
-    createdAt = Date(required=True)
-
-
 class _PlansQuery(Input):
     page = Integer(minimum=1, load_default=1)
 
 
 @pages.get("/photos", access=coach(CUSTOMERS.VIEW), query=_CompareQuery(), template="customer/photos.html")
 async def photos_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
-    """Compare the photos of two dates."""
-    customer, page = await gather_reads(
-        ctx, load_header(ctx, customer_id), progress_photos.list_photos(ctx, customer_id, page=1, size=_MAX_PHOTO_DATES)
+    """Compare the photos of two dates, with the weight at the time."""
+    customer, page, weights = await gather_reads(
+        ctx,
+        load_header(ctx, customer_id),
+        progress_photos.list_photos(ctx, customer_id, page=1, size=_MAX_PHOTO_DATES),
+        load_weights(ctx, customer_id),
     )
     records = page["docs"]
     by_date = {record["createdAt"]: record for record in records}
-    compared: list[Document] = []
+    compared: list[ProgressPhotos] = []
     if records:
-        with_photos = [record for record in records if any(record["photos"].values())] or records
+        with_photos = [record for record in records if has_photos(record)] or records
         compared = [by_date.get(query["left"], with_photos[-1]), by_date.get(query["right"], with_photos[0])]
     return {
         "customer": customer,
         "dates": list(by_date),
         "compared": compared,
-        "sides": _SIDES,
-        "side_options": _SIDE_OPTIONS,
+        "pairs": pair_photos(compared[0], compared[1], customer["name"], weights) if compared else [],
         "today": ctx.caller.today(customer["timezone"]),
     }
 
 
-@pages.post(
-    "/photos", access=coach(CUSTOMERS.EDIT), form=MultipartBody("imageFile", IMAGE_TYPES, _PhotoForm()), on=photos_page
-)
-async def add_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
-    """Add a photo to a date, replacing the photo of the same side."""
+@pages.post("/photos", access=coach(CUSTOMERS.EDIT), form=PHOTOS_FORM, on=photos_page)
+async def add_photos(ctx: Context, customer_id: ObjectId, form: dict[str, Any], files: ReceivedFiles) -> Redirect:
+    """Add the photos of a date, replacing those of the same sides."""
     await require_plausible_date(ctx, customer_id, "createdAt", form["createdAt"])
-    await progress_photos.add(ctx, customer_id, form["createdAt"], form["imageSideIndex"], file)
-    return Redirect(f"{customer_path(customer_id, '/photos')}?right={form['createdAt']}", "Photo saved.")
+    _, notice = await add_received(ctx, customer_id, form["createdAt"], files)
+    return Redirect(f"{customer_path(customer_id, '/photos')}?right={form['createdAt']}", notice)
 
 
 @pages.get("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_photos.html")
@@ -83,8 +80,8 @@ async def delete_photos_page(ctx: Context, customer_id: ObjectId, photo_id: Obje
     customer, record = await gather_reads(
         ctx, load_header(ctx, customer_id), progress_photos.read(ctx, customer_id, photo_id)
     )
-    sides = [side for side in _SIDES if record["photos"][f"{side}Url"]]
-    return {"customer": customer, "record": record, "sides": sides}
+    missing = missing_sides(record)
+    return {"customer": customer, "record": record, "sides": [side for side in SIDES if side not in missing]}
 
 
 @pages.post("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), on=delete_photos_page)

@@ -22,14 +22,17 @@ from coaching_service.progress.exercise_history import done_exercises
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.metrics.schemas import MetricsSetReference
+from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.volume import service as volume
 from coaching_service.progress.volume.models import MuscleVolume, Volume
 from coaching_service.progress.workload import service as workload
 from coaching_service.progress.workload.models import Period, Workload
 from coaching_service.web import charts
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.chart_periods import PERIODS, PeriodQuery, first_monday
+from coaching_service.web.views.body_weights import load_weights
+from coaching_service.web.views.chart_periods import PERIODS, PeriodQuery, first_day, first_monday
 from coaching_service.web.views.customer_layout import customer_path, load_header, require_plausible_date
+from coaching_service.web.views.photo_pairs import compare_over_period, pair_photos
 
 pages = Pages("/app/customers/{customerId}")
 _DAY_LABELS = {
@@ -41,6 +44,7 @@ _DAY_LABELS = {
 }
 _MAX_CHARTED_MUSCLES = 12
 _MAX_LIFTS = 24
+_MAX_PHOTO_DATES = 50
 
 Point = tuple[str, float]
 
@@ -112,15 +116,18 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, An
     weeks = int(query["weeks"])
     monday = first_monday(today, weeks)
     period = (str(monday), str(today))
-    load, muscles, completed_days, assigned_sets, all_sets, lifts = await gather_reads(
+    load, muscles, completed_days, assigned_sets, all_sets, lifts, photos, weights = await gather_reads(
         ctx,
         workload.read_workload(ctx, customer_id, *period, "week"),
         volume.read_volume(ctx, customer_id, *period),
         compliance.read_compliance(ctx, customer_id, str(monday), str(monday + timedelta(days=7 * weeks - 1))),
-        _load_assigned_sets(ctx, customer_id, period),
+        _load_assigned_sets(ctx, customer_id, (str(first_day(today, weeks)), str(today))),
         _load_metric_sets(ctx),
         done_exercises.list_done_exercises(ctx, customer_id, page=1, size=_MAX_LIFTS),
+        progress_photos.list_photos(ctx, customer_id, page=1, size=_MAX_PHOTO_DATES),
+        load_weights(ctx, customer_id),
     )
+    compared = compare_over_period(photos["docs"], first_day(today, weeks), today)
     existing_ids = {metric_set["_id"] for metric_set in all_sets}
     assigned_ids = {metric_set["_id"] for metric_set in assigned_sets}
     assignable = [metric_set for metric_set in all_sets if metric_set["_id"] not in assigned_ids]
@@ -133,6 +140,8 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, An
         "muscles": _summarize_muscles(muscles),
         "compliance": _summarize_compliance(completed_days, str(today)),
         "lifts": lifts["docs"],
+        "photo_dates": [record["createdAt"] for record in compared],
+        "photo_pairs": pair_photos(compared[0], compared[1], customer["name"], weights) if compared else [],
         "assigned_sets": [
             {**metric_set, "isDeleted": metric_set["_id"] not in existing_ids} for metric_set in assigned_sets
         ],

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+import aiohttp
 from playwright.async_api import Locator, Page, expect
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.progress.attention.renewal import renew_batch
+from coaching_service.web.formatting import format_date
+from tests.core.test_uploads import picture as a_photo
 from tests.support import training
 from tests.support.client import MONDAY, CoachClient
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
@@ -203,3 +207,40 @@ async def test_session_is_reviewed_and_commented(coach: CoachClient, open_page: 
     newest, question = (await coach.get(f"/coach/customers/{ana['_id']}/messages")).ok()["docs"]
     assert newest["about"]["wblockId"] == block["_id"]
     assert question["readAt"] is not None
+
+
+async def test_photos_and_measurements_over_three_months(coach: CoachClient, open_page: OpenPage) -> None:
+    ana, body = await coach.create_customer("Ana"), await training.metric_set(coach, "Body weight")
+    path = training.client_path(ana)
+    (await coach.post(f"{path}/metrics-sets", {"metricsSetId": body["_id"]})).ok(201)
+    today = coach.ctx.caller.today()
+    for days, value in ((200, 90), (92, 84), (40, 82), (0, 80)):
+        day = str(today - timedelta(days=days))
+        entry = {"metricId": body["metrics"][0]["_id"], "date": day, "value": value}
+        (await coach.post(f"{path}/metrics-sets/{body['_id']}/entries", entry)).ok(201)
+        for side in ("1", "3"):
+            form = aiohttp.FormData({"createdAt": day, "imageSideIndex": side}, default_to_multipart=True)
+            form.add_field("imageFile", a_photo(size=(300, 400)), filename="photo.jpg")
+            (await coach.send("POST", f"{path}/progress-photos", data=form)).ok(201)
+    page = await open_page()
+    await sign_in(page, coach)
+    counter = Counter(page)
+
+    await page.goto("/app/customers")
+    await counter.click(page.get_by_role("link", name="Ana"))
+    await counter.click(page.get_by_role("link", name="Progress"))
+
+    shown = page.get_by_role("region", name="Front").get_by_role("figure")
+    then, now = format_date(today - timedelta(days=92)), format_date(today)
+    await expect(shown.nth(0)).to_contain_text(f"{then} Body weight: 84 kg")
+    await expect(shown.nth(1)).to_contain_text(f"{now} Body weight: 80 kg")
+    await expect(page.get_by_role("img", name=f"Ana, front, {then}")).to_be_visible()
+    weights = page.get_by_role("region", name="Body weight", exact=True)
+    await expect(weights.locator(".figures")).to_contain_text("-4 kg")
+    await expect(weights.locator(".figures")).to_contain_text(f"since {then}")
+    await expect(weights.locator(".u-over")).to_be_visible()
+    assert counter.loads <= 3
+    assert counter.clicks <= 2
+    await page.locator("[data-compare]").last.scroll_into_view_if_needed()
+    await picture(page, "tasks", "three-months")
+    assert await serious(page) == []

@@ -2,49 +2,41 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
-from datetime import date, timedelta
 from functools import partial
 from typing import Any, TypedDict
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.http.downloads import Download
-from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Choice, Date, Input, Integer, Text
-from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.models import ProgressPhotos
+from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.uploads import ReceivedFiles
 from coaching_service.web.urls import list_url
+from coaching_service.web.views.body_weights import Weights, find_weights, weight_at
+from coaching_service.web.views.photo_forms import PHOTOS_FORM, SIDES, Side, add_received, missing_sides
+from coaching_service.web.views.photo_pairs import ShownPhoto, describe_weight
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.own_dates import require_past_date
 
 pages = Pages("/train/photos")
-SIDES = ("front", "side", "back")
-_INDEXES = {"front": "1", "side": "3", "back": "2"}
-_SIDE_OPTIONS = [(index, side.capitalize()) for side, index in _INDEXES.items()]
 _DATES_PER_PAGE = 6
 _COMPARED_DATES = 100
-_WEIGHT_NAMES = ("weight", "peso")
-_WEIGHT_UNITS = ("kg", "lb")
-_WEIGHT_DAYS = timedelta(days=14)  # a weight from longer before a photo does not belong to it
 
 
 class _PhotosQuery(Input):
-    """`left` and `right` are dates to compare; `date` and `view` what the form for a photo begins with."""
+    """`left` and `right` are dates to compare; `date` is the one with which the form for photos begins."""
 
     left = Text(allow_blank=True, load_default="")
     right = Text(allow_blank=True, load_default="")
     side = Choice(*SIDES, load_default=None, allow_none=True)
     date = Date(load_default=None, allow_none=True)
-    view = Choice(*_INDEXES.values(), load_default=None, allow_none=True)
     page = Integer(minimum=1, load_default=1)
 
 
@@ -53,47 +45,33 @@ class _PictureQuery(Input):
     size = Choice("small", "full", load_default="full")
 
 
-class _PhotoForm(Input):
-    createdAt = Date(required=True)
-    imageSideIndex = Choice(*_INDEXES.values(), required=True)
-
-
 class PhotoDate(TypedDict):
     """The photos of one date: `sides` are those that have a picture, `weight` is the client's at the time."""
 
     _id: ObjectId
     date: str
-    sides: list[str]
+    sides: list[Side]
     weight: MetricHistoryEntry | None
-
-
-class Weights(TypedDict):
-    """The history of the metric that is the client's weight, by date."""
-
-    name: str
-    unit: str
-    values: list[MetricHistoryEntry]
 
 
 class Comparison(TypedDict):
     """Two dates with a picture of one side, and the dates and sides that can be chosen."""
 
-    side: str
+    side: Side
     left: PhotoDate
     right: PhotoDate
     dates: list[str]
-    sides: list[str]
+    sides: list[Side]
 
 
 def describe_photos(record: ProgressPhotos, weights: Weights | None = None) -> PhotoDate:
     """Return what the pages show of the photos of one date."""
-    keys = {"front": "frontKey", "side": "sideKey", "back": "backKey"}
-    links: dict[str, Any] = {**record["photos"]}
+    missing = missing_sides(record)
     return {
         "_id": record["_id"],
         "date": record["createdAt"],
-        "sides": [side for side in SIDES if links[keys[side]]],
-        "weight": _weight_at(weights, record["createdAt"]),
+        "sides": [side for side in SIDES if side not in missing],
+        "weight": weight_at(weights, record["createdAt"]),
     }
 
 
@@ -104,20 +82,26 @@ async def photos_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
         ctx,
         progress_photos.list_photos(ctx, ctx.caller.id, page=query["page"], size=_DATES_PER_PAGE),
         progress_photos.list_photos(ctx, ctx.caller.id, page=1, size=_COMPARED_DATES),
-        _find_weights(ctx),
+        find_weights(ctx, ctx.caller.id),
     )
     today = ctx.caller.today()
+    comparison = _compare([describe_photos(record, weights) for record in newest["docs"]], query)
+    # Pictures of full size are large, so they are sent to those who compare.
+    size = "full" if query["left"] or query["right"] or query["side"] else "small"
     dates = [describe_photos(record, weights) for record in page["docs"]]
     return {
         "page": page,
         "photo_dates": [each for each in dates if each["sides"]],
-        # Pictures of full size are large, so they are sent to those who compare.
-        "compared_size": "full" if query["left"] or query["right"] or query["side"] else "small",
-        "comparison": _compare([describe_photos(record, weights) for record in newest["docs"]], query),
+        "comparison": comparison,
+        "compared": [
+            _show(photos, comparison["side"], size, weights, label_day(photos["date"], today))
+            for photos in (comparison["left"], comparison["right"])
+        ]
+        if comparison
+        else [],
         "weight_name": weights["name"] if weights else "",
         "weight_unit": weights["unit"] if weights else "",
-        "side_options": _SIDE_OPTIONS,
-        "view": query["view"] or "1",
+        "form_sides": SIDES,
         "is_adding": query["date"] is not None,
         "date": query["date"] or today,
         "today": today,
@@ -143,39 +127,24 @@ def _compare(newest_first: Sequence[PhotoDate], query: dict[str, Any]) -> Compar
     }
 
 
-async def _find_weights(ctx: Context) -> Weights | None:
-    """Return the history of the first assigned metric that is the client's weight, if there is one."""
-    for assignment in await metrics.list_assigned(ctx, ctx.caller.id):
-        for entry in assignment["metrics"]:
-            metric = entry["metric"]
-            unit, name = metric["metricUnit"]["shortName"], metric["name"]
-            if unit in _WEIGHT_UNITS and any(word in name.casefold() for word in _WEIGHT_NAMES):
-                set_id = assignment["metricsSet"]["_id"]
-                values = await metrics.list_history(ctx, ctx.caller.id, set_id, metric["_id"])
-                return {"name": name, "unit": unit, "values": values}
-    return None
+def _show(photos: PhotoDate, side: str, size: str, weights: Weights | None, caption: str) -> ShownPhoto:
+    picture_url = f"{pages.prefix}/{photos['_id']}/picture?side={side}"
+    return {
+        "src": f"{picture_url}&size={size}",
+        "full": picture_url,
+        "alt": f"{side.capitalize()}, {format_date(photos['date'])}",
+        "caption": caption,
+        "note": describe_weight(weights, photos["date"]),
+    }
 
 
-def _weight_at(weights: Weights | None, day: str) -> MetricHistoryEntry | None:
-    """Return the latest weight up to a date; None if it is older than two weeks."""
-    values = weights["values"] if weights else []
-    at = bisect_right(values, day, key=lambda entry: entry["date"])
-    if at == 0 or date.fromisoformat(day) - date.fromisoformat(values[at - 1]["date"]) > _WEIGHT_DAYS:
-        return None
-    return values[at - 1]
-
-
-@pages.post("", access=customer(), form=MultipartBody("imageFile", IMAGE_TYPES, _PhotoForm()), on=photos_page)
-async def add_own_photo(ctx: Context, form: dict[str, Any], file: StoredFile) -> Redirect:
-    """Add a photo to a date, replacing the one of the same side, and offer the form for a side that is missing."""
-    require_past_date(ctx, "createdAt", form["createdAt"])
-    record = await progress_photos.add(ctx, ctx.caller.id, form["createdAt"], form["imageSideIndex"], file)
-    taken = describe_photos(record)["sides"]
-    missing = [side for side in SIDES if side not in taken]
-    if not missing:
-        return Redirect(pages.prefix, "Photo saved.")
-    location = f"{pages.prefix}?date={form['createdAt']}&view={_INDEXES[missing[0]]}"
-    return Redirect(location, f"Photo saved. Next: {missing[0]}.")
+@pages.post("", access=customer(), form=PHOTOS_FORM, on=photos_page)
+async def add_own_photos(ctx: Context, form: dict[str, Any], files: ReceivedFiles) -> Redirect:
+    """Add the photos of a date, replacing those of the same sides, and offer the form for those that are missing."""
+    day = form["createdAt"]
+    require_past_date(ctx, "createdAt", day)
+    record, notice = await add_received(ctx, ctx.caller.id, day, files)
+    return Redirect(f"{pages.prefix}?date={day}" if missing_sides(record) else pages.prefix, notice)
 
 
 @pages.get("/{photoId}/picture", access=customer(), query=_PictureQuery(), template="")
