@@ -79,7 +79,8 @@ async def make_world(coach: CoachClient) -> World:
     message = (await coach.post(f"{client}/messages", {"text": "Hello"})).ok(201)
     own_message = (await (await coach.as_client(customer)).post("/customer/messages", {"text": "Hello, coach"})).ok(201)
     (await coach.post(f"{client}/calendar-link")).ok(201)
-    template = (await coach.post("/coach/workout-templates", {"name": "Short"})).ok(201)
+    short = {"name": "Short", "items": [squat, finisher]}
+    template = (await coach.post("/coach/workout-templates", short)).ok(201)
     form_item = {"type": "FORM", "form": {"formId": form["_id"]}}
     check_in = (await coach.post(path, form_item)).ok(201)
     weekly = {"formId": form["_id"], "weekday": 7, "startDate": "2026-03-02"}
@@ -114,6 +115,8 @@ async def make_world(coach: CoachClient) -> World:
         "checkInId": recurring["_id"],
         "responseId": response["_id"],
         "templateId": template["_id"],
+        "templateId/witemId": template["items"][0]["_id"],
+        "templateId/circuitId": template["items"][1]["_id"],
         "employeeId": employee["_id"],
         "keyId": key["_id"],
         "assistantId": str(assistant.grant["_id"]),

@@ -37,7 +37,7 @@ from coaching_service.training.programs.models import (
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.models import BlockPlan, StoredBlock
-from coaching_service.training.workouts.schedule_owners import ClientCalendar, DayField
+from coaching_service.training.workouts.schedule_owners import WORKOUT_BLOCKS, BlockStore, ClientCalendar, DayField
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,11 @@ class ProgramPlan:
     """The schedule of a program, by day."""
 
     program_id: ObjectId
+
+    @property
+    def blocks(self) -> BlockStore:
+        """The collection of workouts."""
+        return WORKOUT_BLOCKS
 
     @property
     def block_filter(self) -> Filter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.item_models import ItemInput, WorkItem
 
 
@@ -43,6 +44,13 @@ class TemplateFields(TypedDict, total=False):
     type: str | None
     tags: list[str]
     items: list[WorkItem]
+
+
+class TemplateName(TypedDict):
+    """The name of a template."""
+
+    _id: ObjectId
+    name: str
 
 
 class Template(Stored):

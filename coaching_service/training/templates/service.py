@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.core.text import normalize
 from coaching_service.training.templates import store
-from coaching_service.training.templates.models import Template, TemplateChange, TemplateFields, TemplateInput
+from coaching_service.training.templates.models import (
+    Template,
+    TemplateChange,
+    TemplateFields,
+    TemplateInput,
+    TemplateName,
+)
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.item_models import WorkItem
+from coaching_service.training.workouts.models import Block, BlockPlan
 from coaching_service.training.workouts.new_items import create_items
 from coaching_service.training.workouts.references import load_references
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.schedule_owners import ClientCalendar, ScheduleOwner
 
 
 async def search(
@@ -74,15 +83,55 @@ async def remove(ctx: Context, template_id: ObjectId) -> None:
         raise NotFound("workout template")
 
 
+async def list_page(ctx: Context, *, page: int, size: int, keywords: str = "") -> Page[Template]:
+    """Return one page of templates, sorted by name; each keyword must occur in name or tags."""
+    docs, total = await store.find_page(ctx, normalize(keywords), skip=skip_of(page, size), limit=size)
+    return page_document(await _present(ctx, docs), total, page, size)
+
+
+async def list_names(ctx: Context, limit: int) -> list[TemplateName]:
+    """Return the names of at most `limit` templates, sorted by name."""
+    return await store.find_names(ctx, limit)
+
+
+@transactional
+async def create_from_block(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, name: str, kind: str | None, tags: list[str]
+) -> Template:
+    """Create a template of what a block plans. Raises NotFound, Forbidden for the block and its owner."""
+    plan = await workouts.read_plan(ctx, owner, block_id)
+    new_items = cast("list[WorkItem]", plan["items"])
+    return await _present_one(
+        ctx, await store.insert(ctx, {"name": name, "type": kind, "tags": tags, "items": new_items})
+    )
+
+
 async def apply(ctx: Context, template_id: ObjectId, customer_id: ObjectId, date: str) -> Block:
     """Add a template to a client's calendar and return the new block. Raises NotFound, Forbidden."""
     calendar = ClientCalendar(customer_id)
     await calendar.require_access(ctx)
     if (template := await store.find_one(ctx, template_id)) is None:
         raise NotFound("workout template")
-    return await workouts.add_block(
-        ctx, calendar, {"name": template["name"], "isRest": False, "date": date, "items": template["items"]}
-    )
+    plan: BlockPlan = {"name": template["name"], "isRest": False, "items": template["items"]}
+    return await workouts.add_to_day(ctx, calendar, plan, date)
+
+
+async def apply_named(
+    ctx: Context, template_name: str, owner: ScheduleOwner, day: str | int, *, name: str = ""
+) -> Block:
+    """Add the template with a name, in any case, to a date of a client or a day of a program, and return the new block.
+
+    `name` replaces the name. Raises Forbidden and NotFound for the owner, and InvalidFields for `template` if no or
+    more than one template has the name.
+    """
+    await owner.require_access(ctx)
+    named = await store.find_named(ctx, template_name)
+    if not named:
+        raise invalid_field("template", "must be the name of a template", code="UNKNOWN_TEMPLATE")
+    if len(named) > 1:
+        raise invalid_field("template", "is the name of several templates: rename one", code="AMBIGUOUS_TEMPLATE")
+    plan: BlockPlan = {"name": name or named[0]["name"], "isRest": False, "items": named[0]["items"]}
+    return await workouts.add_to_day(ctx, owner, plan, day)
 
 
 async def _present_one(ctx: Context, template: Template | None) -> Template:

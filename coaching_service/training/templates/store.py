@@ -11,11 +11,12 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import TEMPLATES, Portable
 from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.core.validation import Text
-from coaching_service.training.templates.models import Template, TemplateContent, TemplateFields
+from coaching_service.training.templates.models import Template, TemplateContent, TemplateFields, TemplateName
 from coaching_service.training.workouts.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
 
 
@@ -44,6 +45,7 @@ templates = Documents[Template](
     ),
 )
 _BY_UPDATE = templates.index_name(UPDATED)
+_BY_NAME, _BY_SUFFIX = templates.index_name("sortName", "_id"), templates.index_name("suf")
 
 
 async def search(
@@ -63,6 +65,31 @@ async def search(
         condition[UPDATED] = {"$gte": updated_since}
         hint = _BY_UPDATE
     return await templates.find(ctx, condition, sort=("sortName", "_id"), hint=hint)
+
+
+async def find_page(ctx: Context, keywords: str, *, skip: int, limit: int) -> tuple[list[Template], int]:
+    """Return part of the templates that have every keyword in name or tags, by name, and how many there are."""
+    if "\0" in keywords:
+        return [], 0
+    condition: Filter = keyword_filter(keywords) if keywords else {}
+    hint = _BY_SUFFIX if keywords else _BY_NAME
+    docs, total = await gather_reads(
+        ctx,
+        templates.find(ctx, condition, sort=("sortName", "_id"), skip=skip, limit=limit, hint=hint),
+        templates.count(ctx, condition, hint=hint),
+    )
+    return docs, total
+
+
+async def find_names(ctx: Context, limit: int) -> list[TemplateName]:
+    """Return the names of at most `limit` templates, by name."""
+    named = await templates.find(ctx, {}, sort=("sortName", "_id"), limit=limit, fields=("name",), hint=_BY_NAME)
+    return [{"_id": template["_id"], "name": template["name"]} for template in named]
+
+
+async def find_named(ctx: Context, name: str) -> list[Template]:
+    """Return at most two templates with a name, regardless of case and accents."""
+    return await templates.find(ctx, {"sortName": normalize(name)}, limit=2, hint=_BY_NAME)
 
 
 async def find_one(ctx: Context, template_id: ObjectId) -> Template | None:

@@ -14,7 +14,7 @@ from coaching_service.core.errors import Conflict, InvalidFields, LegacyFailure,
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange
 from coaching_service.library.exercises import service as exercises
-from coaching_service.training.workouts import items, references, store
+from coaching_service.training.workouts import items, references
 from coaching_service.training.workouts.item_models import (
     ItemChange,
     ItemInput,
@@ -55,9 +55,9 @@ async def _add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, deta
 @transactional
 async def _append(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item: WorkItem) -> StoredBlock:
     await fix_load_unit(ctx, [item])
-    block = await store.push_item(ctx, owner.block_filter, block_id, item)
+    block = await owner.blocks.push_item(ctx, owner.block_filter, block_id, item)
     if block is None:
-        existing = await store.find_one(ctx, owner.block_filter, block_id)
+        existing = await owner.blocks.find_one(ctx, owner.block_filter, block_id)
         if existing is None:
             raise block_not_found()
         _require_regular(existing)
@@ -85,7 +85,7 @@ async def change_item(
     await fix_load_unit(ctx, [change])
     changed = items.change_item(item, change)
     if changed is not item:
-        block = await store.set_items(ctx, owner.block_filter, block, _replace(block, changed))
+        block = await owner.blocks.set_items(ctx, owner.block_filter, block, _replace(block, changed))
         await owner.after_completed_work_change(ctx, [item, changed])
     return await present_item(ctx, block, item_id)
 
@@ -96,7 +96,7 @@ async def remove_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, it
     await owner.require_access(ctx)
     block = await _read_block(ctx, owner, block_id)
     item = block["items"][items.find_index(block["items"], item_id)]
-    await store.set_items(ctx, owner.block_filter, block, _without(block, item))
+    await owner.blocks.set_items(ctx, owner.block_filter, block, _without(block, item))
     await owner.after_schedule_change(ctx)
     await owner.after_completed_work_change(ctx, [item])
 
@@ -129,9 +129,9 @@ async def move_item(
     if len(others) >= items.MAX_ITEMS:
         raise _block_is_full()
     if target_block is not block:
-        await store.set_items(ctx, owner.block_filter, block, _without(block, item))
+        await owner.blocks.set_items(ctx, owner.block_filter, block, _without(block, item))
     index = target["index"]
-    target_block = await store.set_items(
+    target_block = await owner.blocks.set_items(
         ctx, owner.block_filter, target_block, [*others[:index], item, *others[index:]]
     )
     if target_block["_id"] != block["_id"]:
@@ -146,7 +146,7 @@ async def _find_in_source(ctx: Context, owner: ScheduleOwner, block: StoredBlock
     for item in block["items"]:
         if item["_id"] == item_id:
             return item
-    if await store.has_item(ctx, owner.block_filter, item_id):
+    if await owner.blocks.has_item(ctx, owner.block_filter, item_id):
         raise Conflict("The item is no longer in the source block; read the calendar again", code="ITEM_MOVED")
     raise NotFound("workout item")
 
@@ -171,7 +171,7 @@ async def log_item(
         raise version_conflict()
     logged = items.log_item(item, log)
     await fix_load_unit(ctx, [logged])
-    block = await store.set_items(ctx, owner.block_filter, block, _replace(block, logged))
+    block = await owner.blocks.set_items(ctx, owner.block_filter, block, _replace(block, logged))
     await owner.after_completed_work_change(ctx, [item, logged], block)
     return block, item
 
@@ -190,7 +190,7 @@ async def present_item(ctx: Context, block: StoredBlock, item_id: ObjectId) -> W
 
 
 async def _read_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> StoredBlock:
-    if (block := await store.find_one(ctx, owner.block_filter, block_id)) is None:
+    if (block := await owner.blocks.find_one(ctx, owner.block_filter, block_id)) is None:
         raise block_not_found()
     return block
 

@@ -19,8 +19,33 @@ from coaching_service.training.workouts.models import StoredBlock
 DayField = Literal["date", "day"]
 
 
+class BlockStore(Protocol):
+    """Where the blocks of an owner are stored, for the operations on their items; see the functions of store.py."""
+
+    async def find_one(self, ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
+        """Return the owner's block, or None."""
+
+    async def set_items(
+        self, ctx: Context, owner: Filter, block: StoredBlock, items: Sequence[WorkItem]
+    ) -> StoredBlock:
+        """Replace the items of a block. Raises Conflict if the block has changed since it was read."""
+
+    async def push_item(self, ctx: Context, owner: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
+        """Append a new item to a block; None if there is no such block with room."""
+
+    async def has_item(self, ctx: Context, owner: Filter, item_id: ObjectId) -> bool:
+        """Return whether any of the owner's blocks has the item."""
+
+
+WORKOUT_BLOCKS: BlockStore = store
+
+
 class ScheduleOwner(Protocol):
     """What the block operations need to know about the owner of a schedule."""
+
+    @property
+    def blocks(self) -> BlockStore:
+        """Where the blocks are stored."""
 
     @property
     def block_filter(self) -> Filter:
@@ -53,6 +78,11 @@ class ClientCalendar:
     """The calendar of a client."""
 
     customer_id: ObjectId
+
+    @property
+    def blocks(self) -> BlockStore:
+        """The collection of workouts."""
+        return WORKOUT_BLOCKS
 
     @property
     def block_filter(self) -> Filter:

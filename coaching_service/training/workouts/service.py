@@ -72,8 +72,20 @@ async def list_blocks(
 async def read(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
     """Return a block. Raises NotFound, Forbidden."""
     block: StoredBlock | None
-    _, block = await gather_reads(ctx, owner.require_access(ctx), store.find_one(ctx, owner.block_filter, block_id))
+    find_block = owner.blocks.find_one(ctx, owner.block_filter, block_id)
+    _, block = await gather_reads(ctx, owner.require_access(ctx), find_block)
     return await present_block(ctx, owner, block)
+
+
+async def read_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> BlockPlan:
+    """Return what a block plans, as new items of which nothing is done. Raises NotFound, Forbidden."""
+    block: StoredBlock | None
+    find_block = owner.blocks.find_one(ctx, owner.block_filter, block_id)
+    _, block = await gather_reads(ctx, owner.require_access(ctx), find_block)
+    if block is None:
+        raise block_not_found()
+    new_items = [items.create_item(item) for item in block["items"]]
+    return {"name": block["name"], "isRest": block["isRest"], "items": new_items}
 
 
 async def create(ctx: Context, owner: ScheduleOwner, block: BlockInput) -> Block:
@@ -227,11 +239,12 @@ async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectI
 
 async def copy(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, day: str | int) -> Block:
     """Copy a block to another date or day, with nothing done. Raises NotFound, Forbidden."""
-    block: StoredBlock | None
-    _, block = await gather_reads(ctx, owner.require_access(ctx), store.find_one(ctx, owner.block_filter, block_id))
-    if block is None:
-        raise block_not_found()
-    plan: BlockPlan = {"name": block["name"], "isRest": block["isRest"], "items": block["items"]}
+    return await add_to_day(ctx, owner, await read_plan(ctx, owner, block_id), day)
+
+
+async def add_to_day(ctx: Context, owner: ScheduleOwner, plan: BlockPlan, day: str | int) -> Block:
+    """Add a planned block to a date or day of an owner whose access has been checked."""
+    plan = {**plan}
     if owner.day_field == "date":
         plan["date"] = str(day)
     else:

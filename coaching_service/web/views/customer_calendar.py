@@ -25,7 +25,7 @@ from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
 from coaching_service.web.views.item_descriptions import describe_item
-from coaching_service.web.views.workout.item_texts import ItemsTextForm, create_with_text
+from coaching_service.web.views.workout.item_texts import ItemsTextForm, create_with_text, list_template_names
 
 pages = Pages("/app/customers/{customerId}")
 
@@ -55,14 +55,14 @@ class _MoveWorkoutForm(Input):
 
 
 class WorkoutNameForm(Input):
-    """The name of a new workout; a rest day needs none."""
+    """The name of a new workout; a rest day and a workout from a template need none."""
 
     name = Text(allow_blank=True, load_default="")
 
     @validates_schema
     def require_name(self, data: Mapping[str, Any], **_: Any) -> None:
-        """Raise ValidationError for a workout without a name that is not a rest day."""
-        if not data["name"] and not data["isRest"]:
+        """Raise ValidationError for a workout without a name that is not a rest day and not from a template."""
+        if not data["name"] and not data["isRest"] and not data.get("template"):
             raise ValidationError("should not be empty", "name")
 
 
@@ -76,10 +76,11 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) 
     customer = await load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
     days = days_of_week(date.fromisoformat(query["week"]) if query["week"] else today)
-    blocks, outline = await gather_reads(
+    blocks, outline, template_names = await gather_reads(
         ctx,
         workouts.list_blocks(ctx, ClientCalendar(customer_id), str(days[0]), str(days[-1])),
         calendar_days.list_days(ctx, customer_id, days[0], days[-1], today=today),
+        list_template_names(ctx),
     )
     statuses = {block["_id"]: block["status"] for day in outline for block in day["blocks"]}
     unit = ctx.caller.company.load_unit
@@ -93,6 +94,7 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) 
     ]
     return {
         "customer": customer,
+        "template_names": template_names,
         "days": [(day, [block for block in described if block["date"] == str(day)]) for day in days],
         "move_targets": [
             (str(block["_id"]), f"{date.fromisoformat(str(block['date'])):%a}: {block['name']}")
@@ -162,8 +164,10 @@ def _add_days(day: date, days: int) -> date | None:
 @pages.post("/blocks", access=coach(CUSTOMERS.EDIT), form=_NewWorkoutForm(), on=week_page)
 async def add_block(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Schedule a workout or a rest day."""
-    new_block: BlockInput = {"name": form["name"] or "Rest", "date": form["date"], "isRest": form["isRest"]}
-    block, remarks = await create_with_text(ctx, ClientCalendar(customer_id), new_block, form["text"])
+    name = form["name"] or ("Rest" if form["isRest"] else "")
+    new_block: BlockInput = {"name": name, "date": form["date"], "isRest": form["isRest"]}
+    calendar = ClientCalendar(customer_id)
+    block, remarks = await create_with_text(ctx, calendar, new_block, form["text"], form["template"])
     if form["isRest"]:
         return Redirect(week_path(customer_id, form["date"]), "Rest day added.")
     if block["items"]:

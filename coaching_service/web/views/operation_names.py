@@ -104,6 +104,7 @@ _EXCEPTIONS = {
     "markSessionCommentsRead": "Comments marked as read",
     "markOwnMessagesRead": "Messages marked as read",
     "placeItem": "Workout item moved",
+    "saveAsTemplate": "Template created from a workout",
     "replaceExerciseOverride": "Shared exercise changed",
     "replaceScheduledExercise": "Exercise replaced in workouts",
     "replyToClient": "Message sent",

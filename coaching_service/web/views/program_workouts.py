@@ -63,8 +63,10 @@ declare_workout_pages(
 async def add_program_workout(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Add an empty workout or a rest day to a program."""
     program_path = f"/app/programs/{program_id}"
-    new_block: BlockInput = {"name": form["name"] or "Rest", "day": form["day"], "isRest": form["isRest"]}
-    block, remarks = await create_with_text(ctx, ProgramPlan(program_id), new_block, form["text"])
+    name = form["name"] or ("Rest" if form["isRest"] else "")
+    new_block: BlockInput = {"name": name, "day": form["day"], "isRest": form["isRest"]}
+    plan = ProgramPlan(program_id)
+    block, remarks = await create_with_text(ctx, plan, new_block, form["text"], form["template"])
     if form["isRest"]:
         return Redirect(program_path, f"Day {form['day']} is a rest day.")
     if block["items"]:

@@ -27,7 +27,7 @@ from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.item_descriptions import ItemDescription, describe_item
-from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, create_from_program_text
+from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, create_from_program_text, list_template_names
 
 pages = Pages("/app/programs")
 _PAGE_SIZE = 24
@@ -76,16 +76,18 @@ async def create_program(ctx: Context, form: dict[str, Any]) -> Redirect:
 @pages.get("/{programId}", access=coach(PROGRAMS.VIEW), query=_ProgramQuery(), template="library/program.html")
 async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """A program by week, and the clients it can be assigned to."""
-    program, blocks, clients = await gather_reads(
+    program, blocks, clients, template_names = await gather_reads(
         ctx,
         programs.read(ctx, program_id),
         workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY),
         listing.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
+        list_template_names(ctx),
     )
     weeks = _group_by_week(blocks, ctx.caller.company.load_unit)
     return {
         "program": program,
         "weeks": weeks,
+        "template_names": template_names,
         "next_day": query["day"] or min(blocks[-1]["day"] + 1 if blocks else 1, LAST_DAY),
         "clients": [
             (str(client["_id"]), f"{client['name']} {client['surname'] or ''}".rstrip()) for client in clients["docs"]

@@ -7,10 +7,12 @@ from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
+from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Input, Text
 from coaching_service.training.schedule.program_text import read_program_text
+from coaching_service.training.templates import service as templates
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workouts import block_batches, item_service
 from coaching_service.training.workouts.models import Block, BlockInput, NewBlock
@@ -18,25 +20,36 @@ from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 
 _FIELD = "text"
 MAX_TEXT_LENGTH = 20_000
+_SUGGESTED_TEMPLATES = 200
 
 
 class ItemsTextForm(Input):
-    """The items of a new workout as text; a rest day has none."""
+    """The items of a new workout as text, and the name of a template that it is made from; a rest day has neither."""
 
     text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
+    template = Text(allow_blank=True, load_default="")
 
     @validates_schema
     def rests_without_items(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError for a rest day with items."""
-        if data.get("isRest") and data["text"].strip():
-            raise ValidationError("must be empty for a rest day", _FIELD)
+        for name in (_FIELD, "template"):
+            if data.get("isRest") and data[name].strip():
+                raise ValidationError("must be empty for a rest day", name)
 
 
-async def create_with_text(ctx: Context, owner: ScheduleOwner, new_block: BlockInput, text: str) -> tuple[Block, str]:
-    """Create a block with the items of a text; returns it, and remarks on how the text was read.
+async def create_with_text(
+    ctx: Context, owner: ScheduleOwner, new_block: BlockInput, text: str, template: str = ""
+) -> tuple[Block, str]:
+    """Create a block with the items of the template of that name, if any, and of a text.
 
-    Raises InvalidFields for `text`, with the line; NotFound and Forbidden for the owner.
+    Returns it, and remarks on how the text was read. Raises InvalidFields for `text`, with the line, and for
+    `template`; NotFound and Forbidden for the owner.
     """
+    if template:
+        day = new_block["date"] if owner.day_field == "date" else new_block["day"]
+        applied = await templates.apply_named(ctx, template, owner, day, name=new_block["name"])
+        _, remarks = await add_text(ctx, owner, applied["_id"], text)
+        return applied, remarks
     read = await read_texts(ctx, [(_FIELD, text)])
     block: NewBlock = {**new_block, "items": read.items[0]}
     return await block_batches.create_block(ctx, owner, block), read.remarks
@@ -62,3 +75,10 @@ async def create_from_program_text(ctx: Context, owner: ScheduleOwner, text: str
     if blocks:
         await block_batches.create_blocks(ctx, owner, blocks)
     return len(blocks), remarks
+
+
+async def list_template_names(ctx: Context) -> list[str]:
+    """Return the names of templates to suggest: the first by name, none without permission to view programs."""
+    if PROGRAMS.VIEW not in ctx.caller.permissions:
+        return []
+    return [template["name"] for template in await templates.list_names(ctx, _SUGGESTED_TEMPLATES)]

@@ -27,11 +27,13 @@ Handler = Callable[..., Awaitable[Any]]
 class WorkoutOwnerPages:
     """Declares the workout pages of one type of owner.
 
-    `pages` has the owner's identifier at the end of its prefix; `owner_parameter` is its argument name in handlers, and
-    `owner_type` makes the owner from it. `view` and `edit` are permissions. `layout` is the template that surrounds
-    each page, `layout_variables` loads what it shows. `place_form` is the schema of a date or day, `move_range` returns
-    the first and last date or day between which items can be moved, and `overview_path` the page that shows a workout
-    among the others. `load_comments` loads the comments on a workout, for owners who can be written to.
+    `pages` has the owner's identifier at the end of its prefix; `owner_parameter` is its argument name in handlers,
+    and `owner_type` makes the owner from it. `view` and `edit` are permissions. `layout` is the template that
+    surrounds each page, `layout_variables` loads what it shows. `place_form` is the schema of a date or day,
+    `move_range` returns the first and last date or day between which items can be moved, and `overview_path` the
+    page that shows a workout among the others. `is_single`: the owner is a workout itself, with the same
+    identifier, such as a template; it is on no day, so it has no `place_form` and `move_range`. `load_comments`
+    loads the comments on a workout, for owners who can be written to.
     """
 
     pages: Pages
@@ -41,10 +43,11 @@ class WorkoutOwnerPages:
     edit: str
     layout: str
     layout_variables: Callable[[Context, ObjectId], Awaitable[dict[str, Any]]]
-    place_form: type[Schema]
-    move_range: Callable[[Block], tuple[str, str] | tuple[int, int]]
     overview_path: Callable[[ObjectId, Block], str]
+    place_form: type[Schema] | None = None
+    move_range: Callable[[Block], tuple[str, str] | tuple[int, int]] | None = None
     load_comments: Callable[[Context, ObjectId, ObjectId], Awaitable[dict[str, Any]]] | None = None
+    is_single: bool = False
 
     def get(
         self, path: str, *, permission: str, template: str, query: Schema | None = None
@@ -53,19 +56,23 @@ class WorkoutOwnerPages:
 
         def declare(handler: Handler) -> Handler:
             page = self._with_owner_id(handler)
-            self.pages.get(path, access=coach(permission), template=template, query=query)(page)
+            self.pages.get(self._path(path), access=coach(permission), template=template, query=query)(page)
             return page
 
         return declare
 
     def post(
-        self, path: str, *, on: Handler, form: Schema | None = None, query: Schema | None = None
+        self, path: str, *, on: Handler, form: Schema | None = None, query: Schema | None = None, permission: str = ""
     ) -> Callable[[Handler], Handler]:
-        """Declare a form of the page `on`; its handler receives the owner's identifier as `owner_id`."""
+        """Declare a form of the page `on`; its handler receives the owner's identifier as `owner_id`.
+
+        `permission` is required with that to view, in place of that to edit.
+        """
+        access = coach(self.view, permission) if permission else coach(self.edit)
 
         def declare(handler: Handler) -> Handler:
             page = self._with_owner_id(handler)
-            self.pages.post(path, access=coach(self.edit), form=form, query=query, on=on)(page)
+            self.pages.post(self._path(path), access=access, form=form, query=query, on=on)(page)
             return page
 
         return declare
@@ -74,13 +81,20 @@ class WorkoutOwnerPages:
         @wraps(handler)
         async def handle(ctx: Context, **arguments: Any) -> Any:
             owner_id = arguments.pop(self.owner_parameter)
+            if self.is_single:
+                arguments["block_id"] = owner_id
             return await handler(ctx, owner_id=owner_id, **arguments)
 
         return handle
 
     def block_path(self, owner_id: ObjectId, block_id: ObjectId) -> str:
         """The path of a workout's page."""
-        return f"{self.pages.prefix.partition('{')[0]}{owner_id}/blocks/{block_id}"
+        owner_path = f"{self.pages.prefix.partition('{')[0]}{owner_id}"
+        return owner_path if self.is_single else f"{owner_path}/blocks/{block_id}"
+
+    def _path(self, path: str) -> str:
+        """The path of a page after the prefix of `pages`."""
+        return path.removeprefix(BLOCK) if self.is_single else path
 
     async def load_variables(self, ctx: Context, owner_id: ObjectId, block_id: ObjectId) -> dict[str, Any]:
         """Load the variables that all pages of a workout share. Raises NotFound, Forbidden."""

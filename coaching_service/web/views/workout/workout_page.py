@@ -5,10 +5,14 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any, cast
 
+from marshmallow import Schema
+
+from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input, Text, patch_of
+from coaching_service.core.validation import Input, StringList, Text, patch_of
 from coaching_service.training.programs.models import LAST_DAY
+from coaching_service.training.templates import service as templates
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.models import Block, BlockChange
@@ -26,6 +30,14 @@ class _NameForm(Input):
     name = Text(required=True)
 
 
+class TemplateDetails(Input):
+    """The fields of a template without its items."""
+
+    name = Text(required=True)
+    type = Text(allow_none=True, load_default=None)
+    tags = StringList(load_default=list)
+
+
 def declare(owner_pages: WorkoutOwnerPages) -> Handler:
     """Declare the page of a workout and the forms that change the whole workout; returns the page's handler."""
 
@@ -37,10 +49,10 @@ def declare(owner_pages: WorkoutOwnerPages) -> Handler:
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)
         block, unit = variables["block"], ctx.caller.company.load_unit
         can_edit = owner_pages.edit in ctx.caller.permissions
-        first, last = owner_pages.move_range(block)
+        move_range = owner_pages.move_range(block) if owner_pages.move_range else None
         move_targets = [block]
-        if can_edit and block["items"]:
-            blocks = await workouts.list_blocks(ctx, owner_pages.owner_type(owner_id), first, last)
+        if can_edit and block["items"] and move_range:
+            blocks = await workouts.list_blocks(ctx, owner_pages.owner_type(owner_id), *move_range)
             regular = [other for other in blocks if other.get("checkInId") is None]
             move_targets = [other for other in regular if not other["isRest"] or other["_id"] == block_id]
         comments = await owner_pages.load_comments(ctx, owner_id, block_id) if owner_pages.load_comments else {}
@@ -60,13 +72,15 @@ def declare(owner_pages: WorkoutOwnerPages) -> Handler:
             "circuits": [(str(circuit["_id"]), f"In {circuit['circuitName']}") for circuit in circuits_of(block)],
             "move_targets": move_targets,
             "proposed_copy": _same_day_next_week(block),
-            "first_date": first,
+            "first_date": move_range[0] if move_range else None,
             "query": query,
             "address": lambda page: search_path(variables["block_path"], query | {"page": page}),
             "unit": unit,
         }
 
-    _declare_changes(owner_pages, workout_page)
+    if owner_pages.place_form is not None:
+        _declare_changes(owner_pages, workout_page, owner_pages.place_form)
+        _declare_saving(owner_pages, workout_page)
     return workout_page
 
 
@@ -79,8 +93,8 @@ def _same_day_next_week(block: Block) -> str | int:
     return str(day + week if day <= date.max - week else day)
 
 
-def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    change_form = patch_of(_NameForm, owner_pages.place_form, name="WorkoutForm")
+def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler, place_form: type[Schema]) -> None:
+    change_form = patch_of(_NameForm, place_form, name="WorkoutForm")
 
     @owner_pages.post(BLOCK, form=change_form, on=workout_page)
     async def change_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
@@ -92,7 +106,7 @@ def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> N
         await workouts.change(ctx, owner, block_id, cast("BlockChange", form))
         return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
 
-    @owner_pages.post(f"{BLOCK}/copy", form=owner_pages.place_form(), on=workout_page)
+    @owner_pages.post(f"{BLOCK}/copy", form=place_form(), on=workout_page)
     async def copy_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
         """Copy a workout to another day, without its results."""
         owner = owner_pages.owner_type(owner_id)
@@ -112,3 +126,12 @@ def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> N
         block = await workouts.read(ctx, owner, block_id)
         await workouts.remove(ctx, owner, block_id)
         return Redirect(owner_pages.overview_path(owner_id, block), f"{block['name']} deleted.")
+
+
+def _declare_saving(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
+    @owner_pages.post(f"{BLOCK}/template", form=TemplateDetails(), on=workout_page, permission=PROGRAMS.CREATE)
+    async def save_as_template(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+        """Create a template of what a workout plans."""
+        owner = owner_pages.owner_type(owner_id)
+        template = await templates.create_from_block(ctx, owner, block_id, form["name"], form["type"], form["tags"])
+        return Redirect(f"/app/templates/{template['_id']}", f"Template {template['name']} created.")

@@ -1,0 +1,108 @@
+"""A template as the owner of a single workout, so that the operations on items of workouts also change templates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter, version_conflict
+from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.templates import store
+from coaching_service.training.templates.models import Template, TemplateFields
+from coaching_service.training.workouts.item_models import WorkItem
+from coaching_service.training.workouts.items import MAX_ITEMS
+from coaching_service.training.workouts.models import StoredBlock
+from coaching_service.training.workouts.schedule_owners import BlockStore, DayField
+
+
+class _TemplateItems:
+    """Templates in the place of blocks: one with the identifier of the block."""
+
+    async def find_one(self, ctx: Context, _: Filter, block_id: ObjectId) -> StoredBlock | None:
+        """Return the template, or None."""
+        template = await store.find_one(ctx, block_id)
+        return None if template is None else _as_block(template)
+
+    async def set_items(self, ctx: Context, _: Filter, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
+        """Replace the items of a template. Raises Conflict if it has changed since it was read, or was deleted."""
+        fields: TemplateFields = {"items": list(items)}
+        template = await store.rewrite(ctx, block["_id"], lambda _: fields, block["version"])
+        if template is None:
+            raise version_conflict()
+        return _as_block(template)
+
+    async def push_item(self, ctx: Context, owner: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
+        """Append an item to a template; None if there is no such template with room."""
+        template = await store.find_one(ctx, block_id)
+        if template is None or len(template["items"]) >= MAX_ITEMS:
+            return None
+        return await self.set_items(ctx, owner, _as_block(template), [*template["items"], item])
+
+    async def has_item(self, ctx: Context, owner: Filter, item_id: ObjectId) -> bool:
+        """Return whether the template has the item."""
+        template = await store.find_one(ctx, owner["_id"])
+        return template is not None and any(item["_id"] == item_id for item in template["items"])
+
+
+_TEMPLATE_ITEMS: BlockStore = _TemplateItems()
+
+
+@dataclass(frozen=True)
+class TemplatePlan:
+    """A template as the owner of one block, which has the identifier of the template and no day."""
+
+    template_id: ObjectId
+
+    @property
+    def blocks(self) -> BlockStore:
+        """The collection of templates."""
+        return _TEMPLATE_ITEMS
+
+    @property
+    def block_filter(self) -> Filter:
+        """The filter that finds the template."""
+        return {"_id": self.template_id}
+
+    @property
+    def day_field(self) -> DayField:
+        """The field is None in the block of a template."""
+        return "day"
+
+    async def require_access(self, ctx: Context) -> None:
+        """Raise NotFound if the company has no such template."""
+        if await store.find_one(ctx, self.template_id) is None:
+            raise NotFound("workout template")
+
+    async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
+        """Do nothing: nothing depends on a template."""
+
+    async def after_completed_work_change(
+        self, ctx: Context, items: Sequence[WorkItem], block: StoredBlock | None = None
+    ) -> None:
+        """Do nothing: the items of a template are never completed."""
+
+
+def _as_block(template: Template) -> StoredBlock:
+    """Return a template as a block without an owner and a day."""
+    block: dict[str, object] = {
+        "_id": template["_id"],
+        "createdAt": template["createdAt"],
+        "updatedAt": template["updatedAt"],
+        "version": template["version"],
+        "customerId": None,
+        "programId": None,
+        "assignmentId": None,
+        "name": template["name"],
+        "date": None,
+        "day": None,
+        "isRest": False,
+        "durationMinutes": None,
+        "sessionRpe": None,
+        "comment": None,
+        "items": template["items"],
+        "checkInId": None,
+    }
+    return cast("StoredBlock", block)

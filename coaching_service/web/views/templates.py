@@ -1,0 +1,56 @@
+"""Workout templates: the list, and new ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import PROGRAMS
+from coaching_service.core.database.context import Context
+from coaching_service.core.validation import Input, Integer, Text
+from coaching_service.training.templates import service as templates
+from coaching_service.training.templates.editing import TemplatePlan
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.search_fields import Keywords
+from coaching_service.web.urls import list_url
+from coaching_service.web.views.item_descriptions import describe_item
+from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, add_text
+from coaching_service.web.views.workout.workout_page import TemplateDetails
+
+pages = Pages("/app/templates")
+_PAGE_SIZE = 24
+
+
+class _Search(Input):
+    keywords = Keywords()
+    page = Integer(minimum=1, load_default=1)
+
+
+class _NewTemplateForm(TemplateDetails):
+    text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
+
+
+@pages.get("", access=coach(PROGRAMS.VIEW), query=_Search(), template="library/templates.html")
+async def templates_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """The templates, by name."""
+    page = await templates.list_page(ctx, page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"])
+    unit = ctx.caller.company.load_unit
+    return {
+        "page": page,
+        "titles": {
+            each["_id"]: [describe_item(item, unit)["title"] for item in each["items"]] for each in page["docs"]
+        },
+        "query": query,
+        "page_url": list_url(pages.prefix, query),
+    }
+
+
+@pages.post("", access=coach(PROGRAMS.CREATE), form=_NewTemplateForm(), on=templates_page)
+async def create_template(ctx: Context, form: dict[str, Any]) -> Redirect:
+    """Create a template, with the items of a text if there is one."""
+    text = form.pop("text")
+    template = await templates.create(
+        ctx, {"name": form["name"], "type": form["type"], "tags": form["tags"], "items": []}
+    )
+    _, remarks = await add_text(ctx, TemplatePlan(template["_id"]), template["_id"], text)
+    return Redirect(f"{pages.prefix}/{template['_id']}", f"{template['name']} created.{remarks}")
