@@ -10,6 +10,7 @@ import pytest
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import derived_figures
+from coaching_service.progress.attention import service as attention
 from tests.support import training
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.visitor import HtmlPage, Visitor
@@ -61,6 +62,25 @@ async def test_client_list_is_sorted_by_stored_figures(
     assert await names("sort=compliance&groups=Morning") == ["Chidi", "Björn", "Dana"]
     (await owner_page.get("/app/customers?sort=compliance&keywords=a")).says("found, by name")
     assert await names("sort=compliance&keywords=a") == ["Ana", "Dana"]
+
+
+async def test_client_list_is_sorted_by_unread_messages(coach: CoachClient, owner_page: Visitor) -> None:
+    clients = {name: await coach.create_customer(name) for name in ("Ana", "Björn", "Chidi", "Dana")}
+    for name, count in (("Chidi", 1), ("Dana", 2), ("Björn", 1)):
+        writer = await coach.as_client(clients[name])
+        for number in range(count):
+            (await writer.post("/customer/messages", {"text": str(number)})).ok(201)
+
+    async def names() -> list[str]:
+        for client in clients.values():
+            await attention.renew(coach.ctx, ObjectId(client["_id"]))
+        text = (await owner_page.get("/app/customers?sort=-unread")).ok().text
+        return list(dict.fromkeys(re.findall("|".join(clients), text)))
+
+    assert await names() == ["Dana", "Björn", "Chidi", "Ana"]
+    await owner_page.get(f"/app/customers/{clients['Dana']['_id']}/messages")
+    (await coach.put(f"/coach/customers/{clients['Dana']['_id']}/messages/read")).ok()
+    assert await names() == ["Björn", "Chidi", "Ana", "Dana"]
 
 
 async def test_client_list_has_the_last_seven_days_and_unread_messages(coach: CoachClient, owner_page: Visitor) -> None:

@@ -22,6 +22,7 @@ from coaching_service.people.customers.store import (
     BY_RATE,
     BY_SUFFIX,
     BY_TRAINER,
+    BY_UNREAD,
     EMAIL_INDEX,
     EXTERNAL_ID_INDEX,
     GROUPS,
@@ -29,6 +30,8 @@ from coaching_service.people.customers.store import (
     ORDER,
     PRIVATE_ORDER,
     TRAINER,
+    UNREAD,
+    UNREAD_INDEX,
     UPDATE_INDEX,
     customers,
     rate_field,
@@ -38,6 +41,7 @@ from coaching_service.people.customers.store import (
 _FIGURES: Mapping[SortFigure, tuple[str, object, str]] = {
     "compliance": (rate_field(30), 0, BY_RATE[30]),
     "lastTrained": (LAST_TRAINED, "", BY_LAST_TRAINED),
+    "unread": (UNREAD, 1, UNREAD_INDEX),
 }
 
 
@@ -80,7 +84,7 @@ async def find_page_by(
     hint = BY_GROUP if GROUPS in where else BY_TRAINER if TRAINER in where else index
     counted = counters.read(ctx, archived=where[ARCHIVED]) if unfiltered else customers.count(ctx, where, hint=hint)
     if descending:
-        order = tuple(f"-{name}" for name in (field, *ORDER))
+        order = BY_UNREAD if figure == "unread" else tuple(f"-{name}" for name in (field, *ORDER))
         clients = customers.find(ctx, where, sort=order, skip=skip, limit=limit, hint=hint)
         docs, total = await gather_reads(ctx, clients, counted)
         return docs, total

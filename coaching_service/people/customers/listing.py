@@ -78,7 +78,7 @@ async def list_customers_by(
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
 ) -> Page[CustomerProfile]:
-    """Return one page of the clients in the coach's scope by the stored 30-day compliance or last trained date.
+    """Return one page of the clients in the coach's scope by a stored figure.
 
     Those without it are last. Clients in any of `groups`, of any of `trainers` as in `list_customers`.
     """

@@ -40,7 +40,7 @@ class CustomerRoleData(TypedDict):
 
 
 # The figures by which lists are sorted.
-SortFigure = Literal["compliance", "lastTrained"]
+SortFigure = Literal["compliance", "lastTrained", "unread"]
 ReasonType = Literal[
     "health_note",
     "erasure_requested",
@@ -65,11 +65,15 @@ class Reason(TypedDict):
 
 
 class Attention(TypedDict):
-    """Why a client needs attention, most important first; `dismissed` are the reasons that do not count in `score`."""
+    """Why a client needs attention, most important first; `dismissed` are the reasons that do not count in `score`.
+
+    `unread` counts the client's messages that the company has not read; None or absent for none.
+    """
 
     score: int
     reasons: list[Reason]
     dismissed: list[Reason]
+    unread: NotRequired[int | None]
 
 
 class DatedCount(TypedDict):

@@ -27,6 +27,8 @@ PRIVATE_ORDER = ORDER[:2]
 LAST_TRAINED = "customerRoleData.lastTrainedDate"
 SCORE = "attention.score"
 REASON = "attention.reasons.type"
+UNREAD = "attention.unread"
+BY_UNREAD = (f"-{UNREAD}", *ORDER)
 ATTENTION_FIELDS = ("name", "surname", "timezone", "profilePhoto", "customerRoleData", "attention")
 BY_ATTENTION = (f"-{SCORE}", "_id")
 _NEEDS_ATTENTION = ((SCORE, {"$gt": 0}),)
@@ -61,6 +63,7 @@ customers = Documents[Customer](
         Index(("_id",)),
         *(Index((ARCHIVED, rate_field(days), *ORDER)) for days in RATE_DAYS),
         Index((ARCHIVED, LAST_TRAINED, *ORDER)),
+        Index((ARCHIVED, *BY_UNREAD)),
         Index((ARCHIVED, *BY_ATTENTION)),
         *(
             Index((ARCHIVED, field, *BY_ATTENTION), partial_filter=_NEEDS_ATTENTION)
@@ -133,6 +136,7 @@ BY_GROUP = customers.index_name(ARCHIVED, GROUPS, *ORDER)
 BY_TRAINER = customers.index_name(ARCHIVED, TRAINER, *ORDER)
 BY_ID = customers.index_name("_id")
 BY_RATE = {days: customers.index_name(ARCHIVED, rate_field(days), *ORDER) for days in RATE_DAYS}
+UNREAD_INDEX = customers.index_name(ARCHIVED, *BY_UNREAD)
 BY_LAST_TRAINED = customers.index_name(ARCHIVED, LAST_TRAINED, *ORDER)
 SCORE_INDEX = customers.index_name(ARCHIVED, *BY_ATTENTION)
 SCORE_INDEX_OF = {field: customers.index_name(ARCHIVED, field, *BY_ATTENTION) for field in (TRAINER, REASON, GROUPS)}

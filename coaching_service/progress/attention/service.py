@@ -146,10 +146,13 @@ async def _store(
 ) -> None:
     figures: dict[ObjectId, ClientFigures] = {}
     valid_until: dict[ObjectId, datetime] = {}
+    stored: dict[ObjectId, Attention] = {}
     for client, each in loaded.items():
         figures[client] = each.figures
         valid_until[client] = next_midnight(each.state.today, each.state.timezone)
-    await derived_figures.store_figures(ctx, figures, valid_until, attention)
+        unread = each.state.unread
+        stored[client] = {**attention[client], "unread": unread["count"] if unread else None}
+    await derived_figures.store_figures(ctx, figures, valid_until, stored)
 
 
 def _timezones(ctx: Context, clients: Sequence[ClientTimezone]) -> dict[ObjectId, str]:

@@ -35,6 +35,7 @@ SORTS: Mapping[str, tuple[SortFigure, bool] | None] = {
     "lastTrained": ("lastTrained", False),
     "-compliance": ("compliance", True),
     "compliance": ("compliance", False),
+    "-unread": ("unread", True),
 }
 _SORT_NAMES = (
     ("name", "Name"),
@@ -42,6 +43,7 @@ _SORT_NAMES = (
     ("-lastTrained", "Last trained, latest first"),
     ("compliance", "30-day compliance, lowest first"),
     ("-compliance", "30-day compliance, highest first"),
+    ("-unread", "Unread messages, most first"),
 )
 
 
