@@ -188,7 +188,7 @@ async def test_recent_activity_names_the_items_and_the_author(
 
     page = (await owner_page.get(f"/app/customers/{ana['_id']}/notes")).ok()
 
-    events = re.findall(r"<li><b>(.*?)</b><small>(.*?)</small>", page.html)
+    events = re.findall(r"<li><b>(?:<a [^>]*>)?(.*?)(?:</a>)?</b><small>(.*?)</small>", page.html)
     authors = {description: details.partition(" · ")[0] for description, details in events}
     assert authors == {
         "Logged Squat in Legs": "Olga Owner (API key)",

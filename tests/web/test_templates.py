@@ -48,7 +48,7 @@ async def test_a_template_is_made_and_edited_like_a_workout(coach: CoachClient, 
     assert after["items"][0]["exerciseId"] == squat["_id"]
     assert [each["load"] for each in after["items"][0]["exerciseSets"]] == [62.5, 60, 60]
     (await owner_page.get(f"{LIST}?keywords=short")).ok().says("Legs B", "Squat, Finisher, 4 rounds, Stretch")
-    (await owner_page.get(f"{LIST}?keywords=gym")).ok().says("No templates found")
+    (await owner_page.get(f"{LIST}?keywords=gym")).ok().says("No template matches")
     confirmation = (await owner_page.get(f"{here}/delete")).ok().says("Its 3 items will be deleted.")
     page = (await owner_page.submit(confirmation, f"{here}/delete")).ok().says("Legs B deleted.", "No templates yet")
     (undo,) = (form.action for form in page.forms if form.action.endswith("/undo"))
