@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from coaching_service.core.changes import retention
+from coaching_service.core.changes.numbering import checks as numbering_checks
+from coaching_service.core.database import index_checks
+from coaching_service.core.database.checks import Check
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs import mail
+from coaching_service.core.jobs.checks import job_checks
 from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.integrations.background_jobs import routes as background_jobs
@@ -17,6 +21,8 @@ from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.exercises import tools as exercises_tools
 from coaching_service.library.forms import routes as forms
 from coaching_service.library.metric_sets import routes as metric_sets
+from coaching_service.lifecycle.consistency import file_checks, references
+from coaching_service.lifecycle.consistency import secrets as secret_checks
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
 from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.lifecycle.export import routes as export
@@ -31,6 +37,7 @@ from coaching_service.people.assistants import routes as assistants
 from coaching_service.people.changes import routes as changes
 from coaching_service.people.changes import tools as changes_tools
 from coaching_service.people.customer_access import routes as customer_access
+from coaching_service.people.customers import checks as customers_checks
 from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import subscribers as customers_subscribers
 from coaching_service.people.customers import tools as customers_tools
@@ -48,6 +55,7 @@ from coaching_service.progress.check_ins import scheduling as check_in_schedulin
 from coaching_service.progress.compliance import routes as compliance
 from coaching_service.progress.compliance import tools as compliance_tools
 from coaching_service.progress.conversation import attachments as conversation_attachments
+from coaching_service.progress.conversation import checks as conversation_checks
 from coaching_service.progress.conversation import notifications as conversation_notifications
 from coaching_service.progress.conversation import routes as conversation
 from coaching_service.progress.conversation import tools as conversation_tools
@@ -65,6 +73,7 @@ from coaching_service.progress.metrics import routes as metrics
 from coaching_service.progress.metrics import tools as metrics_tools
 from coaching_service.progress.notes import routes as notes
 from coaching_service.progress.notes import tools as notes_tools
+from coaching_service.progress.nutrition_plans import checks as nutrition_plans_checks
 from coaching_service.progress.nutrition_plans import routes as nutrition_plans
 from coaching_service.progress.own_today import routes as own_today
 from coaching_service.progress.personal_records import routes as personal_records
@@ -83,6 +92,7 @@ from coaching_service.training.templates import routes as templates
 from coaching_service.training.training_maxes import routes as training_maxes
 from coaching_service.training.visibility import routes as visibility
 from coaching_service.training.workout_text import tools as workouts_tools
+from coaching_service.training.workouts import checks as workouts_checks
 from coaching_service.training.workouts import routes as workouts
 
 ROUTES: tuple[Routes, ...] = (
@@ -244,4 +254,17 @@ STANDING_JOBS = (
     check_in_scheduling.SCHEDULE,
     orphans.COLLECT,
     retention.REMOVE_OLD_PATCHES,
+)
+# What `coaching-service doctor` checks, in this order.
+CHECKS: tuple[Check, ...] = (
+    *index_checks.CHECKS,
+    *references.CHECKS,
+    *file_checks.CHECKS,
+    *customers_checks.CHECKS,
+    *workouts_checks.CHECKS,
+    *nutrition_plans_checks.CHECKS,
+    *conversation_checks.CHECKS,
+    *numbering_checks.CHECKS,
+    *job_checks(STEPS),
+    *secret_checks.CHECKS,
 )

@@ -10,6 +10,7 @@ import click
 from coaching_service.command_line.admin.group import admin
 from coaching_service.command_line.create_company import create_company
 from coaching_service.command_line.create_key import create_key
+from coaching_service.command_line.doctor import COULD_NOT_RUN, doctor
 from coaching_service.command_line.ensure_indexes import ensure_indexes
 from coaching_service.command_line.export_company import export_company
 from coaching_service.command_line.gc_files import gc_files
@@ -41,10 +42,22 @@ _FILE_ERRORS = (
 )
 
 
+class _CouldNotRun(click.ClickException):
+    exit_code = COULD_NOT_RUN
+
+
 class _Commands(click.Group):
-    """Reports expected errors as one sentence with exit code 1."""
+    """Reports expected errors as one sentence with exit code 1; with 2 for `doctor`, whose 1 means problems."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return self._invoke(ctx)
+        except click.ClickException as error:
+            if ctx.invoked_subcommand == doctor.name and not isinstance(error, click.UsageError):
+                raise _CouldNotRun(error.message) from None
+            raise
+
+    def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except (SettingsError, DatabaseUnavailable, IndexConflict, ServiceError) as error:
@@ -92,6 +105,7 @@ for command in (
     ensure_indexes,
     migrate,
     gc_files,
+    doctor,
     rotate_secrets,
     new_secret_key,
     routes,

@@ -45,15 +45,16 @@ def settings_with(data: Path | None = None, **options: Any) -> Settings:
     return Settings.from_environment().model_copy(update=given)
 
 
-def with_services(settings: Settings, work: Callable[[Services], Awaitable[T]]) -> T:
-    """Run `work` on the database of the settings, after creating missing indexes.
+def with_services(settings: Settings, work: Callable[[Services], Awaitable[T]], *, prepares: bool = True) -> T:
+    """Run `work` on the database of the settings, which with `prepares` gets the indexes that it lacks.
 
     The embedded database may be in use by a running service.
     """
 
     async def run(ready: Settings) -> T:
         async with runtime.open_services(ready) as services:
-            await runtime.make_indexes(services)
+            if prepares:
+                await runtime.make_indexes(services)
             return await work(services)
 
     with console.status("Opening the database ..."), runtime.open_database(settings, shared=True) as opened:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NotRequired
@@ -16,7 +16,7 @@ import orjson
 
 from coaching_service.core.auth.secrets import SecretUnreadable
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import AlreadyClaimed, Document, Documents
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
@@ -47,6 +47,7 @@ _replays = Documents[StoredReplay](
     client_field="about",
     secret=True,
     expire=("createdAt", int(RETENTION.total_seconds())),
+    cross_company_reason="it is checked whether the responses of all companies can be read",
     transfer=NotExported("stored responses of this company, kept for a day"),
 )
 _AGE: Document = {"$subtract": ["$$NOW", "$createdAt"]}
@@ -218,3 +219,16 @@ def _other_body() -> IdempotencyKeyReused:
 
 def _binding(claim: Claim) -> str:
     return f"replay:{claim.id}"
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+async def iterate_unreadable(services: Services) -> AsyncIterator[ObjectId]:
+    """Iterate over the stored responses that no master key opens."""
+    cursor = _replays.across_companies(services).find({"answer": {"$exists": True}}, {"answer": 1}, batch_size=50)
+    async for record in cursor:
+        try:
+            services.vault.open(record["answer"], _binding(Claim(record["_id"], "")))
+        except SecretUnreadable:
+            yield record["_id"]

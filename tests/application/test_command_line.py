@@ -321,3 +321,33 @@ async def test_export_and_import_of_a_company(operator: Operator, tmp_path: Path
 async def test_only_an_owner_exports(operator: Operator, tmp_path: Path) -> None:
     (await operator.types("export", "--email", "nobody@example.com", str(tmp_path / "x.zip"))).refused("No coach")
     assert os.listdir(tmp_path) == []  # noqa: PTH208 - a Path would block
+
+
+# --- doctor ----------------------------------------------------------------------------------------------------------
+
+
+async def test_doctor_says_what_is_wrong_repairs_it_and_exits_with_a_code(operator: Operator) -> None:
+    """Issue 24, point 2: 0 without problems, 1 with problems, 2 if it cannot run."""
+    (await operator.types("seed")).ok()
+    changes = ("--check", "indexes-missing", "--check", "client-numbers")
+    assert "2 checks, 0 problems" in (await operator.types("doctor", *changes)).ok()
+
+    await operator.services.db["customerTotals"].update_one({}, {"$inc": {"active": 1}})
+    printed = await operator.types("doctor")
+    assert printed.exit_code == 1
+    assert "Companies with a wrong number of clients: 1, such as " in printed.out
+    assert "Run doctor --repair." in printed.out
+    as_json = await operator.types("doctor", "--json", "--check", "client-numbers")
+    assert as_json.exit_code == 1
+    [result] = json.loads(as_json.out)
+    assert (result["status"], result["findings"][0]["count"]) == ("problem", 1)
+
+    repaired = await operator.types("doctor", "--repair", *changes)
+    assert "repaired: Companies with a wrong number of clients: 1" in repaired.ok()
+    (await operator.types("doctor", *changes)).ok()
+    (await operator.types("doctor", "--check", "unknown")).refused(
+        "unknown is not one of: indexes-missing", exit_code=2
+    )
+    (await operator.types("doctor", "--delete-unreferenced-files")).refused("needs --repair", exit_code=2)
+    unreachable = "mongodb://127.0.0.1:9/?replicaSet=rs0&serverSelectionTimeoutMS=100"
+    (await operator.types("doctor", MONGODB_URI=unreachable)).refused("cannot be reached", exit_code=2)

@@ -52,6 +52,7 @@ class ReadableCollection(Generic[D]):
     `expire` is a date field and the seconds after which MongoDB deletes a document by itself.
     `cross_company_reason` says why the few collections that have one are also read across companies.
     `transfer` says how the collection is exported with its company, or why not.
+    `has_files`: documents that are not exported refer to files.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ReadableCollection(Generic[D]):
     global_indexes: tuple[Index, ...] = ()
     cross_company_reason: str = ""
     transfer: Portable | NotExported | None = None
+    has_files: bool = False
 
     def __post_init__(self) -> None:
         prefixed = tuple(replace(index, fields=("companyId", *index.fields)) for index in self.indexes)
@@ -72,6 +74,11 @@ class ReadableCollection(Generic[D]):
             prefixed += (Index((self.expire[0],), expire_after=self.expire[1]),)
         object.__setattr__(self, "indexes", prefixed + self.global_indexes)
         registry[self.name] = self
+
+    @property
+    def holds_files(self) -> bool:
+        """Whether documents refer to files."""
+        return self.has_files or (isinstance(self.transfer, Portable) and self.transfer.files is not None)
 
     @property
     def by_company(self) -> str | None:

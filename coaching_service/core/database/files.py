@@ -220,18 +220,22 @@ async def count_stored_bytes(services: Services) -> int:
     return sum([int(each["storageStats"]["size"]) async for each in cursor])
 
 
-async def iterate_abandoned(services: Services, batch: int = 500) -> AsyncIterator[list[ObjectId]]:
+async def iterate_abandoned(
+    services: Services, batch: int = 500, older_than: timedelta = ABANDONED_AFTER
+) -> AsyncIterator[list[ObjectId]]:
     """Iterate over the identifiers of files that have been pending for over an hour, in batches."""
-    where = {"pending": True, "uploadDate": {"$lt": now() - ABANDONED_AFTER}}
+    where = {"pending": True, "uploadDate": {"$lt": now() - older_than}}
     async for ids in _batches(files.across_companies(services).find(where, {"_id": 1}, batch_size=batch), batch):
         yield ids
 
 
-async def iterate_chunks_without_file(services: Services, batch: int = 500) -> AsyncIterator[list[ObjectId]]:
+async def iterate_chunks_without_file(
+    services: Services, batch: int = 500, older_than: timedelta = ABANDONED_AFTER
+) -> AsyncIterator[list[ObjectId]]:
     """Iterate over identifiers older than an hour that have chunks and no file, in batches."""
     cursor = chunks.across_companies(services).aggregate(
         [
-            {"$match": {"files_id": {"$lt": ObjectId.from_datetime(now() - ABANDONED_AFTER)}}},
+            {"$match": {"files_id": {"$lt": ObjectId.from_datetime(now() - older_than)}}},
             {"$sort": {"files_id": 1}},
             {"$group": {"_id": "$files_id"}},
             {"$lookup": {"from": files.name, "localField": "_id", "foreignField": "_id", "as": "file"}},

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 import structlog
 
@@ -95,6 +95,17 @@ class RunAgain:
     is_pause: bool = False
 
 
+def _from_now(delay: timedelta) -> Document:
+    """An expression for the database's time plus `delay`."""
+    return {"$add": ["$$NOW", round(delay.total_seconds() * 1000)]}
+
+
+# A claimed job waits for the end of its lease, or for its next attempt.
+_BLOCKED: Document = {
+    "attempts": {"$gt": 0},
+    "isPaused": {"$ne": True},
+    "$expr": {"$gt": ["$runAfter", _from_now(2 * timedelta(seconds=_RETRY_SECONDS[-1]))]},
+}
 JobOutcome = Literal["done", "continued", "interrupted", "failed"]
 Step = Callable[[Services, Job], Awaitable[RunAgain | None]]
 Steps = dict[str, Step]
@@ -170,6 +181,59 @@ async def count_of_company(ctx: Context) -> int:
     return await _jobs.count(ctx, {}, hint="companyId_about")
 
 
+async def iterate_arguments(services: Services, kinds: Sequence[str]) -> AsyncIterator[Document]:
+    """Iterate over the arguments of the queued jobs of these kinds, of all companies."""
+    where = {"kind": {"$in": list(kinds)}}
+    async for job in _jobs.across_companies(services).find(where, {"arguments": 1}, hint="kind_runAfter"):
+        yield job["arguments"]
+
+
+async def iterate_late(services: Services, seconds: float) -> AsyncIterator[StoredJob]:
+    """Iterate over the jobs that have been due for longer than `seconds`."""
+    late = {"$expr": {"$lt": ["$runAfter", _from_now(timedelta(seconds=-seconds))]}}
+    async for job in _iterate(services, late):
+        yield job
+
+
+async def iterate_failing(services: Services, attempts: int) -> AsyncIterator[StoredJob]:
+    """Iterate over the jobs of which that many attempts, or more, have failed since the last step that succeeded."""
+    async for job in _iterate(services, {"attempts": {"$gte": attempts}}):
+        yield job
+
+
+async def iterate_of_other_kinds(services: Services, kinds: Collection[str]) -> AsyncIterator[StoredJob]:
+    """Iterate over the jobs that are of none of these kinds."""
+    async for job in _iterate(services, {"kind": {"$nin": list(kinds)}}):
+        yield job
+
+
+async def iterate_blocked(services: Services) -> AsyncIterator[StoredJob]:
+    """Iterate over the claimed jobs that no process has, and that none can claim for longer than they wait on purpose.
+
+    The clock of the database was ahead when they were claimed, or waited for another attempt.
+    """
+    async for job in _iterate(services, _BLOCKED):
+        yield job
+
+
+async def release_blocked(services: Services) -> None:
+    """Make these jobs due now."""
+    await _jobs.across_companies(services).update_many(_BLOCKED, [{"$set": {"runAfter": "$$NOW"}}])
+
+
+async def iterate_sealed(services: Services, kind: str) -> AsyncIterator[tuple[ObjectId, bytes]]:
+    """Iterate over the identifiers and the encrypted arguments `sealed` of the jobs of a kind."""
+    cursor: Any = _jobs.across_companies(services).find({"kind": kind}, {"arguments.sealed": 1}, hint="kind_runAfter")
+    async for job in cursor:
+        yield job["_id"], job["arguments"]["sealed"]
+
+
+def _iterate(services: Services, where: Document) -> AsyncIterator[Any]:
+    fields = {"kind": 1, "attempts": 1, "runAfter": 1}
+    cursor: Any = _jobs.across_companies(services).find(where, fields, batch_size=200)
+    return cast("AsyncIterator[Any]", cursor)
+
+
 def _new_job(
     kind: str,
     arguments: Document,
@@ -188,11 +252,6 @@ def _new_job(
         "lease": None,
         "createdAt": "$$NOW",
     }
-
-
-def _from_now(delay: timedelta) -> Document:
-    """An expression for the database's time plus `delay`."""
-    return {"$add": ["$$NOW", round(delay.total_seconds() * 1000)]}
 
 
 async def ensure_standing_jobs(services: Services, kinds: Collection[str]) -> None:

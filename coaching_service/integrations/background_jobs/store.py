@@ -27,6 +27,7 @@ jobs = Documents[StoredCompanyJob](
     private=("companyId", "work"),
     expire=("createdAt", int(RETENTION.total_seconds())),
     transfer=NotExported("work in progress"),
+    has_files=True,
 )
 
 

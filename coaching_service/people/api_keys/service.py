@@ -155,6 +155,15 @@ async def count_unreadable(services: Services) -> dict[str, int]:
     return Counter(fingerprint_of(each) for each in sealed if not services.vault.has_key_for(each))
 
 
+async def iterate_unreadable(services: Services) -> AsyncIterator[ObjectId]:
+    """Iterate over the keys that no master key opens."""
+    async for key in store.iterate_sealed(services):
+        try:
+            services.vault.open(key["sealed"], _binding(key["_id"]))
+        except SecretUnreadable:
+            yield key["_id"]
+
+
 async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
     """Encrypt and hash every key under the newest master key; yields for each whether it changed.
 

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers.models import Customer, CustomerCount, NewCustomerDocument
+from coaching_service.people.customers.models import CountDifference, Customer, CustomerCount, NewCustomerDocument
 
 _SLOTS = 8
 
 _counts = Documents[CustomerCount](
     "customerTotals",
     (Index(("slot",), unique=True),),
-    cross_company_reason="the operator lists companies with the number of their clients",
+    cross_company_reason="numbers of all companies are listed and checked",
     transfer=NotExported("counted again as clients are imported"),
 )
 
@@ -57,3 +59,58 @@ async def read(ctx: Context, *, archived: bool) -> int:
     """Return the company's number of archived or of active clients."""
     counts = await _counts.find(ctx, {}, fields=("active", "archived"))
     return sum(count.get("archived", 0) if archived else count.get("active", 0) for count in counts)
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+_SUMS: Document = {"active": {"$sum": "$active"}, "archived": {"$sum": "$archived"}}
+_IS_ARCHIVED = "$customerRoleData.isArchived"
+_CLIENTS: Document = {
+    "active": {"$sum": {"$cond": [_IS_ARCHIVED, 0, -1]}},
+    "archived": {"$sum": {"$cond": [_IS_ARCHIVED, -1, 0]}},
+}
+
+
+async def find_suspects(services: Services) -> list[CountDifference]:
+    """Return how much the stored numbers of clients are too high, for each company where they are wrong.
+
+    The two numbers are not of the same moment.
+    """
+    stages: list[Document] = [
+        {"$group": {"_id": "$companyId", **_SUMS}},
+        {"$unionWith": {"coll": "customers", "pipeline": [{"$group": {"_id": "$companyId", **_CLIENTS}}]}},
+        {"$group": {"_id": "$_id", **_SUMS}},
+        {"$match": {"$or": [{"active": {"$ne": 0}}, {"archived": {"$ne": 0}}]}},
+    ]
+    cursor = _counts.across_companies(services).aggregate(stages, allowDiskUse=True)
+    suspects: list[Any] = await cursor.to_list(None)
+    return suspects
+
+
+async def find_difference(services: Services, company_id: ObjectId, session: Any) -> CountDifference:
+    """Return how much the stored numbers of a company are too high, at the moment that the session reads."""
+    difference: CountDifference = {"_id": company_id, "active": 0, "archived": 0}
+    for name, sums in ((_counts.name, _SUMS), ("customers", _CLIENTS)):
+        stages: list[Document] = [{"$match": {"companyId": company_id}}, {"$group": {"_id": None, **sums}}]
+        async for numbers in services.collection(name).aggregate(stages, session=session):
+            difference["active"] += numbers["active"]
+            difference["archived"] += numbers["archived"]
+    return difference
+
+
+async def correct(services: Services, company_id: ObjectId) -> None:
+    """Correct the stored numbers of a company.
+
+    The difference is added in the transaction that measures it, so that it does not matter what others count meanwhile.
+    """
+
+    async def add_difference(tx: Context) -> None:
+        difference = await find_difference(services, company_id, tx.session)
+        counts = {"active": -difference["active"], "archived": -difference["archived"]}
+        if any(counts.values()):
+            where = {"companyId": company_id, "slot": secrets.randbelow(_SLOTS)}
+            stored = _counts.across_companies(services)
+            await stored.update_one(where, {"$inc": counts}, upsert=True, session=tx.session)
+
+    await in_transaction(Context(services), add_difference)

@@ -254,3 +254,11 @@ class CustomerCount(Stored):
     slot: int
     active: NotRequired[int]
     archived: NotRequired[int]
+
+
+class CountDifference(TypedDict):
+    """How much the stored numbers of clients of the company `_id` are too high."""
+
+    _id: ObjectId
+    active: int
+    archived: int

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import cast
 
 from coaching_service.core import audit
+from coaching_service.core.auth.secrets import SecretUnreadable
 from coaching_service.core.changes import history
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
@@ -134,6 +135,16 @@ def _new_stored_secret(ctx: Context, webhook_id: ObjectId, secret: str) -> Store
 
 def _with_secret(webhook: Webhook, secret: str) -> WebhookWithSecret:
     return cast("WebhookWithSecret", {**webhook, "secret": secret})
+
+
+async def iterate_unreadable(services: Services) -> AsyncIterator[ObjectId]:
+    """Iterate over the webhooks with a secret that no master key opens."""
+    for webhook in await store.list_sealed(services):
+        try:
+            for each in webhook["secrets"]:
+                signatures.open_secret(services.vault, webhook["_id"], each["sealed"])
+        except SecretUnreadable:
+            yield webhook["_id"]
 
 
 async def rotate_master_key(services: Services) -> AsyncIterator[bool]:

@@ -78,6 +78,13 @@ class StoredConversation(Stored):
     mail: dict[Side, MailState]
 
 
+class UnreadCount(TypedDict):
+    """How many messages of the conversation `_id` each side has not read."""
+
+    _id: ObjectId
+    actual: dict[Side, int]
+
+
 class Attachment(TypedDict):
     """An attachment as it is returned; `url` is a signed link, `size` is in bytes."""
 

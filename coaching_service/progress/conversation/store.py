@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter, now
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import CONVERSATIONS, RECORDS, FileRule, NotExported, Portable
 from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Text
@@ -24,6 +25,7 @@ from coaching_service.progress.conversation.models import (
     Side,
     StoredConversation,
     StoredMessage,
+    UnreadCount,
 )
 
 MESSAGE_ORDER = ("-createdAt", "-_id")
@@ -65,12 +67,14 @@ conversations = Documents[StoredConversation](
         references={"customerId": "customers", "lastMessageId": "messages"},
         complete=lambda conversation: {**conversation, "mail": {side: dict(_NO_MAIL) for side in _SIDES}},
     ),
+    cross_company_reason="the numbers of all companies are checked",
 )
 pending_attachments = Documents[PendingAttachment](
     "pendingAttachments",
     (Index(("customerId", "uploadedBy", "_id")),),
     client_field="customerId",
     transfer=NotExported("attachments that no message has"),
+    has_files=True,
 )
 _BY_UNREAD = messages.index_name("customerId", "unreadBy", "createdAt")
 
@@ -242,3 +246,66 @@ async def take_attachment(
     where = {"customerId": customer_id, "uploadedBy": uploaded_by, "_id": attachment_id}
     pending = await pending_attachments.delete(ctx, where)
     return pending["file"] if pending else None
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+async def find_wrong_counts(
+    services: Services, ids: Sequence[ObjectId] | None = None, session: Any = None
+) -> list[UnreadCount]:
+    """Return the conversations (of `ids`, or all) that store other numbers of unread messages than there are."""
+    unread: list[Document] = [
+        {
+            "$match": {
+                "$expr": {
+                    "$and": [
+                        {"$eq": ["$companyId", "$$companyId"]},
+                        {"$eq": ["$customerId", "$$customerId"]},
+                        {"$in": ["$unreadBy", list(_SIDES)]},
+                    ]
+                },
+                "unreadBy": {"$exists": True},
+            }
+        },
+        {"$group": {"_id": "$unreadBy", "count": {"$sum": 1}}},
+    ]
+    variables = {"companyId": "$companyId", "customerId": "$customerId"}
+
+    def count_of(side: Side) -> Document:
+        of_side = {"$filter": {"input": "$counts", "cond": {"$eq": ["$$this._id", side]}}}
+        return {"$ifNull": [{"$first": {"$map": {"input": of_side, "in": "$$this.count"}}}, 0]}
+
+    counts = {side: count_of(side) for side in _SIDES}
+    stages: list[Document] = [
+        {"$match": {} if ids is None else {"_id": {"$in": list(ids)}}},
+        {"$project": {"companyId": 1, "customerId": 1, "unread": 1, "isUnread": 1}},
+        {"$lookup": {"from": messages.name, "let": variables, "pipeline": unread, "as": "counts"}},
+        {"$set": {"actual": counts}},
+        {
+            "$match": {
+                "$expr": {
+                    "$or": [
+                        *({"$ne": [f"$unread.{side}", f"$actual.{side}"]} for side in _SIDES),
+                        {"$ne": ["$isUnread", {"$gt": ["$actual.company", 0]}]},
+                    ]
+                }
+            }
+        },
+        {"$project": {"actual": 1}},
+    ]
+    cursor = conversations.across_companies(services).aggregate(stages, session=session)
+    wrong: list[Any] = await cursor.to_list(None)
+    return wrong
+
+
+async def correct_counts(services: Services, ids: Sequence[ObjectId]) -> None:
+    """Count the unread messages of conversations again, in one transaction."""
+
+    async def count_again(tx: Context) -> None:
+        for wrong in await find_wrong_counts(services, ids, tx.session):
+            change = {"$set": {"unread": wrong["actual"], "isUnread": wrong["actual"]["company"] > 0}}
+            collection = conversations.across_companies(services)
+            await collection.update_one({"_id": wrong["_id"]}, change, session=tx.session)
+
+    await in_transaction(Context(services), count_again)

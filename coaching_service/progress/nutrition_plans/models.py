@@ -31,6 +31,20 @@ class PlanCounter(Stored):
     customerId: ObjectId
 
 
+class PlanOwner(TypedDict):
+    """A client of a company."""
+
+    companyId: ObjectId
+    customerId: ObjectId
+
+
+class LowCounter(TypedDict):
+    """A client whose counter is behind the highest number of their plan versions."""
+
+    _id: PlanOwner
+    number: int
+
+
 class Plan(TypedDict):
     """A version of a client's nutrition plan as it is returned; `url` expires after two hours."""
 

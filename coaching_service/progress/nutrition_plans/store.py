@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.portable import RECORDS, FileRule, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
@@ -12,9 +14,10 @@ from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Text
 from coaching_service.core.walking import Walk
-from coaching_service.progress.nutrition_plans.models import NewPlan, PlanCounter, StoredPlan
+from coaching_service.progress.nutrition_plans.models import LowCounter, NewPlan, PlanCounter, StoredPlan
 
 ORDER = ("-number",)
+_REASON = "the numbers of all companies are checked"
 
 plans = Documents[StoredPlan](
     "planVersions",
@@ -28,12 +31,14 @@ plans = Documents[StoredPlan](
         references={"customerId": "customers"},
         files=FileRule((PDF, *IMAGE_TYPES), "plan"),
     ),
+    cross_company_reason=_REASON,
 )
 counters = Documents[PlanCounter](
     "planCounters",
     (Index(("customerId",), unique=True),),
     client_field="customerId",
     transfer=Portable(PlanCounter, RECORDS, references={"customerId": "customers"}, keeps_version=True),
+    cross_company_reason=_REASON,
 )
 
 
@@ -64,3 +69,47 @@ async def insert(ctx: Context, plan: NewPlan) -> StoredPlan:
 async def delete(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> StoredPlan | None:
     """Delete a plan version; returns what was deleted, or None."""
     return await plans.delete(ctx, {"customerId": customer_id, "_id": plan_id})
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+async def find_low_counters(services: Services, session: Any = None) -> list[LowCounter]:
+    """Return the clients whose next plan version would have a number that is used already."""
+    counter = {
+        "from": counters.name,
+        "let": {"companyId": "$_id.companyId", "customerId": "$_id.customerId"},
+        "pipeline": [
+            {
+                "$match": {
+                    "$expr": {
+                        "$and": [
+                            {"$eq": ["$companyId", "$$companyId"]},
+                            {"$eq": ["$customerId", "$$customerId"]},
+                        ]
+                    }
+                }
+            }
+        ],
+        "as": "counter",
+    }
+    group = {"_id": {"companyId": "$companyId", "customerId": "$customerId"}, "number": {"$max": "$number"}}
+    # The first version has the number 1 and the version 0 of its counter.
+    stages: list[Document] = [
+        {"$group": group},
+        {"$lookup": counter},
+        {"$set": {"last": {"$add": [{"$ifNull": [{"$first": "$counter.version"}, -1]}, 1]}}},
+        {"$match": {"$expr": {"$gt": ["$number", "$last"]}}},
+        {"$project": {"number": 1}},
+    ]
+    cursor = plans.across_companies(services).aggregate(stages, session=session, allowDiskUse=True)
+    low: list[Any] = await cursor.to_list(None)
+    return low
+
+
+async def raise_counter(services: Services, low: LowCounter) -> None:
+    """Let the numbers of a client's next plan versions follow the highest one."""
+    at = now()
+    metadata = {"createdAt": at, "updatedAt": at}
+    change = {"$max": {"version": low["number"] - 1}, "$setOnInsert": metadata}
+    await counters.across_companies(services).update_one(dict(low["_id"]), change, upsert=True)

@@ -70,6 +70,7 @@ blocks = Documents[StoredBlock](
         references={"customerId": "customers", **ITEM_REFERENCES},
         complete=complete_block,
     ),
+    cross_company_reason="the totals of all companies are checked",
 )
 
 BY_PROGRAM = blocks.index_name("programId", "customerId", "day", "position", "_id")

@@ -37,3 +37,12 @@ class NewChange(TypedDict):
     _id: ObjectId
     companyId: ObjectId
     eventCount: int
+
+
+class NumberedChange(TypedDict):
+    """The numbers of the first and the last event of a change, within its company."""
+
+    _id: ObjectId
+    companyId: ObjectId
+    seq: int
+    lastSeq: int

@@ -13,11 +13,19 @@ from motor.motor_asyncio import AsyncIOMotorChangeStream
 from pymongo import UpdateOne
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
-from coaching_service.core.changes.numbering.models import ChangeCounter, NewChange, Position, SequencerState, Start
+from coaching_service.core.changes.numbering.models import (
+    ChangeCounter,
+    NewChange,
+    NumberedChange,
+    Position,
+    SequencerState,
+    Start,
+)
 from coaching_service.core.database.connection import UNAUTHORIZED, Index, is_unavailable
 from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.snapshots import reading_snapshot
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 
@@ -27,6 +35,7 @@ _STATE_ID = "changes"
 _WAIT_MS = 1_000
 _READ_SECONDS = 5.0  # how long to wait for a server that does not respond
 _CHANGES = "changes"
+_NUMBERED: Document = {"lastSeq": {"$gt": 0}}
 _PENDING_INDEX = [("pending", pymongo.ASCENDING)]
 
 _state = Documents[SequencerState](
@@ -191,6 +200,57 @@ async def _assign_numbers(tx: Context, batch: Sequence[NewChange]) -> None:
         for company in companies
     ]
     await counters.bulk_write(counts, ordered=False, session=tx.session)
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+async def iterate_numbered(services: Services) -> AsyncIterator[NumberedChange]:
+    """Iterate over the numbered changes by company, in the order of their numbers."""
+    order = [("companyId", pymongo.ASCENDING), ("lastSeq", pymongo.ASCENDING)]
+    cursor = _changes(services).find(_NUMBERED, {"companyId": 1, "seq": 1, "lastSeq": 1}, hint="companyId_lastSeq")
+    async for change in cursor.sort(order):
+        yield change
+
+
+async def iterate_companies(services: Services) -> AsyncIterator[ObjectId]:
+    """Iterate over the companies that have numbered changes."""
+    stages: list[Document] = [{"$match": _NUMBERED}, {"$group": {"_id": "$companyId"}}]
+    async for company in _changes(services).aggregate(stages, hint="companyId_lastSeq", allowDiskUse=True):
+        yield company["_id"]
+
+
+async def has_deleted_clients(services: Services, company_id: ObjectId) -> bool:
+    """Whether a client of the company was deleted: their changes were erased then."""
+    deleted = {"documents": {"$elemMatch": {"collection": "customers", "action": "deleted"}}}
+    return await _changes(services).find_one({"companyId": company_id, **deleted}, {"_id": 1}) is not None
+
+
+async def read_head(services: Services, company_id: ObjectId) -> tuple[int, int]:
+    """Return the last number of a company by its counter, and by its changes, at one moment; 0 if there is none."""
+    async with reading_snapshot(services) as session:
+        counter = await _counters.across_companies(services).find_one({"_id": company_id}, session=session)
+        last = await _changes(services).find_one(
+            {"companyId": company_id, **_NUMBERED}, {"lastSeq": 1}, sort=[("lastSeq", -1)], session=session
+        )
+    return counter["lastSeq"] if counter else 0, last["lastSeq"] if last else 0
+
+
+async def raise_counter(services: Services, company_id: ObjectId, last_number: int) -> None:
+    """Let the next numbers of a company follow `last_number`."""
+    change = {"$max": {"lastSeq": last_number}, "$set": {"companyId": company_id}}
+    await _counters.across_companies(services).update_one({"_id": company_id}, change, upsert=True)
+
+
+async def find_long_pending(services: Services, seconds: float, limit: int) -> list[ObjectId]:
+    """Return changes that have had no number for longer than `seconds`, by the clock of the database."""
+    age = {"$subtract": ["$$NOW", "$createdAt"]}
+    where = {"pending": True, "$expr": {"$gt": [age, round(seconds * 1000)]}}
+    cursor = _changes(services).find(where, {"_id": 1}, limit=limit, hint=_PENDING_INDEX)
+    return [change["_id"] async for change in cursor]
+
+
+# --- following -------------------------------------------------------------------------------------------------------
 
 
 @asynccontextmanager

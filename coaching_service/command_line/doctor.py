@@ -1,0 +1,135 @@
+"""Checking the stored data."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypedDict
+
+import click
+import orjson
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from coaching_service import features
+from coaching_service.command_line.running import console, data_option, settings_with, with_services
+from coaching_service.core.database.checks import Check, CheckResult, Finding, run_checks
+from coaching_service.core.database.context import Services
+
+PROBLEMS, COULD_NOT_RUN = 1, 2
+
+
+class _Report(TypedDict):
+    """The result of a check in the output of --json. `status`: ok, notice, problem or error."""
+
+    check: str
+    title: str
+    status: str
+    documents: int
+    repaired: list[Finding]
+    findings: list[Finding]
+    error: str | None
+
+
+def _names(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[Check, ...]:
+    known = {check.name: check for check in features.CHECKS}
+    if unknown := set(names) - set(known):
+        raise click.BadParameter(f"{', '.join(sorted(unknown))} is not one of: {', '.join(known)}.")
+    return tuple(known[name] for name in names) or features.CHECKS
+
+
+@click.command()
+@click.option("--repair", is_flag=True, help="Correct what can be corrected safely while the service runs.")
+@click.option(
+    "--delete-unreferenced-files",
+    "deleting_files",
+    is_flag=True,
+    help="With --repair: also delete files that no record has referred to for a day. Not if records may be missing.",
+)
+@click.option("--check", "checks", multiple=True, callback=_names, help="Only this check; may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@data_option
+def doctor(repair: bool, deleting_files: bool, checks: tuple[Check, ...], as_json: bool, data: Path | None) -> None:
+    """Check the stored data, and say what to do about each problem. It may run while the service runs.
+
+    Nothing is changed without --repair, which counts again what is counted, creates missing indexes, releases blocked
+    jobs and deletes what is left of uploads that were interrupted over a day ago. Identifiers in the output contain no
+    personal data.
+
+    \b
+    Exit code:
+      0  no problem, or all are repaired
+      1  problems
+      2  a check could not run
+    """
+    if deleting_files and not repair:
+        raise click.UsageError("--delete-unreferenced-files needs --repair")
+
+    async def work(services: Services) -> list[CheckResult]:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+            task, seen = bar.add_task("Checking", total=len(checks)), list[str]()
+
+            def report(result: CheckResult) -> None:
+                if result.check.name not in seen:
+                    seen.append(result.check.name)
+                read = f" ({result.documents} read)" if result.documents else ""
+                bar.update(task, completed=len(seen) - 1, description=result.check.title + read)
+
+            return await run_checks(services, checks, repairing=repair, deleting_files=deleting_files, report=report)
+
+    results = with_services(settings_with(data), work, prepares=False)
+    if as_json:
+        sys.stdout.buffer.write(orjson.dumps([_describe(result) for result in results], option=orjson.OPT_INDENT_2))
+        click.echo()
+    else:
+        _print(results)
+    if code := _exit_code(results):
+        raise SystemExit(code)
+
+
+def _exit_code(results: Sequence[CheckResult]) -> int:
+    if any(result.error is not None for result in results):
+        return COULD_NOT_RUN
+    return PROBLEMS if any(result.problems for result in results) else 0
+
+
+def _status(result: CheckResult) -> str:
+    if result.error is not None:
+        return "error"
+    if result.problems:
+        return "problem"
+    return "notice" if result.findings else "ok"
+
+
+def _describe(result: CheckResult) -> _Report:
+    return {
+        "check": result.check.name,
+        "title": result.check.title,
+        "status": _status(result),
+        "documents": result.documents,
+        "repaired": result.repaired,
+        "findings": result.findings,
+        "error": result.error,
+    }
+
+
+def _print(results: Sequence[CheckResult]) -> None:
+    out = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    colors = {"ok": "green", "notice": "cyan", "problem": "red", "error": "red"}
+    for result in results:
+        status = _status(result)
+        out.print(f"[{colors[status]}]{status:8}[/] {result.check.title} ({result.check.name})")
+        if result.error is not None:
+            out.print(f"         could not run: {escape(result.error)}")
+        for finding in result.repaired:
+            out.print(f"         repaired: {escape(finding.problem)}: {finding.count}")
+        for finding in result.findings:
+            example = f", such as {escape(finding.example)}" if finding.example else ""
+            out.print(
+                f"         {escape(finding.problem)}: {finding.count}{example}\n         {escape(finding.advice)}."
+            )
+    problems = sum(len(result.problems) for result in results)
+    out.print(f"{len(results)} checks, {problems} problems")

@@ -1,0 +1,98 @@
+"""Checks of the numbers of the change log."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from coaching_service.core.changes.numbering import store
+from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
+from coaching_service.core.database.context import Services
+from coaching_service.core.ids import ObjectId
+
+PENDING_SECONDS = 60.0
+_MAX_PENDING = 10_000
+_COUNT = 500
+
+
+@dataclass
+class _Numbers:
+    """What is wrong with the numbers of the companies read so far."""
+
+    gaps: Occurrences = field(default_factory=Occurrences)
+    erased: Occurrences = field(default_factory=Occurrences)
+    repeated: Occurrences = field(default_factory=Occurrences)
+
+    async def add_gap(self, services: Services, company_id: ObjectId, size: int, example: ObjectId) -> None:
+        has_deleted = await store.has_deleted_clients(services, company_id)
+        (self.erased if has_deleted else self.gaps).add(example, size)
+
+
+async def find_wrong_numbers(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find numbers that no change or several changes of a company have."""
+    numbers, last, read = _Numbers(), 0, 0
+    previous_company: ObjectId | None = None
+    async for change in store.iterate_numbered(services):
+        company_id = change["companyId"]
+        if company_id != previous_company:
+            previous_company, last = company_id, 0
+        if change["seq"] <= last:
+            numbers.repeated.add(change["_id"])
+        elif change["seq"] > last + 1:
+            await numbers.add_gap(services, company_id, change["seq"] - last - 1, change["_id"])
+        last, read = change["lastSeq"], read + 1
+        if read % _COUNT == 0:
+            count_read(_COUNT)
+    count_read(read % _COUNT)
+    lost = "Changes are missing before the example: restore the collection changes from a backup. Report it"
+    for finding in numbers.gaps.finding("Numbers that no change has", lost):
+        yield finding
+    for finding in numbers.repeated.finding("Numbers that several changes have", "Report it: integrations miss events"):
+        yield finding
+    erased = "Nothing to do: clients of these companies were deleted, and their changes erased"
+    for finding in numbers.erased.finding("Numbers of erased changes", erased, is_notice=True):
+        yield finding
+
+
+async def find_wrong_counters(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find companies whose counter is behind the last number, which would be used again, or ahead of it."""
+    behind, ahead = Occurrences(), Occurrences()
+    async for company_id in store.iterate_companies(services):
+        counted, last = await store.read_head(services, company_id)
+        count_read(1)
+        if counted < last:
+            behind.add(company_id)
+        elif counted > last and not await store.has_deleted_clients(services, company_id):
+            ahead.add(company_id)
+    for finding in behind.finding("Counters behind the last number", "Run doctor --repair"):
+        yield finding
+    lost = "The latest changes of these companies are missing: restore the collection changes from a backup. Report it"
+    for finding in ahead.finding("Counters ahead of the last number", lost):
+        yield finding
+
+
+async def raise_counters(services: Services) -> None:
+    """Raise the counters that are behind."""
+    async for company_id in store.iterate_companies(services):
+        counted, last = await store.read_head(services, company_id)
+        if counted < last:
+            await store.raise_counter(services, company_id, last)
+
+
+async def find_unnumbered(services: Services, _: CountRead, seconds: float = PENDING_SECONDS) -> AsyncIterator[Finding]:
+    """Find changes that have had no number for longer than a minute."""
+    occurrences = Occurrences()
+    for change_id in await store.find_long_pending(services, seconds, _MAX_PENDING):
+        occurrences.add(change_id)
+    advice = (
+        "Start the service, which numbers them. If it runs, its log says why not (docs/operations.md, The change log)"
+    )
+    for finding in occurrences.finding("Changes without a number for over a minute", advice):
+        yield finding
+
+
+CHECKS = (
+    Check("change-numbers", "The numbers of changes have no gaps", find_wrong_numbers),
+    Check("change-counters", "The counters of changes are right", find_wrong_counters, raise_counters),
+    Check("change-log", "Changes are numbered", find_unnumbered),
+)

@@ -1,0 +1,137 @@
+"""Checks of the stored data, which `coaching-service doctor` runs. Each is a function with a name.
+
+A feature declares the checks of its own collections in its `checks.py`; `features.CHECKS` lists them all. A check reads
+in bounded memory while the service runs: what looks wrong is read again at one moment before it is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+import pymongo
+import structlog
+
+from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.context import Services
+
+_SECONDS = 3600.0  # of one operation of a check, instead of that of requests
+
+log = structlog.get_logger("coaching_service.checks")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check has found: the problem, how often, the identifier of an example, and what to do.
+
+    A notice is something to know that needs no repair.
+    """
+
+    problem: str
+    count: int
+    example: str | None
+    advice: str
+    is_notice: bool = False
+
+
+# Called with how many more documents a check has read.
+CountRead = Callable[[int], None]
+Examine = Callable[[Services, CountRead], AsyncIterator[Finding]]
+Repair = Callable[[Services], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check. `repair` corrects what `examine` finds where that is safe while the service runs.
+
+    `deletes_files`: the repair deletes what could not be restored if the records were missing by mistake.
+    """
+
+    name: str
+    title: str
+    examine: Examine
+    repair: Repair | None = None
+    deletes_files: bool = False
+
+
+@dataclass
+class Occurrences:
+    """How often something occurs, and the identifier of its first occurrence."""
+
+    count: int = 0
+    example: str | None = None
+
+    def add(self, identifier: object, count: int = 1) -> None:
+        """Count an occurrence."""
+        self.count += count
+        if self.example is None:
+            self.example = str(identifier)
+
+    def finding(self, problem: str, advice: str, *, is_notice: bool = False) -> list[Finding]:
+        """The finding of this problem; none if it does not occur."""
+        return [Finding(problem, self.count, self.example, advice, is_notice)] if self.count else []
+
+
+@dataclass
+class CheckResult:
+    """The result of a check. `repaired`: findings that its repair has corrected. `error`: why it could not run."""
+
+    check: Check
+    findings: list[Finding] = field(default_factory=list)
+    repaired: list[Finding] = field(default_factory=list)
+    documents: int = 0
+    error: str | None = None
+
+    @property
+    def problems(self) -> list[Finding]:
+        """The findings that need a repair."""
+        return [finding for finding in self.findings if not finding.is_notice]
+
+
+async def run_checks(
+    services: Services,
+    checks: Sequence[Check],
+    *,
+    repairing: bool = False,
+    deleting_files: bool = False,
+    report: Callable[[CheckResult], None] = lambda _: None,
+) -> list[CheckResult]:
+    """Run checks one after another and return their results.
+
+    `repairing`: call the repair of each that finds a problem, and check again; `deleting_files`: also of those that
+    delete files. `report` is called with the result of the running check whenever it has changed. Raises errors of the
+    driver if the database cannot be reached.
+    """
+    results = []
+    for check in checks:
+        await services.db.command("ping")  # with the deadlines of requests: those of checks are long
+        may_repair = repairing and (deleting_files or not check.deletes_files)
+        results.append(result := CheckResult(check))
+        report(result)
+        try:
+            with pymongo.timeout(_SECONDS):
+                await _run(services, result, report, repairing=may_repair)
+        except Exception as error:
+            known = as_service_error(error)
+            log.warning("a check could not run", check=check.name, exc_info=known is None and error)
+            result.error = str(known or error) or type(error).__name__
+        report(result)
+    return results
+
+
+async def _run(
+    services: Services, result: CheckResult, report: Callable[[CheckResult], None], *, repairing: bool
+) -> None:
+    check = result.check
+
+    def count_read(documents: int) -> None:
+        result.documents += documents
+        report(result)
+
+    result.findings = [finding async for finding in check.examine(services, count_read)]
+    if repairing and check.repair is not None and result.problems:
+        before = result.findings
+        await check.repair(services)
+        result.findings = [finding async for finding in check.examine(services, count_read)]
+        left = {finding.problem: finding.count for finding in result.findings}
+        result.repaired = [finding for finding in before if left.get(finding.problem, 0) < finding.count]

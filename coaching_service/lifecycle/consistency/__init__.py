@@ -1,0 +1,1 @@
+"""Checks across features: references between documents, and files."""

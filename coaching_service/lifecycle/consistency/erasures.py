@@ -1,0 +1,25 @@
+"""Which clients and companies are being erased: until that is complete, some of their documents are gone."""
+
+from __future__ import annotations
+
+from coaching_service.core.database.collections import ReadableCollection
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
+from coaching_service.lifecycle.erasure.service import ERASE_CUSTOMER
+from coaching_service.people.account.service import ERASE
+
+
+async def find_erasing(services: Services) -> set[ObjectId]:
+    """Return the identifiers of the clients and companies whose erasure is queued."""
+    erasing = set()
+    async for arguments in queue.iterate_arguments(services, (ERASE_CUSTOMER, ERASE)):
+        erasing.add(arguments.get("customerId") or arguments["companyId"])
+    return erasing
+
+
+def is_being_erased(collection: ReadableCollection[Document], document: Document, erasing: set[ObjectId]) -> bool:
+    """Whether a document belongs to one of the clients or companies `erasing`."""
+    client = document.get(collection.client_field) if collection.client_field else None
+    return client in erasing or document.get("companyId") in erasing

@@ -1,0 +1,207 @@
+"""Checks of the files in GridFS: their bytes, the records that refer to them, and what nothing refers to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from coaching_service.core.database import files
+from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, declared_collections, now
+from coaching_service.core.database.portable import FILE_FIELDS, file_holders
+from coaching_service.core.database.snapshots import reading_snapshot
+from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.ids import ObjectId
+from coaching_service.lifecycle.consistency.erasures import find_erasing, is_being_erased
+
+ORPHANED_AFTER = timedelta(days=1)
+_BATCH = 500
+_IDS_IN_MEMORY = 200_000
+_ATTACHED: Document = {"pending": {"$ne": True}}
+
+
+def holding_collections() -> list[str]:
+    """The names of the collections whose documents refer to files."""
+    return [name for name, each in declared_collections().items() if each.holds_files]
+
+
+def _file_ids(document: Document) -> set[ObjectId]:
+    holders = file_holders(document)
+    return {holder[name] for holder in holders for name in FILE_FIELDS if holder.get(name) is not None}
+
+
+# --- records whose file is missing -----------------------------------------------------------------------------------
+
+
+async def find_missing_files(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find records that refer to a file that does not exist, or is not attached."""
+    for name in holding_collections():
+        occurrences, batch = Occurrences(), list[Document]()
+        async for document in services.collection(name).find({}, batch_size=_BATCH):
+            batch.append(document)
+            if len(batch) == _BATCH:
+                await _add_missing(services, name, batch, occurrences)
+                count_read(len(batch))
+                batch = []
+        await _add_missing(services, name, batch, occurrences)
+        count_read(len(batch))
+        advice = "Restore the files from a backup, or delete the records; their files cannot be downloaded"
+        for finding in occurrences.finding(f"Records of {name} whose file is missing", advice):
+            yield finding
+
+
+async def _add_missing(services: Services, name: str, batch: Sequence[Document], occurrences: Occurrences) -> None:
+    if not (suspects := await _without_file(services, batch, session=None)):
+        return
+    async with reading_snapshot(services) as session:
+        where = {"_id": {"$in": [document["_id"] for document in suspects]}}
+        documents = await services.collection(name).find(where, session=session).to_list(None)
+        missing = await _without_file(services, documents, session)
+    erasing, collection = await find_erasing(services) if missing else set(), declared_collections()[name]
+    for document in missing:
+        if not is_being_erased(collection, document, erasing):
+            occurrences.add(document["_id"])
+
+
+async def _without_file(services: Services, documents: Sequence[Document], session: Any) -> list[Document]:
+    ids = {document["_id"]: _file_ids(document) for document in documents}
+    where = {"_id": {"$in": list(set().union(*ids.values()))}, **_ATTACHED}
+    cursor = services.collection(files.files.name).find(where, {"_id": 1}, session=session)
+    existing = {file["_id"] async for file in cursor}
+    return [document for document in documents if not ids[document["_id"]] <= existing]
+
+
+# --- files whose bytes are missing -----------------------------------------------------------------------------------
+
+
+async def find_missing_bytes(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find attached files that do not have all their chunks."""
+    occurrences = Occurrences()
+    async for batch in _batches(services, {}):
+        count_read(len(batch))
+        if suspects := await _incomplete(services, batch, session=None):
+            async with reading_snapshot(services) as session:
+                for identifier in await _incomplete(services, suspects, session):
+                    occurrences.add(identifier)
+    advice = "Restore the chunks from a backup: fs.chunks with this files_id"
+    for finding in occurrences.finding("Files without all their bytes", advice):
+        yield finding
+
+
+async def _incomplete(services: Services, ids: Sequence[ObjectId], session: Any) -> list[ObjectId]:
+    """Return those of the files that exist and do not have as many chunks, numbered from 0, as their length needs."""
+    attached = services.collection(files.files.name).find(
+        {"_id": {"$in": list(ids)}, **_ATTACHED}, {"length": 1, "chunkSize": 1}, session=session
+    )
+    expected = {file["_id"]: -(-file["length"] // file["chunkSize"]) async for file in attached}
+    # Covered by the index: the bytes themselves are not read.
+    count: Document = {"$group": {"_id": "$files_id", "count": {"$sum": 1}, "last": {"$max": "$n"}}}
+    stages: list[Document] = [
+        {"$match": {"files_id": {"$in": list(expected)}}},
+        {"$project": {"_id": 0, "files_id": 1, "n": 1}},
+        count,
+    ]
+    cursor = services.collection(files.chunks.name).aggregate(stages, hint="files_id_n", session=session)
+    stored = {each["_id"]: (each["count"], each["last"]) async for each in cursor}
+    return [key for key, number in expected.items() if stored.get(key, (0, -1)) != (number, number - 1)]
+
+
+async def _batches(services: Services, where: Document, size: int = _BATCH) -> AsyncIterator[list[ObjectId]]:
+    """Iterate over the identifiers of attached files, in batches."""
+    batch: list[ObjectId] = []
+    cursor = services.collection(files.files.name).find({**where, **_ATTACHED}, {"_id": 1}, batch_size=_BATCH)
+    async for file in cursor:
+        batch.append(file["_id"])
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+# --- files that no record refers to ----------------------------------------------------------------------------------
+
+
+async def find_unreferenced(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find attached files that no record refers to, a day after they were stored."""
+    occurrences = Occurrences()
+    async for ids in _unreferenced(services, count_read):
+        for identifier in ids:
+            occurrences.add(identifier)
+    advice = "If no records are missing, run doctor --repair --delete-unreferenced-files; else restore the records"
+    for finding in occurrences.finding("Files that no record refers to", advice):
+        yield finding
+
+
+async def delete_unreferenced(services: Services) -> None:
+    """Delete attached files that no record refers to, a day after they were stored."""
+
+    async def delete(tx: Context, ids: Sequence[ObjectId]) -> None:
+        await services.collection(files.files.name).delete_many({"_id": {"$in": list(ids)}}, session=tx.session)
+        await services.collection(files.chunks.name).delete_many({"files_id": {"$in": list(ids)}}, session=tx.session)
+
+    async for unreferenced in _unreferenced(services, lambda _: None):
+        ids = sorted(unreferenced)
+        for start in range(0, len(ids), _BATCH):
+            await in_transaction(Context(services), lambda tx, part=ids[start : start + _BATCH]: delete(tx, part))  # type: ignore[misc]  # bound now
+
+
+async def _unreferenced(services: Services, count_read: CountRead) -> AsyncIterator[set[ObjectId]]:
+    """Iterate over the files without a record, in parts: each part reads all records, twice if it has such files.
+
+    The files are read before the records, and a file is stored before its record. The second time the collections are
+    read in reverse order, so that a file is not missed that was moved from one collection to another meanwhile.
+    """
+    is_old = {"uploadDate": {"$lt": now() - ORPHANED_AFTER}}
+    names = holding_collections()
+    async for batch in _batches(services, is_old, _IDS_IN_MEMORY):
+        left = set(batch)
+        for name in (*names, *reversed(names)):
+            if not left:
+                break
+            async for document in services.collection(name).find({}, batch_size=_BATCH):
+                left -= _file_ids(document)
+                count_read(1)
+        ids = sorted(left)
+        for start in range(0, len(ids), _BATCH):
+            where = {"_id": {"$in": ids[start : start + _BATCH]}, **_ATTACHED}
+            existing = services.collection(files.files.name).find(where, {"_id": 1})
+            if confirmed := {file["_id"] async for file in existing}:
+                yield confirmed
+
+
+# --- interrupted uploads ---------------------------------------------------------------------------------------------
+
+
+async def find_orphaned_bytes(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find uploads that were interrupted over a day ago, and chunks without a file."""
+    uploads, chunks = Occurrences(), Occurrences()
+    async for ids in files.iterate_abandoned(services, older_than=ORPHANED_AFTER):
+        count_read(len(ids))
+        uploads.add(ids[0], len(ids))
+    async for ids in files.iterate_chunks_without_file(services, older_than=ORPHANED_AFTER):
+        count_read(len(ids))
+        chunks.add(ids[0], len(ids))
+    advice = "Run doctor --repair, or gc-files. The running service removes them every hour: see whether it runs jobs"
+    for finding in uploads.finding("Interrupted uploads of over a day ago", advice):
+        yield finding
+    for finding in chunks.finding("Bytes without a file", "Run doctor --repair, or gc-files"):
+        yield finding
+
+
+async def delete_orphaned_bytes(services: Services) -> None:
+    """Delete interrupted uploads of over a day ago, and chunks without a file."""
+    async for ids in files.iterate_abandoned(services, older_than=ORPHANED_AFTER):
+        await files.release(services, ids)
+    async for ids in files.iterate_chunks_without_file(services, older_than=ORPHANED_AFTER):
+        await files.release(services, ids)
+
+
+CHECKS = (
+    Check("files-missing", "The files of records exist", find_missing_files),
+    Check("files-bytes", "Files have all their bytes", find_missing_bytes),
+    Check("files-unreferenced", "Files have a record", find_unreferenced, delete_unreferenced, deletes_files=True),
+    Check("files-orphaned", "No bytes are left of uploads", find_orphaned_bytes, delete_orphaned_bytes),
+)

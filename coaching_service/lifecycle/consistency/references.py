@@ -1,0 +1,136 @@
+"""Checks that the documents exist to which documents refer, in the same company."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import Document, declared_collections
+from coaching_service.core.database.portable import Portable, values_at
+from coaching_service.core.database.snapshots import reading_snapshot
+from coaching_service.core.ids import ObjectId
+from coaching_service.lifecycle.consistency.erasures import find_erasing, is_being_erased
+
+_BATCH = 500
+_COMPANIES = "companies"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The documents of `collection` have identifiers of documents of `target` at `path`."""
+
+    collection: str
+    path: str
+    target: str
+
+    def values(self, document: Document) -> set[ObjectId]:
+        """The identifiers that a document refers to."""
+        return {value for value in values_at(document, self.path.split(".")) if value is not None}
+
+
+def declared_references() -> Iterator[Reference]:
+    """Yield the references that the collections declare for their export."""
+    for name, collection in declared_collections().items():
+        if isinstance(collection.transfer, Portable):
+            for path, target in {**collection.transfer.references, **collection.transfer.optional_references}.items():
+                yield Reference(name, path, target)
+
+
+async def find_broken(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find documents that refer to a document that does not exist, or is of another company."""
+    by_collection = defaultdict(list)
+    for reference in declared_references():
+        by_collection[reference.collection].append(reference)
+    for name, references in by_collection.items():
+        occurrences = {reference: Occurrences() for reference in references}
+        async for batch in _batches(services, name, references):
+            for reference in references:
+                for identifier in await _find_broken(services, reference, batch):
+                    occurrences[reference].add(identifier)
+            count_read(len(batch))
+        for reference, broken in occurrences.items():
+            problem = f"Documents of {name} whose {reference.path} is not in {reference.target}"
+            advice = f"Restore the documents of {reference.target} from a backup, or delete or correct those of {name}"
+            for finding in broken.finding(problem, advice):
+                yield finding
+
+
+async def _batches(services: Services, name: str, references: Sequence[Reference]) -> AsyncIterator[list[Document]]:
+    batch: list[Document] = []
+    fields = {"companyId": 1, **{reference.path: 1 for reference in references}}
+    if client_field := declared_collections()[name].client_field:
+        fields[client_field] = 1
+    async for document in services.collection(name).find({}, fields, batch_size=_BATCH):
+        batch.append(document)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+async def _find_broken(services: Services, reference: Reference, batch: Sequence[Document]) -> list[ObjectId]:
+    """Return the documents of a batch with a broken reference, those that are still broken at one moment."""
+    suspects = await _broken(services, reference, batch, session=None)
+    if not suspects:
+        return []
+    collection = declared_collections()[reference.collection]
+    async with reading_snapshot(services) as session:
+        where = {"_id": {"$in": [document["_id"] for document in suspects]}}
+        documents = await services.collection(reference.collection).find(where, session=session).to_list(None)
+        broken = await _broken(services, reference, documents, session)
+    erasing = await find_erasing(services) if broken else set()
+    return [document["_id"] for document in broken if not is_being_erased(collection, document, erasing)]
+
+
+async def _broken(
+    services: Services, reference: Reference, documents: Sequence[Document], session: Any
+) -> list[Document]:
+    values = {document["_id"]: reference.values(document) for document in documents}
+    wanted = list(set[ObjectId]().union(*values.values()))
+    cursor = services.collection(reference.target).find({"_id": {"$in": wanted}}, {"companyId": 1}, session=session)
+    # Documents of a shared library have no company.
+    companies = {each["_id"]: each["companyId"] async for each in cursor}
+
+    def is_broken(document: Document) -> bool:
+        own = (None, document["companyId"])
+        return any(value not in companies or companies[value] not in own for value in values[document["_id"]])
+
+    return [document for document in documents if is_broken(document)]
+
+
+async def find_without_company(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find documents of companies that do not exist."""
+    for name, collection in declared_collections().items():
+        if collection.by_company is None or name == _COMPANIES:
+            continue
+        stages: list[Document] = [
+            {"$match": {"companyId": {"$ne": None}}},
+            {"$group": {"_id": "$companyId", "count": {"$sum": 1}}},
+            {"$lookup": {"from": _COMPANIES, "localField": "_id", "foreignField": "_id", "as": "company"}},
+            {"$match": {"company": []}},
+        ]
+        occurrences = Occurrences()
+        cursor = services.collection(name).aggregate(stages, hint=collection.by_company, allowDiskUse=True)
+        suspects = {each["_id"]: each["count"] async for each in cursor}
+        if suspects:
+            async with reading_snapshot(services) as session:
+                where = {"_id": {"$in": list(suspects)}}
+                existing = services.collection(_COMPANIES).find(where, {"_id": 1}, session=session)
+                gone = suspects.keys() - {company["_id"] async for company in existing}
+            for company_id in gone - await find_erasing(services):
+                occurrences.add(company_id, suspects[company_id])
+        count_read(1)
+        advice = "Restore the company from a backup, or delete its documents. The example is the company's identifier"
+        for finding in occurrences.finding(f"Documents of {name} whose company does not exist", advice):
+            yield finding
+
+
+CHECKS = (
+    Check("references", "The documents that documents refer to exist", find_broken),
+    Check("companies", "The companies of documents exist", find_without_company),
+)

@@ -1,0 +1,32 @@
+"""Checks of the stored numbers of clients."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.snapshots import reading_snapshot
+from coaching_service.people.customers import counters
+
+
+async def find_wrong_numbers(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find companies whose stored numbers of active and archived clients differ from how many there are."""
+    occurrences = Occurrences()
+    for suspect in await counters.find_suspects(services):
+        async with reading_snapshot(services) as session:
+            difference = await counters.find_difference(services, suspect["_id"], session)
+        if difference["active"] or difference["archived"]:
+            occurrences.add(suspect["_id"])
+        count_read(1)
+    for finding in occurrences.finding("Companies with a wrong number of clients", "Run doctor --repair"):
+        yield finding
+
+
+async def correct_numbers(services: Services) -> None:
+    """Count the clients of these companies again."""
+    for suspect in await counters.find_suspects(services):
+        await counters.correct(services, suspect["_id"])
+
+
+CHECKS = (Check("client-numbers", "The numbers of clients are right", find_wrong_numbers, correct_numbers),)
