@@ -64,7 +64,7 @@ def ours(host: str, port: int) -> None:
             base_url=f"http://{host}:{port}",
             mail_sender=FolderMailSender(None, ""),  # type: ignore[arg-type]  # nothing is ever sent here
         )
-        application = web.Application(middlewares=[request_middleware(services.metrics)])
+        application = web.Application(middlewares=[request_middleware(services)])
         own_url = f"http://{host}:{port}"
         server = make_server(tools.declared, asyncio.Semaphore(8), services.metrics, own_url, f"{own_url}/icon.svg")
         application.add_routes(McpEndpoint(server, services, authenticate, 1_048_576).routes())

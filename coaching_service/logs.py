@@ -7,6 +7,9 @@ import sys
 
 import orjson
 import structlog
+from structlog.typing import EventDict
+
+from coaching_service.core.tracing import trace_id
 
 
 def configure(log_format: str, level: str) -> None:
@@ -18,6 +21,7 @@ def configure(log_format: str, level: str) -> None:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
+            add_trace_id,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *([console] if pretty else [structlog.processors.format_exc_info, json_lines]),
         ],
@@ -27,3 +31,10 @@ def configure(log_format: str, level: str) -> None:
         ),
         cache_logger_on_first_use=False,
     )
+
+
+def add_trace_id(_logger: object, _method: str, entry: EventDict) -> EventDict:
+    """Add the trace of the running work to a log entry, if tracing is on: a processor of structlog."""
+    if (trace := trace_id.get()) is not None:
+        entry["trace_id"] = trace
+    return entry

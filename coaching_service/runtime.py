@@ -21,6 +21,7 @@ from coaching_service.core.changes.log import StoredChangeLog
 from coaching_service.core.database import migrations
 from coaching_service.core.database.connection import (
     UNAUTHORIZED,
+    EventListener,
     UnsafeUri,
     as_service_error,
     connect,
@@ -42,6 +43,7 @@ from coaching_service.core.http.metrics import metrics_handler
 from coaching_service.core.http.server import Runner
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
+from coaching_service.core.tracing import TracingUnusable, make_tracer
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings, SettingsError
 
@@ -93,7 +95,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """The services of this process on the database of the settings. Raises SettingsError if its URI cannot be used."""
     vault, metrics = settings.vault(), Metrics()
     try:
-        observers = (CommandObserver(metrics), ConnectionObserver(metrics))
+        tracer = make_tracer(os.environ)
+    except TracingUnusable as error:
+        raise SettingsError(str(error)) from None
+    try:
+        observers: list[EventListener] = [CommandObserver(metrics), ConnectionObserver(metrics)]
+        observers += tracer.command_listeners
         client = connect(settings.mongodb_uri or "", settings.deadlines(), observers)
     except UnsafeUri as error:
         raise SettingsError(str(error)) from None
@@ -113,9 +120,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             1, settings.request_queue_length, settings.request_queue_seconds, metrics.queue("sign_in")
         ),
         database_response_seconds=settings.database_response_seconds,
-        outbound=OutboundClient(settings.outbound_relaxations()),
+        outbound=OutboundClient(settings.outbound_relaxations(), tracer=tracer),
         webhook_retry_seconds=settings.webhook_retry_seconds,
         metrics=metrics,
+        tracer=tracer,
     )
     try:
         yield services
@@ -124,6 +132,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         services.image_processor.close()
         services.monitor.close()
         client.close()
+        await tracer.close()
 
 
 def address_of(settings: Settings) -> str:

@@ -74,7 +74,7 @@ def declared_routes() -> list[Route]:
 @pytest.fixture
 async def server(services: Services) -> AsyncIterator[TestServer]:
     """Serves these routes."""
-    app = web.Application(middlewares=[request_middleware(services.metrics)])
+    app = web.Application(middlewares=[request_middleware(services)])
     slots = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
     mount(
         app, declared_routes(), HandlerDependencies(services, authenticate, *slots, asyncio.Semaphore(1), body_limit=1)

@@ -60,7 +60,7 @@ async def address(services: Services, source: Source) -> AsyncIterator[str]:
         """Download the source."""
         return Download("application/octet-stream", "it", source.read)
 
-    app = web.Application(middlewares=[request_middleware(services.metrics)])
+    app = web.Application(middlewares=[request_middleware(services)])
     slots = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
     dependencies = HandlerDependencies(services, authenticate, *slots, asyncio.Semaphore(AT_ONCE), body_limit=1)
     mount(app, routes.declared, dependencies)

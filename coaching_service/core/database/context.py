@@ -22,6 +22,7 @@ from coaching_service.core.media import ImageProcessor, UploadLimits
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.signals import CompanySignals
+from coaching_service.core.tracing import NO_TRACER, Tracer
 
 if TYPE_CHECKING:
     from coaching_service.core.auth.principal import Principal
@@ -67,7 +68,7 @@ class Services:
     `number_signals` notifies the requests that wait for new changes; `schedule_locks` serialise writes to the schedule
     of one owner; `database_response_seconds`: how long a request waits at most while the database does not respond;
     `outbound` sends requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery
-    is tried again; `metrics` are those of this process.
+    is tried again; `metrics` are those of this process; `tracer` measures pieces of work.
     """
 
     db: Database
@@ -89,6 +90,7 @@ class Services:
     outbound: OutboundClient = field(default_factory=OutboundClient)
     webhook_retry_seconds: tuple[float, ...] = ()
     metrics: Metrics = field(default_factory=Metrics, repr=False)
+    tracer: Tracer = NO_TRACER
     monitor: DatabaseMonitor = field(init=False, repr=False)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)
 

@@ -18,6 +18,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import ChangeRecorder
 from coaching_service.core.database.worker_thread import ThreadSession
 from coaching_service.core.errors import Unavailable
+from coaching_service.core.tracing import Span
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,6 +63,12 @@ async def in_transaction(
     if ctx.session is not None:
         return await work(ctx)
     deadline = time.monotonic() + patience
+    with ctx.services.tracer.span("transaction", attributes={"coaching.operation": ctx.operation}) as span:
+        return await _repeat(ctx, work, deadline, span)
+
+
+async def _repeat(ctx: Context, work: Callable[[Context], Awaitable[T]], deadline: float, span: Span) -> T:
+    """Call `work` in a transaction until it commits, or may not be repeated."""
     monitor = ctx.services.monitor
     attempt = 0
 
@@ -86,6 +93,7 @@ async def in_transaction(
                 message = "The database cannot be reached or is too busy; nothing was changed, try again"
                 raise Unavailable(message) from error
         attempt += 1
+        span.set("coaching.retries", attempt)
         await _pause(ctx, _random.random() * min(attempt * _BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))
 
 

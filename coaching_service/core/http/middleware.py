@@ -14,6 +14,7 @@ from aiohttp.typedefs import Middleware
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.context import Services
 from coaching_service.core.errors import (
     ClientDisconnected,
     InternalError,
@@ -27,6 +28,7 @@ from coaching_service.core.http.deprecation import deprecation_headers
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.strictness import IS_STRICT, STRICT
 from coaching_service.core.metrics import Metrics
+from coaching_service.core.tracing import NO_TRACER
 
 REQUEST_ID = web.RequestKey("request_id", str)
 PRINCIPAL = web.RequestKey("principal", Principal)
@@ -35,14 +37,16 @@ _VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 _SECURITY_HEADERS = {"Server": "coaching-service", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 _CLIENT_CLOSED_REQUEST = 499  # never sent; the customary status in logs and metrics
 _UNKNOWN_ROUTE = "unknown"
+_PROBES = ("/healthz", "/readyz", "/metrics")  # not traced
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 log = structlog.get_logger("coaching_service")
 
 
-def request_middleware(metrics: Metrics) -> Middleware:
+def request_middleware(services: Services) -> Middleware:
     """Returns the outermost middleware, through which every response passes."""
+    metrics, tracer = services.metrics, services.tracer
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -50,7 +54,16 @@ def request_middleware(metrics: Metrics) -> Middleware:
         sent_id = request.headers.get("X-Request-Id", "")
         request[REQUEST_ID] = sent_id if _VALID_REQUEST_ID.fullmatch(sent_id) else _new_request_id()
         with metrics.requests_in_flight.track_inprogress():
-            return await respond(request, handler, started)
+            if tracer is NO_TRACER or request.path in _PROBES:
+                return await respond(request, handler, started)
+            method, route = _method_and_route(request)
+            attributes = {"http.request.method": method, "http.route": route}
+            with tracer.span(f"{method} {route}", "server", attributes, request.headers) as span:
+                response = await respond(request, handler, started)
+                span.set("http.response.status_code", response.status)
+                if response.status >= 500:
+                    span.fail(str(response.status))
+                return response
 
     async def respond(request: web.Request, handler: Handler, started: float) -> web.StreamResponse:
         try:
@@ -115,10 +128,15 @@ def _route(request: web.Request) -> str:
     return resource.canonical if resource is not None else _UNKNOWN_ROUTE
 
 
+def _method_and_route(request: web.Request) -> tuple[str, str]:
+    """The method and the declared path, of which there are few whatever callers send."""
+    route = _route(request)
+    return request.method if route != _UNKNOWN_ROUTE and request.method in _METHODS else "other", route
+
+
 def _record(metrics: Metrics, request: web.Request, status: int, seconds: float) -> None:
     """Count the request and write its log line."""
-    route = _route(request)
-    method = request.method if route != _UNKNOWN_ROUTE and request.method in _METHODS else "other"
+    method, route = _method_and_route(request)
     metrics.requests.labels(method, route, str(status)).inc()
     metrics.request_seconds.labels(method, route).observe(seconds)
     principal = request.get(PRINCIPAL)

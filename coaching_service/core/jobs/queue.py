@@ -26,6 +26,7 @@ from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId, stable_id
+from coaching_service.core.tracing import Span
 
 LEASE = timedelta(seconds=60)
 POLL_SECONDS = 2.0
@@ -399,17 +400,23 @@ async def _claim(services: Services, kinds: Collection[str], at: datetime | None
 
 
 async def _run_step(services: Services, step: Step, job: StoredJob) -> None:
+    with services.tracer.span("job " + job["kind"], "consumer") as span:
+        await _run_observed(services, step, job, span)
+
+
+async def _run_observed(services: Services, step: Step, job: StoredJob, span: Span) -> None:
     own = {"_id": job["_id"], "lease": job["lease"]}
     jobs, metrics, started = _jobs.across_companies(services), services.metrics, time.perf_counter()
-    outcome: JobOutcome = "failed"
+    outcome: JobOutcome = "interrupted"  # also when the service stops
     try:
         again = await step(services, Job(job["_id"], job["arguments"], job["attempts"], job["companyId"], job["about"]))
     except Exception as error:
+        span.fail(type(error).__name__)
         details = {"kind": job["kind"], "job": str(job["_id"]), "attempts": job["attempts"]}
         if (known := _as_unavailable(error)) is None:
+            outcome = "failed"
             log.exception("job failed", **details)
         else:
-            outcome = "interrupted"
             log.warning("job interrupted", reason=known.message, **details)
         delay = timedelta(seconds=_RETRY_SECONDS[min(job["attempts"], len(_RETRY_SECONDS)) - 1])
         await jobs.update_one(own, [{"$set": {"runAfter": _from_now(delay)}}])

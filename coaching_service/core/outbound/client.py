@@ -21,6 +21,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from coaching_service.core.outbound.addresses import is_address, is_local_name, is_public
+from coaching_service.core.tracing import NO_TRACER, Tracer
 
 TOTAL_SECONDS = 15.0
 MAX_RESPONSE_BYTES = 64 * 1024
@@ -102,7 +103,10 @@ class _CheckedResolver(AbstractResolver):
 
 
 class OutboundClient:
-    """Sends requests. `allowed` relaxes its rules for development; `tls` replaces the trusted authorities."""
+    """Sends requests. `allowed` relaxes its rules for development; `tls` replaces the trusted authorities.
+
+    Spans have the host of a request, and nothing else of its address.
+    """
 
     def __init__(
         self,
@@ -111,9 +115,11 @@ class OutboundClient:
         total_seconds: float = TOTAL_SECONDS,
         lookup: Lookup = look_up,
         tls: ssl.SSLContext | None = None,
+        tracer: Tracer = NO_TRACER,
     ) -> None:
         self.allowed = allowed or Relaxations()
         self._total_seconds, self._lookup, self._tls = total_seconds, lookup, tls
+        self._tracer = tracer
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> OutboundResponse:
@@ -150,6 +156,17 @@ class OutboundClient:
     async def _request(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> OutboundResponse:
         if (problem := self.find_problem(url)) is not None:
             raise problem
+        attributes = {"http.request.method": method, "server.address": URL(url).raw_host or ""}
+        with self._tracer.span(method, "client", attributes) as span:
+            try:
+                response = await self._send(method, url, body, headers)
+            except OutboundError as error:
+                span.fail(error.code)
+                raise
+            span.set("http.response.status_code", response.status)
+            return response
+
+    async def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> OutboundResponse:
         try:
             async with (
                 asyncio.timeout(self._total_seconds),

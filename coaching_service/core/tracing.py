@@ -1,0 +1,127 @@
+"""Spans: how long the parts of a request, a job or another piece of work take. Off by default, and then without cost.
+
+The standard environment variables of OpenTelemetry turn it on (see `make_tracer`). Attributes are names of routes,
+collections, jobs and hosts, never values that people have entered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Literal, Protocol, Self
+
+if TYPE_CHECKING:
+    from pymongo.monitoring import CommandListener
+
+SpanKind = Literal["server", "client", "consumer", "internal"]
+Attributes = Mapping[str, str | int]
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+# The trace of the running work, as 32 hexadecimal digits, for log lines.
+trace_id: ContextVar[str | None] = ContextVar("trace_id", default=None)
+
+
+class Span(Protocol):
+    """One measured piece of work."""
+
+    def set(self, name: str, value: str | int) -> None:
+        """Set an attribute."""
+
+    def fail(self, reason: str) -> None:
+        """Mark the work as failed, for a reason with few values, such as the name of a class of errors."""
+
+
+class Tracer(Protocol):
+    """Measures pieces of work. `command_listeners` measure the commands of the database inside of them."""
+
+    @property
+    def command_listeners(self) -> Sequence[CommandListener]:
+        """What observes the client of the database."""
+
+    def span(
+        self,
+        name: str,
+        kind: SpanKind = "internal",
+        attributes: Attributes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> AbstractContextManager[Span]:
+        """Measure the block, as a part of the span around it or of the one that `headers` name (W3C `traceparent`)."""
+
+    async def close(self) -> None:
+        """Send what was measured; gives up after a second."""
+
+
+class _NoSpan:
+    """Measures nothing; one object for all."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def set(self, name: str, value: str | int) -> None:
+        """Does nothing."""
+
+    def fail(self, reason: str) -> None:
+        """Does nothing."""
+
+
+_NO_SPAN = _NoSpan()
+
+
+class NoTracer:
+    """Tracing that is off."""
+
+    command_listeners: Sequence[CommandListener] = ()
+
+    def span(
+        self,
+        name: str,
+        kind: SpanKind = "internal",
+        attributes: Attributes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> AbstractContextManager[Span]:
+        """Measures nothing."""
+        return _NO_SPAN
+
+    async def close(self) -> None:
+        """Does nothing."""
+
+
+NO_TRACER = NoTracer()
+
+
+class TracingUnusable(Exception):
+    """The environment turns tracing on in a way that is not supported; the message says what to change."""
+
+
+def make_tracer(environment: Mapping[str, str]) -> Tracer:
+    """The tracer that the standard variables of OpenTelemetry describe; NO_TRACER unless they turn tracing on.
+
+    `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `OTEL_TRACES_EXPORTER=otlp` turn it on,
+    `OTEL_TRACES_EXPORTER=none` and `OTEL_SDK_DISABLED=true` off. Raises TracingUnusable.
+    """
+    exporter = environment.get("OTEL_TRACES_EXPORTER", "").strip().lower()
+    has_endpoint = any(environment.get(name) for name in ENDPOINTS)
+    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or exporter == "none":
+        return NO_TRACER
+    if not exporter and not has_endpoint:
+        return NO_TRACER
+    if exporter not in ("", "otlp"):
+        raise TracingUnusable("OTEL_TRACES_EXPORTER must be otlp or none")
+    for name in ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
+        if environment.get(name, "http/protobuf") not in ("", "http/protobuf"):
+            raise TracingUnusable(f"{name} must be http/protobuf: the service sends traces by HTTP")
+    try:
+        from coaching_service.core.open_telemetry import OpenTelemetryTracer
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("opentelemetry"):
+            raise
+        raise TracingUnusable(
+            "Tracing needs packages that are not installed: pip install 'coaching-service[telemetry]', "
+            "or unset the variables that begin with OTEL_"
+        ) from None
+    return OpenTelemetryTracer(environment)
