@@ -12,15 +12,17 @@ from urllib.parse import urlsplit
 import orjson
 from aiohttp import hdrs, web
 from mcp.server import Server
+from mcp.types import PARSE_ERROR
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.errors import InvalidApiKey, Unauthorized
+from coaching_service.core.errors import BadRequest, InvalidApiKey, Unauthorized
 from coaching_service.core.http.interruption import interruptible
+from coaching_service.core.http.json_bodies import decode_json
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import network_address, read_bytes
 from coaching_service.core.http.responses import to_json
-from coaching_service.mcp.transport import Reply, handle_message, malformed_body
+from coaching_service.mcp.transport import Reply, failure, handle_message, malformed_body
 
 PATH = "/mcp"
 Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
@@ -82,9 +84,11 @@ class McpEndpoint:
             return _error(406, "invalid_request", "Accept application/json and text/event-stream")
         body = await read_bytes(request, self.body_limit)
         try:
-            decoded = orjson.loads(body)
+            decoded = decode_json(body)
         except orjson.JSONDecodeError:
             return _response(malformed_body(body), _JSON)
+        except BadRequest as error:
+            return _response(failure(PARSE_ERROR, str(error.message), 400), _JSON)
         ctx = Context(
             self.services,
             principal,

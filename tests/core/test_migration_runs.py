@@ -70,6 +70,12 @@ async def test_command_applies_pending_steps(old_database: Services, settings: S
         "MONGODB_DATABASE": old_database.db.name,
         "SECRET_KEYS": ",".join(settings.secret_keys),
     }
+    plan = (await asyncio.to_thread(type_in, "migrate", "--plan", **environment)).ok().splitlines()
+    assert len(plan) == len(migrations.STEPS)
+    assert plan[5].startswith(
+        "  6  session_applications: The application that a sign-in session belongs to is stored as"
+    )
+    assert await find_pending(old_database.db) == list(migrations.STEPS), "a plan changes nothing"
     first = await asyncio.to_thread(type_in, "migrate", **environment)
     assert first.ok() == f"Applied: {', '.join(step.name for step in migrations.STEPS)}\n"
     assert (await asyncio.to_thread(type_in, "migrate", **environment)).ok() == "No migration is pending\n"

@@ -23,7 +23,7 @@ from tests.support.client import UNKNOWN, CoachClient, document
 
 
 async def test_health_and_readiness(anonymous: CoachClient) -> None:
-    assert (await anonymous.get("/healthz")).ok() == {"status": "ok"}
+    assert (await anonymous.get("/healthz")).ok() == {"status": "ok", "version": "0.1.0"}
     assert (await anonymous.get("/readyz")).ok() == {"status": "ready"}
 
 

@@ -36,6 +36,15 @@ async def test_malformed_json_with_an_unsupported_value_is_a_parse_error(
     assert (reply.status, reply.json["error"]["code"]) == (400, -32700)
 
 
+@pytest.mark.parametrize(
+    "value", [b'{"a": 1, "a": 2}', b"[" * 100 + b"]" * 100], ids=["name twice", "nested too deeply"]
+)
+async def test_ambiguous_json_is_a_parse_error(mcp: McpHttpClient, value: bytes) -> None:
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"x": ' + value + b"}}"
+    reply = await mcp.send(data=body, headers={"Content-Type": "application/json"})
+    assert (reply.status, reply.json["error"]["code"]) == (400, -32700)
+
+
 async def test_version_header_that_is_not_utf8_is_an_unknown_revision(
     public_server: TestServer, coach: CoachClient
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from aiohttp import hdrs, web
 
+from coaching_service import __version__
 from coaching_service.core.database.connection import unreachable
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
@@ -75,8 +76,8 @@ class OperatorEndpoints:
         return docs_page.render(self.document)
 
     async def healthz(self, _: web.Request) -> web.Response:
-        """Responds 200 while the process is alive."""
-        return web.Response(body=to_json({"status": "ok"}), headers=_JSON)
+        """Responds 200 while the process is alive, with its version."""
+        return web.Response(body=to_json({"status": "ok", "version": __version__}), headers=_JSON)
 
     async def readyz(self, _: web.Request) -> web.Response:
         """Responds 200 when a majority of the database responds and every index exists. Raises Unavailable otherwise.

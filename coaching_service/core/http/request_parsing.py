@@ -21,6 +21,7 @@ from coaching_service.core.errors import (
     TooLarge,
     UnsupportedMediaType,
 )
+from coaching_service.core.http.json_bodies import decode_json
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.query import BOOLEAN_STRING, NUMERIC_STRING
@@ -87,7 +88,8 @@ async def read_json(request: web.Request, limit: int, *, optional: bool = False)
     """Returns the JSON object in the body.
 
     Raises UnsupportedMediaType for another content type, TooLarge over `limit` bytes, and BadRequest for a missing
-    body or anything but a JSON object. With `optional`, a missing body is an empty object.
+    body, anything but a JSON object, a name twice in one object, or too many levels. With `optional`, a missing body
+    is an empty object.
     """
     if not request.body_exists:
         if optional:
@@ -97,7 +99,7 @@ async def read_json(request: web.Request, limit: int, *, optional: bool = False)
         raise UnsupportedMediaType("The body must be JSON, sent with Content-Type: application/json")
     raw = await read_bytes(request, limit)
     try:
-        data = orjson.loads(raw)
+        data = decode_json(raw)
     except orjson.JSONDecodeError:
         raise BadRequest("The body is not valid JSON", code="MALFORMED_JSON") from None
     if not isinstance(data, dict):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from inspect import getmodule
 
 import pymongo
 import structlog
@@ -46,6 +47,12 @@ class Step:
     number: int
     name: str
     apply: Callable[[Database, Vault], Awaitable[None]]
+
+    @property
+    def description(self) -> str:
+        """What the stored documents are like afterwards: the first paragraph of the module's docstring, in one line."""
+        documentation = getmodule(self.apply).__doc__ or ""
+        return " ".join(documentation.strip().split("\n\n")[0].split())
 
 
 STEPS = (
