@@ -15,10 +15,6 @@ window.addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
 });
 
-// Tabs in one row: show the present one.
-const tab = document.querySelector(".tabs [aria-current]");
-if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - (tab.parentElement.clientWidth - tab.offsetWidth) / 2;
-
 // Close a menu by Escape, or by a click or the focus outside of it.
 function closeMenus(event) {
   for (const menu of document.querySelectorAll(".menu[open]")) {

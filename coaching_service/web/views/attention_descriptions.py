@@ -110,7 +110,7 @@ def _describe_reason(ctx: Context, customer_id: ObjectId, reason: Reason, timezo
     return {
         "type": reason_type,
         "text": _name(reason),
-        "when": _when(reason_type, day),
+        "when": _when(reason_type, day, ctx.caller.today(timezone).year),
         "url": url,
         "icon": _ICONS[reason_type],
         "hasPreview": has_preview(ctx, reason_type),
@@ -132,12 +132,13 @@ def _name(reason: Reason) -> str:
     return _STATES[reason["type"]]
 
 
-def _when(reason_type: ReasonType, day: date) -> str:
+def _when(reason_type: ReasonType, day: date, this_year: int) -> str:
+    """When a reason began or what it announces is; without the year if that is `this_year`."""
     if reason_type == "program_ending":
-        return f"on {format_date(_end(day))}"
+        return f"on {format_date(_end(day)).removesuffix(f' {this_year}')}"
     if reason_type in ("health_note", "unread_message", "check_in_to_review", "personal_record"):
-        return format_date(day)
-    return f"since {format_date(day)}"
+        return format_date(day).removesuffix(f" {this_year}")
+    return f"since {format_date(day).removesuffix(f' {this_year}')}"
 
 
 def _end(since: date) -> date:

@@ -32,6 +32,7 @@ async def test_sign_up_then_create_use_and_delete_an_api_key(open_page: OpenPage
     await expect(page.get_by_role("status")).to_have_text("Welcome, Nova. Nova Gym is ready.")
 
     await page.get_by_role("link", name="Settings").click()
+    await page.get_by_role("link", name="API keys").click()
     await page.get_by_label("Name").fill("Website")
     await page.get_by_role("button", name="Create API key").click()
     secret = await page.locator("#secret").inner_text()
@@ -42,6 +43,7 @@ async def test_sign_up_then_create_use_and_delete_an_api_key(open_page: OpenPage
     await page.get_by_role("link", name="Clients").click()
     await expect(page.get_by_role("link", name="Ana")).to_be_visible()
     await page.get_by_role("link", name="Settings").click()
+    await page.get_by_role("link", name="API keys").click()
     await page.get_by_role("link", name="Delete Website").click()
     await expect(page.get_by_text("will lose access immediately")).to_be_visible()
     await page.get_by_role("button", name="Delete key").click()
