@@ -15,7 +15,7 @@ from coaching_service.people.customers.models import Customer, Reason, ReasonTyp
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.attention.models import AttentionEntry
 from coaching_service.progress.attention.reasons import ENDING_DAYS
-from coaching_service.web.formatting import format_date, quantity
+from coaching_service.web.formatting import quantity
 from coaching_service.web.views.attention_previews import has_preview
 from coaching_service.web.views.customer_layout import customer_path, week_path
 
@@ -110,7 +110,7 @@ def _describe_reason(ctx: Context, customer_id: ObjectId, reason: Reason, timezo
     return {
         "type": reason_type,
         "text": _name(reason),
-        "when": _when(reason_type, day, ctx.caller.today(timezone).year),
+        "when": _when(reason_type, day, ctx.caller.today(timezone)),
         "url": url,
         "icon": _ICONS[reason_type],
         "hasPreview": has_preview(ctx, reason_type),
@@ -132,13 +132,17 @@ def _name(reason: Reason) -> str:
     return _STATES[reason["type"]]
 
 
-def _when(reason_type: ReasonType, day: date, this_year: int) -> str:
-    """When a reason began or what it announces is; without the year if that is `this_year`."""
+def _when(reason_type: ReasonType, day: date, today: date) -> str:
+    """When a reason began, or when what it announces is: `since 2 Mar`, with the year unless it is this year."""
     if reason_type == "program_ending":
-        return f"on {format_date(_end(day)).removesuffix(f' {this_year}')}"
+        return f"on {_short(_end(day), today)}"
     if reason_type in ("health_note", "unread_message", "check_in_to_review", "personal_record"):
-        return format_date(day).removesuffix(f" {this_year}")
-    return f"since {format_date(day).removesuffix(f' {this_year}')}"
+        return _short(day, today)
+    return f"since {_short(day, today)}"
+
+
+def _short(day: date, today: date) -> str:
+    return f"{day.day} {day:%b}" if day.year == today.year else f"{day.day} {day:%b %Y}"
 
 
 def _end(since: date) -> date:
