@@ -245,7 +245,8 @@ _STEPS: Steps = {
     company_import_service.IMPORT: company_import_service.run_step,
 }
 # Jobs of suspended companies pause, but for erasure: who has deleted data must not wait for it.
-STEPS = suspension.pausing(_STEPS, unpaused=(erasure.ERASE_CUSTOMER, account_service.ERASE))
+ERASURES = (erasure.ERASE_CUSTOMER, account_service.ERASE)
+STEPS = suspension.pausing(_STEPS, unpaused=ERASURES)
 # Kinds of jobs that run independently of all others, and how many of them one process runs at the same time.
 DEDICATED_JOBS = {mail.SEND: mail.CONNECTIONS, company_import_service.IMPORT: 1}
 # Jobs that are repeated indefinitely: the queue always has one of each.

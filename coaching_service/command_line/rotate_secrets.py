@@ -26,12 +26,18 @@ def rotate_secrets(data: Path | None) -> None:
     """
 
     async def work(services: Services) -> None:
-        total = changed = 0
-        with console.status("Rotating ...") as status:
-            for rotation in (api_keys.rotate_master_key(services), webhooks.rotate_master_key(services)):
-                async for is_new in rotation:
-                    total, changed = total + 1, changed + is_new
-                    status.update(f"Rotating ... {total} keys")
+        total, changed = await rotate(services)
         click.echo(f"{total} keys, {changed} of them re-encrypted")
 
     with_services(settings_with(data), work)
+
+
+async def rotate(services: Services) -> tuple[int, int]:
+    """Encrypt every secret with the newest master key; returns how many there are, and how many have changed."""
+    total = changed = 0
+    with console.status("Rotating ...") as status:
+        for rotation in (api_keys.rotate_master_key(services), webhooks.rotate_master_key(services)):
+            async for is_new in rotation:
+                total, changed = total + 1, changed + is_new
+                status.update(f"Rotating ... {total} keys")
+    return total, changed

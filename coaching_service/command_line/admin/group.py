@@ -6,6 +6,11 @@ import click
 
 from coaching_service.command_line.admin.actions import actions
 from coaching_service.command_line.admin.companies import companies
+from coaching_service.command_line.admin.jobs import jobs
+from coaching_service.command_line.admin.keys import keys
+from coaching_service.command_line.admin.mail import mail
+from coaching_service.command_line.admin.people import people
+from coaching_service.command_line.admin.storage import storage
 
 
 @click.group()
@@ -22,5 +27,5 @@ def admin() -> None:
     """
 
 
-for command in (companies, actions):
+for command in (companies, people, jobs, mail, keys, storage, actions):
     admin.add_command(command)

@@ -25,8 +25,10 @@ import structlog
 
 from coaching_service.core.auth.secrets import SecretUnreadable, Vault
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import queue, sandbox_mail
+from coaching_service.core.jobs import failed_mail, queue, sandbox_mail
+from coaching_service.core.jobs.failed_mail import FailedMail
 from coaching_service.core.jobs.mail_body import MailBody, render_html, render_text, to_line
 from coaching_service.core.jobs.queue import Job, RunAgain
 
@@ -235,23 +237,40 @@ async def send(services: Services, job: Job) -> RunAgain | None:
     if job.attempts > 1 and not services.mail_sender.repeatable:
         # An earlier attempt was interrupted: the server may have accepted the mail, and sending it twice is worse.
         log.error("mail possibly not sent", **_log_fields(job))
+        await _give_up(services, job, "an attempt was interrupted: it may have been sent")
         return None
-    tries = job.arguments["tries"]
     try:
         content = open_content(services.vault, job.id, job.arguments["sealed"])
         await services.mail_sender.send(_message(services, job, content))
     except SecretUnreadable as error:
-        return _retry(job, tries, str(error), permanent=False)
+        return await _retry(services, job, str(error), permanent=False)
     except MailRejected as rejection:
-        return _retry(job, tries, str(rejection), permanent=rejection.permanent)
+        return await _retry(services, job, str(rejection), permanent=rejection.permanent)
     return None
 
 
-def _retry(job: Job, tries: int, reason: str, *, permanent: bool) -> RunAgain | None:
+async def _retry(services: Services, job: Job, reason: str, *, permanent: bool) -> RunAgain | None:
+    tries = job.arguments["tries"]
     log.warning("mail rejected", **_log_fields(job), tries=tries + 1, reason=reason)
     if permanent or tries >= len(_RETRY_DELAYS):
+        await _give_up(services, job, reason)
         return None
-    return RunAgain(_RETRY_DELAYS[tries], {"tries": tries + 1})
+    return RunAgain(_RETRY_DELAYS[tries], {"tries": tries + 1, "reason": reason})
+
+
+async def _give_up(services: Services, job: Job, reason: str) -> None:
+    sealed, tries = job.arguments["sealed"], job.arguments["tries"] + 1
+    await failed_mail.store(services, job.id, job.company_id, job.about, sealed, reason=reason, tries=tries)
+
+
+@transactional
+async def send_again(ctx: Context, mail: FailedMail) -> bool:
+    """Queue a mail of the company again that was given up; returns False if that has been done."""
+    if not await failed_mail.remove(ctx, mail["_id"]):
+        return False
+    arguments = {"sealed": mail["sealed"], "tries": 0}
+    await queue.enqueue_each(ctx, SEND, {mail["_id"]: (arguments, mail["about"])})
+    return True
 
 
 def _message(services: Services, job: Job, content: MailContent) -> EmailMessage:

@@ -41,7 +41,8 @@ log = structlog.get_logger("coaching_service.jobs")
 class StoredJob(TypedDict):
     """A job as it is stored.
 
-    `runAfter` is the time it is due, or the end of its lease while a worker has it; `lease` identifies that worker;
+    `runAfter` is the time it is due, or the end of its lease while a worker has it; `lease` identifies that worker,
+    and is None when no worker has it;
     `attempts` counts the claims since the last step that succeeded; `about` is the client it concerns, if any.
     `isPaused`: the company is suspended.
     """
@@ -175,6 +176,35 @@ async def cancel(ctx: Context, identifier: ObjectId) -> None:
 async def continue_paused(ctx: Context) -> None:
     """Make the paused jobs of the company due, in the caller's transaction."""
     await _jobs.set_derived(ctx, {"isPaused": True}, [{"$set": {"runAfter": "$$NOW"}}, {"$unset": "isPaused"}])
+
+
+async def iterate(services: Services, kind: str | None = None) -> AsyncIterator[StoredJob]:
+    """Yield the jobs of all companies, or those of a kind: by kind, and when they are due."""
+    where = {} if kind is None else {"kind": kind}
+    order = [("kind", 1), ("runAfter", 1)]
+    cursor = _jobs.across_companies(services).find(where, sort=order, hint="kind_runAfter")
+    async for job in cursor:
+        yield cast("StoredJob", job)
+
+
+async def find(services: Services, identifier: ObjectId) -> StoredJob | None:
+    """Return a job of any company, or None."""
+    return cast("StoredJob | None", await _jobs.across_companies(services).find_one({"_id": identifier}))
+
+
+async def make_due(ctx: Context, job: StoredJob) -> bool:
+    """Make a job of any company due, unless a worker has claimed it since it was read; returns whether it is."""
+    where = {"_id": job["_id"], "lease": job["lease"], "runAfter": job["runAfter"]}
+    change = [{"$set": {"runAfter": "$$NOW"}}]
+    jobs = _jobs.across_companies(ctx.services)
+    return (await jobs.update_one(where, change, session=ctx.session)).matched_count == 1
+
+
+async def remove(ctx: Context, job: StoredJob) -> bool:
+    """Remove a job of any company, unless a worker has claimed it since it was read; returns whether it is removed."""
+    where = {"_id": job["_id"], "lease": job["lease"], "runAfter": job["runAfter"]}
+    jobs = _jobs.across_companies(ctx.services)
+    return (await jobs.delete_one(where, session=ctx.session)).deleted_count == 1
 
 
 async def count_of_company(ctx: Context) -> int:
@@ -419,7 +449,7 @@ async def _run_observed(services: Services, step: Step, job: StoredJob, span: Sp
         else:
             log.warning("job interrupted", reason=known.message, **details)
         delay = timedelta(seconds=_RETRY_SECONDS[min(job["attempts"], len(_RETRY_SECONDS)) - 1])
-        await jobs.update_one(own, [{"$set": {"runAfter": _from_now(delay)}}])
+        await jobs.update_one(own, [{"$set": {"runAfter": _from_now(delay), "lease": None}}])
         return
     else:
         outcome = "done" if again is None else "continued"
@@ -429,7 +459,7 @@ async def _run_observed(services: Services, step: Step, job: StoredJob, span: Sp
     if again is None:
         await jobs.delete_one(own)
         return
-    change: Document = {"runAfter": _from_now(again.after), "attempts": 0}
+    change: Document = {"runAfter": _from_now(again.after), "attempts": 0, "lease": None}
     if again.is_pause:  # this claim does not count: an interrupted attempt is still the last one
         change |= {"attempts": job["attempts"] - 1, "isPaused": True}
     if again.progress is not None:

@@ -10,6 +10,64 @@ from coaching_service.core.ids import ObjectId
 CompanyState = Literal["active", "suspended"]
 
 
+class CompanyUsage(TypedDict):
+    """The number and the bytes of the files of a company."""
+
+    id: ObjectId
+    name: str
+    files: int
+    bytes: int
+
+
+class Person(TypedDict):
+    """A coach or client who signs in by an e-mail address.
+
+    `role` is OWNER, EMPLOYEE or CUSTOMER; `sessions` is the number of sign-in sessions that have not ended.
+    """
+
+    id: ObjectId
+    role: str
+    name: str
+    email: str
+    companyId: ObjectId
+    companyName: str
+    companyState: CompanyState
+    sessions: int
+
+
+JobState = Literal["due", "waiting", "running", "failing", "paused"]
+
+
+class JobSummary(TypedDict):
+    """A job in the queue. `attempts` failed or were interrupted; `dueAt` is the end of the lease of a running one."""
+
+    id: ObjectId
+    kind: str
+    state: JobState
+    companyId: ObjectId | None
+    clientId: ObjectId | None
+    dueAt: datetime
+    attempts: int
+    createdAt: datetime
+
+
+class MailSummary(TypedDict):
+    """A mail that was not sent. `failed`: it is not tried again by itself; `retrying`: it is, at `dueAt`.
+
+    `to` and `subject` are None if its master key is missing.
+    """
+
+    id: ObjectId
+    state: Literal["failed", "retrying"]
+    companyId: ObjectId | None
+    clientId: ObjectId | None
+    to: str | None
+    subject: str | None
+    reason: str
+    tries: int
+    dueAt: datetime | None
+
+
 class CoachSummary(TypedDict):
     """A coach. `role` is OWNER or EMPLOYEE."""
 

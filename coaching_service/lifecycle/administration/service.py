@@ -16,7 +16,7 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.jobs import queue
-from coaching_service.lifecycle.administration.models import CoachSummary, CompanyFigures
+from coaching_service.lifecycle.administration.models import CoachSummary, CompanyFigures, CompanyUsage
 from coaching_service.people.account import listing as companies
 from coaching_service.people.account import service as account
 from coaching_service.people.account import suspension
@@ -62,6 +62,16 @@ async def iterate_companies(operator: Operator) -> AsyncIterator[CompanyFigures]
     async for batch in companies.iterate(operator.services, batch=BATCH):
         for figures in await _figures_of(operator.services, batch):
             yield figures
+
+
+async def iterate_usage(operator: Operator) -> AsyncIterator[CompanyUsage]:
+    """Yield the files of all companies but sandboxes, oldest company first."""
+    await operator.record("storage.listed")
+    async for batch in companies.iterate(operator.services, batch=BATCH):
+        usage = await files.measure(operator.services, [company["_id"] for company in batch])
+        for company in batch:
+            totals = usage.get(company["_id"], {"files": 0, "bytes": 0})
+            yield {"id": company["_id"], "name": company["companyName"], **totals}
 
 
 async def read_company(operator: Operator, company_id: ObjectId) -> CompanyFigures:

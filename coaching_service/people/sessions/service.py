@@ -247,6 +247,23 @@ async def send_password_reset(services: Services, job: Job) -> None:
         await _queue_reset_mail(Context(services).acting_as(principal), identity)
 
 
+async def send_reset_mail(services: Services, identity: Identity) -> bool:
+    """Queue a mail with a token to set a password, for the operator; returns False if the user may not sign in.
+
+    Raises CompanySuspended.
+    """
+    principal = await _load_principal(services, identity)
+    if principal is None:
+        return False
+    await _queue_reset_mail(Context(services).acting_as(principal), identity)
+    return True
+
+
+async def count_open(ctx: Context, subject_id: ObjectId) -> int:
+    """Return the number of sessions of a coach or client of the company that have not ended."""
+    return await store.count_open(ctx, subject_id)
+
+
 @transactional
 async def _queue_reset_mail(ctx: Context, identity: Identity) -> None:
     email = await identities.get_email(ctx, identity.subject_id)

@@ -116,6 +116,11 @@ async def list_of_application(ctx: Context, subject_id: ObjectId, application: s
     return await sessions.find(ctx, where, fields=("device", "createdAt", "lastUsedAt"))
 
 
+async def count_open(ctx: Context, subject_id: ObjectId) -> int:
+    """Return the number of sessions of a coach or client that have not ended."""
+    return await sessions.count(ctx, {"subjectId": subject_id, "expiresAt": {"$gt": now()}})
+
+
 async def delete_of_subject(ctx: Context, subject_id: ObjectId, session_id: ObjectId) -> bool:
     """Delete one session of a coach or client; returns whether there was one."""
     return await sessions.delete(ctx, {"_id": session_id, "subjectId": subject_id}) is not None
