@@ -50,7 +50,11 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     routes = routes_of(features.ROUTES)
     cross_origin = CrossOrigin(settings.cors_origins, routes)
     app = web.Application(
-        middlewares=[request_middleware(services), cross_origin.middleware(), availability.middleware()]
+        middlewares=[
+            request_middleware(services, settings.trusted_proxies),
+            cross_origin.middleware(),
+            availability.middleware(),
+        ]
     )
     app[SERVICES] = services
     per_minute = settings.rate_limit_per_minute

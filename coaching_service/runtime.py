@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import platform
 import signal
 import socket
 import threading
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 import structlog
 from aiohttp import web
 
-from coaching_service import subscriptions
+from coaching_service import __version__, subscriptions
 from coaching_service.app import READINGS, SERVICES, create_app
 from coaching_service.core.changes.log import StoredChangeLog
 from coaching_service.core.database import migrations
@@ -190,6 +191,7 @@ async def serve(opened: OpenedDatabase, bound: socket.socket, on_ready: Callable
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(open_services(settings))
+        _log_start(opened)
         availability = Availability("starting")
         app = create_app(settings, services, availability)
         await _listen(stack, app, settings, bound)
@@ -204,6 +206,19 @@ async def serve(opened: OpenedDatabase, bound: socket.socket, on_ready: Callable
         preparation.cancel()
         await asyncio.gather(preparation, return_exceptions=True)
         await asyncio.sleep(_drain_seconds(settings))
+
+
+def _log_start(opened: OpenedDatabase) -> None:
+    settings = opened.settings
+    log.info(
+        "the service starts",
+        version=__version__,
+        python=platform.python_version(),
+        database="embedded" if opened.is_embedded else "external",
+        settings=settings.changed(),
+    )
+    if settings.smtp_host is None and not opened.is_embedded:
+        log.warning("mail is written to files and not sent: set SMTP_HOST", folder=str(settings.data_dir / "mail"))
 
 
 def _drain_seconds(settings: Settings) -> float:

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
-from coaching_service.core.database.connection import Deadlines
+from coaching_service.core.database.connection import Deadlines, hosts_of
 from coaching_service.core.database.context import MailSender
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 from coaching_service.core.media import UploadLimits
@@ -299,6 +299,22 @@ class Settings(BaseSettings):
                 "put it back, or set SECRET_KEYS"
             )
         return self.model_copy(update={"secret_keys": (_read_or_create_key(file),)})
+
+    def changed(self) -> dict[str, str]:
+        """The settings that differ from their defaults, by variable, for the log: of secrets only that they are
+        set, of MONGODB_URI the hosts."""
+        values: dict[str, str] = {}
+        for name, setting in type(self).model_fields.items():
+            if (value := getattr(self, name)) == setting.default:
+                continue
+            if name == "mongodb_uri":
+                text = hosts_of(value)
+            elif not setting.repr:
+                text = "***"
+            else:
+                text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            values[name.upper()] = text
+        return values
 
     def upload_limits(self) -> UploadLimits:
         """The limits of uploaded files."""

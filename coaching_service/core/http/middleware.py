@@ -25,9 +25,9 @@ from coaching_service.core.errors import (
 )
 from coaching_service.core.http.compression import compress
 from coaching_service.core.http.deprecation import deprecation_headers
+from coaching_service.core.http.request_parsing import network_address
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.strictness import IS_STRICT, STRICT
-from coaching_service.core.metrics import Metrics
 from coaching_service.core.tracing import NO_TRACER
 
 REQUEST_ID = web.RequestKey("request_id", str)
@@ -44,8 +44,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 log = structlog.get_logger("coaching_service")
 
 
-def request_middleware(services: Services) -> Middleware:
-    """Returns the outermost middleware, through which every response passes."""
+def request_middleware(services: Services, proxies: int = 0) -> Middleware:
+    """Returns the outermost middleware, through which every response passes. `proxies` is as in `network_address`."""
     metrics, tracer = services.metrics, services.tracer
 
     @web.middleware
@@ -69,15 +69,32 @@ def request_middleware(services: Services) -> Middleware:
         try:
             response = await handler(request)
         except asyncio.CancelledError:  # the service is shutting down
-            _record(metrics, request, _CLIENT_CLOSED_REQUEST, time.perf_counter() - started)
+            record(request, _CLIENT_CLOSED_REQUEST, started)
             raise
         except Exception as error:  # noqa: BLE001 - every failure is converted to an error response here
             response = _error_response(request, error)
         if not response.prepared:
             _add_headers(request, response)
             await compress(request, response)
-        _record(metrics, request, response.status, time.perf_counter() - started)
+        record(request, response.status, started)
         return response
+
+    def record(request: web.Request, status: int, started: float) -> None:
+        """Count the request and write its log line."""
+        seconds = time.perf_counter() - started
+        method, route = _method_and_route(request)
+        metrics.requests.labels(method, route, str(status)).inc()
+        metrics.request_seconds.labels(method, route).observe(seconds)
+        (log.warning if status >= 500 else log.info)(
+            "request",
+            method=method,
+            route=route,
+            status=status,
+            ms=round(seconds * 1000, 1),
+            address=network_address(request, proxies),
+            **_caller(request.get(PRINCIPAL)),
+            request_id=request[REQUEST_ID],
+        )
 
     return middleware
 
@@ -134,19 +151,13 @@ def _method_and_route(request: web.Request) -> tuple[str, str]:
     return request.method if route != _UNKNOWN_ROUTE and request.method in _METHODS else "other", route
 
 
-def _record(metrics: Metrics, request: web.Request, status: int, seconds: float) -> None:
-    """Count the request and write its log line."""
-    method, route = _method_and_route(request)
-    metrics.requests.labels(method, route, str(status)).inc()
-    metrics.request_seconds.labels(method, route).observe(seconds)
-    principal = request.get(PRINCIPAL)
-    write = log.warning if status >= 500 else log.info
-    write(
-        "request",
-        method=method,
-        route=route,
-        status=status,
-        ms=round(seconds * 1000, 1),
-        company=str(principal.company.id) if principal else None,
-        request_id=request[REQUEST_ID],
-    )
+def _caller(principal: Principal | None) -> dict[str, str]:
+    """Who sent a request, in identifiers: the person, and the key, session or grant of an assistant."""
+    if principal is None:
+        return {}
+    return {
+        "company": str(principal.company.id),
+        "coach" if principal.is_coach else "client": str(principal.id),
+        "via": principal.via,
+        "credential": str(principal.credential_id),
+    }
