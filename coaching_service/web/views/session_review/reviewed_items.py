@@ -45,12 +45,13 @@ class ReviewTable(TypedDict):
 
 
 class ReviewedItem(TypedDict):
-    """An item with what became of it; `lines` are its details if it has no sets."""
+    """An item with what became of it; `lines` are its plan or details, `hasSets`: a set of it was logged."""
 
     _id: ObjectId
     title: str
     state: ItemState
     lines: list[str]
+    hasSets: bool
     tables: list[ReviewTable]
     results: ItemResults | None
 
@@ -71,7 +72,8 @@ def _review(item: WorkItem, unit: str) -> ReviewedItem:
         "_id": item["_id"],
         "title": described["title"],
         "state": _state_of(item),
-        "lines": [] if tables else [line for line in described["lines"] if line],
+        "lines": [line for line in described["lines"] if line],
+        "hasSets": any(row["done"] for table in tables for row in table["rows"]),
         "tables": tables,
         "results": describe_results(item, unit),
     }
