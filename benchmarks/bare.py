@@ -13,7 +13,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 import uvloop
@@ -22,16 +22,22 @@ from bson import ObjectId
 from motor.motor_asyncio import AsyncIOMotorClient, AsyncIOMotorClientSession
 from pymongo import UpdateOne
 from pymongo.errors import BulkWriteError, PyMongoError
+from pymongo.write_concern import WriteConcern
 
 from coaching_service.core.auth.secrets import Vault, parse_master_key
 
+T = TypeVar("T")
 _PAGE_HIDES = dict.fromkeys(("sortName", "sortSurname", "search", "suf", "firstAccessHash"), 0)
 _PAGE_ORDER = [("sortName", 1), ("sortSurname", 1), ("_id", 1)]
 _BLOCK_HIDES = {"companyId": 0, "position": 0, "done": 0}
 _EXERCISE = {"name": 1, "defaultInstructions": 1}
 _BLOCK_ORDER = [("date", 1), ("position", 1), ("_id", 1)]
 _NOT_DONE = dict.fromkeys(("exerciseId", "round", "seconds", "meters", "rpe", "rir"))
-_UNSET = {"rest": None, "rpe": None, "rir": None, "tempo": None, "isWarmup": False}
+_UNSET = {
+    **dict.fromkeys(("rest", "rpe", "rir", "tempo", "loadPercent")),
+    **dict.fromkeys(("isWarmup", "isAmrap", "perSide"), False),
+    "setKind": "normal",
+}
 _OPTIONS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
 
@@ -41,6 +47,8 @@ class Bare:
     def __init__(self, environment: Mapping[str, str]) -> None:
         client = AsyncIOMotorClient(environment["MONGODB_URI"])
         self.db = client[environment["MONGODB_DATABASE"]]
+        # Counts of uses may be lost: as in the service, nothing waits for a majority or a disk.
+        self.uses = self.db["bareUses"].with_options(write_concern=WriteConcern(w=1, j=False))
         self.vault = Vault([parse_master_key(environment["SECRET_KEYS"])])
 
     async def key(self, request: web.Request) -> dict[str, Any]:
@@ -119,7 +127,8 @@ class Bare:
 
     async def add_item_in_transaction(self, request: web.Request) -> web.Response:
         """Add an item and store the change, with the same writes as the service, in one transaction."""
-        company = (await self.key(request))["companyId"]
+        api_key = await self.key(request)
+        company = api_key["companyId"]
         customer, block = (ObjectId(request.match_info[name]) for name in ("customerId", "wblockId"))
         body = orjson.loads(await request.read())
         exercise = ObjectId(body["exerciseId"])
@@ -128,77 +137,89 @@ class Bare:
         )
         if None in records or not exercises:
             raise web.HTTPNotFound
-        item = _stored(body, exercise)
-        await self._write(company, customer, block, {"$push": {"items": item}}, item)
-        uses = {"companyId": company, "exerciseId": exercise}
-        await self.db.bareUses.update_one(uses, {"$inc": {"count": 1}}, upsert=True)
-        return _json(item | {"exercise": exercises[0]}, status=201)
-
-    async def log_item_in_transaction(self, request: web.Request) -> web.Response:
-        """Store what was done for an item and the change, with the same writes as the service, in one transaction."""
-        company = (await self.key(request))["companyId"]
-        customer, block = (ObjectId(request.match_info[name]) for name in ("customerId", "wblockId"))
-        body = orjson.loads(await request.read())
-        where = {"companyId": company, "customerId": customer, "_id": block}
-        *records, stored = await asyncio.gather(
-            self.company(company), self.customer(company, customer), self.db.workoutBlocks.find_one(where)
-        )
-        if None in records or stored is None:
-            raise web.HTTPNotFound
-        [item] = [each for each in stored["items"] if str(each["_id"]) == request.match_info["itemId"]]
-        before = dict(item)
-        sets = [_NOT_DONE | done | {"isCompleted": True} for done in body["customerSets"]]
-        item |= {"customerSets": sets, "isCompleted": True, "updatedAt": _now()}
-        await self._write(company, customer, block, {"$set": {"items": stored["items"]}}, before, item, logged=item)
-        return _json(item)
-
-    async def _write(
-        self,
-        company: ObjectId,
-        customer: ObjectId,
-        block: ObjectId,
-        change: dict[str, Any],
-        *values: Any,
-        logged: dict[str, Any] | None = None,
-    ) -> None:
-        """Change a block and two fields of its client, and store the change with the values before and after.
-
-        The change of a `logged` item has an entry of the activity feed, which hides the one of an earlier log.
-        """
-        at, where = _now(), {"companyId": company, "_id": customer}
-        of_block = {**where, "customerId": customer, "_id": block}
-        change = {**change, "$set": {**change.get("$set", {}), "updatedAt": at}, "$inc": {"version": 1}}
-        of_client = {"$inc": {"scheduleChanges": 1}, "$set": {"figuresUntil": at}}
-        entry = _change(company, customer, list(values))
-        earlier = {"companyId": company, "customerId": customer, "feedCount": {"$gt": 0}}
-        if logged is not None:
-            entry |= {"feed": [{"sourceId": logged["_id"], "hiddenBy": None}], "feedCount": 1, "feedAt": at}
-            earlier |= {"feed.sourceId": logged["_id"]}
+        item, at = _stored(body, exercise), _now()
+        of_block = {"companyId": company, "customerId": customer, "_id": block}
+        push = {"$push": {"items": item}, "$set": {"updatedAt": at}, "$inc": {"version": 1}}
+        entry = _change(api_key, customer, block, "createWorkoutItem", [], [item])
 
         async def write(session: AsyncIOMotorClientSession) -> None:
-            await self.db.workoutBlocks.update_one(of_block, change, session=session)
-            await self.db.customers.update_one(where, of_client, session=session)
-            if logged is not None:
-                hidden = {"$set": {"feed.$[].hiddenBy": entry["_id"], "feedCount": 0}}
-                await self.db.bareChanges.update_many(earlier, hidden, session=session)
+            await self.db.workoutBlocks.update_one(of_block, push, session=session)
+            await self._mark_client(company, customer, at, session)
             await self.db.bareChanges.insert_one(entry, session=session)
 
         await self._in_transaction(write)
+        uses = {"companyId": company, "exerciseId": exercise}
+        await self.uses.update_one(uses, {"$inc": {"count": 1}}, upsert=True)
+        return _json(item | {"exercise": exercises[0]}, status=201)
 
-    async def _in_transaction(self, write: Callable[[AsyncIOMotorClientSession], Awaitable[None]]) -> None:
+    async def log_item_in_transaction(self, request: web.Request) -> web.Response:
+        """Store what was done for an item and the change, with the same reads and writes as the service.
+
+        The write to the client comes first, so that two logs of one client wait for each other. The logs that are
+        measured beat no personal record: those of the exercise are read, and none is written.
+        """
+        api_key = await self.key(request)
+        company, item_id = api_key["companyId"], ObjectId(request.match_info["itemId"])
+        customer, block = (ObjectId(request.match_info[name]) for name in ("customerId", "wblockId"))
+        body = orjson.loads(await request.read())
+        if None in await asyncio.gather(self.company(company), self.customer(company, customer)):
+            raise web.HTTPNotFound
+        of_block = {"companyId": company, "customerId": customer, "_id": block}
+
+        async def write(session: AsyncIOMotorClientSession) -> dict[str, Any]:
+            at = _now()
+            await self._mark_client(company, customer, at, session)
+            stored = await self.db.workoutBlocks.find_one(of_block, _BLOCK_HIDES, session=session)
+            [item] = [each for each in stored["items"] if each["_id"] == item_id] if stored else [None]
+            if stored is None or item is None:
+                raise web.HTTPNotFound
+            before = dict(item)
+            sets = [_NOT_DONE | done | {"isCompleted": True} for done in body["customerSets"]]
+            item |= {"customerSets": sets, "isCompleted": True, "updatedAt": at}
+            changed = {"$set": {"items": stored["items"], "updatedAt": at}, "$inc": {"version": 1}}
+            await self.db.workoutBlocks.update_one(of_block, changed, session=session)
+            of_exercise = {"companyId": company, "customerId": customer, "exerciseId": item["exerciseId"]}
+            records = self.db.personalRecords.find({**of_exercise, "source": "log"}, session=session)
+            best, [exercise] = await asyncio.gather(
+                records.to_list(None), self.exercises(company, [item["exerciseId"]])
+            )
+            if not best:
+                raise web.HTTPConflict
+            entry = _change(api_key, customer, block, "logWorkoutItem", [before], [item])
+            data = {"wblockId": block, "blockName": stored["name"], "day": stored["date"], "witemId": item_id}
+            feed = {"_id": ObjectId(), "type": "item.logged", "sourceId": item_id, "hiddenBy": None}
+            described = {**data, "itemType": item["type"], "itemName": exercise["name"]}
+            entry |= {"feed": [{**feed, "data": described}], "feedCount": 1}
+            earlier = {"companyId": company, "customerId": customer, "feedCount": {"$gt": 0}, "feed.sourceId": item_id}
+            hidden = {"$set": {"feed.$[].hiddenBy": entry["_id"], "feedCount": 0}}
+            await self.db.bareChanges.update_many(earlier, hidden, session=session)
+            await self.db.bareChanges.insert_one(entry, session=session)
+            return item | {"exercise": exercise}
+
+        return _json(await self._in_transaction(write))
+
+    async def _mark_client(
+        self, company: ObjectId, customer: ObjectId, at: datetime, session: AsyncIOMotorClientSession
+    ) -> None:
+        """Write the two fields of a client that show that the calendar has changed."""
+        of_client = {"$inc": {"scheduleChanges": 1}, "$set": {"figuresUntil": at}}
+        await self.db.customers.update_one({"companyId": company, "_id": customer}, of_client, session=session)
+
+    async def _in_transaction(self, write: Callable[[AsyncIOMotorClientSession], Awaitable[T]]) -> T:
         while True:
             try:
                 async with await self.db.client.start_session() as session, session.start_transaction():
-                    await write(session)
+                    result = await write(session)
             except PyMongoError as error:
                 if not error.has_error_label("TransientTransactionError"):
                     raise
             else:
-                return
+                return result
 
     async def insert_blocks(self, request: web.Request) -> web.Response:
         """Insert blocks with items, and store the change, in one transaction."""
-        company = (await self.key(request))["companyId"]
+        api_key = await self.key(request)
+        company = api_key["companyId"]
         customer = ObjectId(request.match_info["customerId"])
         body = orjson.loads(await request.read())
         sent = [item for block in body for item in block["items"]]
@@ -214,14 +235,12 @@ class Bare:
             {**block, **common, "_id": ObjectId(), "items": [_stored_item(item) for item in block["items"]]}
             for block in body
         ]
-        of_client = {"$inc": {"scheduleChanges": 1}, "$set": {"figuresUntil": at}}
-        entry = _change(company, customer, [])
+        entry = _change(api_key, customer, None, "copySchedule", [], blocks)
 
         async def write(session: AsyncIOMotorClientSession) -> None:
-            where = {"companyId": company, "_id": customer}
             await self.db.workoutBlocks.insert_many(blocks, session=session)
-            await self.db.customers.update_one(where, of_client, session=session)
-            await self.db.bareChanges.insert_one({**entry, "patch": blocks}, session=session)
+            await self._mark_client(company, customer, at, session)
+            await self.db.bareChanges.insert_one(entry, session=session)
 
         await self._in_transaction(write)
         return _json(blocks, status=201)
@@ -286,12 +305,41 @@ async def _moving(app: web.Application) -> AsyncIterator[None]:
         await task
 
 
-def _change(company: ObjectId, customer: ObjectId, values: list[Any]) -> dict[str, Any]:
-    """A change with the fields of a stored change that are in its indexes."""
+def _change(
+    api_key: dict[str, Any],
+    customer: ObjectId,
+    block: ObjectId | None,
+    operation: str,
+    before: list[dict[str, Any]],
+    after: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """A change with the fields of a stored change of the service, so that the same bytes and indexes are written.
+
+    It has the items before and after. The name of the coach, which the service loads with the key, is left out.
+    """
     at = _now()
-    until = at + timedelta(days=30)
-    change = {"_id": ObjectId(), "companyId": company, "customerId": customer, "createdAt": at, "updatedAt": at}
-    return change | {"version": 0, "pending": True, "feedCount": 0, "patchUntil": until, "patch": values}
+    stamps = {"_id": ObjectId(), "companyId": api_key["companyId"], "createdAt": at, "updatedAt": at, "version": 0}
+    document = {"collection": "workoutBlocks", "kind": "workout", "_id": block, "action": "changed"}
+    event = {"type": "workout.updated", "customerId": customer, "data": {"wblockId": block}}
+    return stamps | {
+        "actor": {"type": "key", "_id": api_key["coachId"]},
+        "via": "apiKey",
+        "credentialId": api_key["_id"],
+        "operation": operation,
+        "customerId": customer,
+        "documents": [{**document, "fromVersion": 0, "toVersion": 1}],
+        "undoable": True,
+        "events": [event],
+        "eventCount": 1,
+        "feed": [],
+        "feedCount": 0,
+        "feedAt": at,
+        "pending": True,
+        "undoneBy": None,
+        "undoOf": None,
+        "patch": [{"_id": block, "fields": [{"path": "items", "elements": True, "before": before, "after": after}]}],
+        "patchUntil": at + timedelta(days=30),
+    }
 
 
 def _stored_item(item: dict[str, Any]) -> dict[str, Any]:
@@ -316,6 +364,7 @@ def _stored(body: dict[str, Any], exercise: ObjectId) -> dict[str, Any]:
         "isCompleted": False,
         "completedAt": None,
         "comment": None,
+        "pain": None,
         "customerSets": [],
         "createdAt": at,
         "updatedAt": at,

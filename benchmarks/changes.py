@@ -125,6 +125,7 @@ async def _create_indexes(uri: str) -> None:
         if name != "_id_":
             options = {key: value for key, value in index.items() if key == "partialFilterExpression"}
             await database["bareChanges"].create_index(index["key"], name=name, **options)
+    await database["bareUses"].create_index({"companyId": 1, "exerciseId": 1}, unique=True)
 
 
 async def _write_logs(bench: Bench, uri: str, folder: Path) -> None:
