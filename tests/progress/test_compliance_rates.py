@@ -203,6 +203,18 @@ async def test_rates_are_renewed_once_a_local_day(coach: CoachClient) -> None:
     assert (await list_rates(coach, ana))["complianceRate7d"] == 0
 
 
+async def test_clients_that_change_all_the_time_are_renewed_every_few_seconds(
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job runs again at once only while a whole batch was due: then others may wait."""
+    monkeypatch.setattr(renewal, "_BATCH", 2)
+    clients = [await coach.create_customer(name) for name in ("Ana", "Bo", "Cy")]
+    for client in clients:
+        await set_stored(coach, client, figuresUntil=LONG_AGO)
+    assert await renew_batch(coach.ctx.services, JOB) == RunAgain()
+    assert await renew_batch(coach.ctx.services, JOB) == RunAgain(timedelta(seconds=4))
+
+
 async def test_company_being_erased_does_not_delay_others(coach: CoachClient, other_company: CoachClient) -> None:
     for company in (other_company, coach):
         ana = await company.create_customer()
