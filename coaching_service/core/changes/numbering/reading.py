@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from contextlib import suppress
 from threading import BoundedSemaphore, Event, Thread
@@ -13,6 +14,10 @@ from coaching_service.core.database.context import Services
 
 _MAX_UNREAD = 2 * store.BATCH
 _CHECK_SECONDS = 1.0
+# After a change the reader waits, so that the next round trip returns all changes of that time, unless there are many.
+_PAUSE_SECONDS = 0.04
+_READING_SECONDS = 0.005
+_MANY = 100
 
 # A change, or None after a second without one, and the position in the stream after it.
 Received = tuple[NewChange | None, Position | None]
@@ -29,6 +34,8 @@ class ChangeReader:
         self._available = asyncio.Event()
         self._is_ended = Event()
         self._failure: Exception | None = None
+        self._read_since = 0.0
+        self._read_count = 0
 
     async def __aenter__(self) -> ChangeReader:
         # A daemon, as the process does not wait for the database when it ends.
@@ -62,6 +69,17 @@ class ChangeReader:
                 return
         self._received.append((change, position))
         self._wake()
+        if change is not None:
+            self._pause()
+
+    def _pause(self) -> None:
+        """Wait if changes have been read for some milliseconds, and they were few."""
+        self._read_count += 1
+        if time.monotonic() - self._read_since < _READING_SECONDS:
+            return
+        if self._read_count < _MANY:
+            time.sleep(_PAUSE_SECONDS)
+        self._read_since, self._read_count = time.monotonic(), 0
 
     def _wake(self) -> None:
         with suppress(RuntimeError):  # the event loop has ended

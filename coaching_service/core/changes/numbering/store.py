@@ -26,7 +26,8 @@ from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.snapshots import reading_snapshot
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.ids import ObjectId
 
 LEASE = timedelta(seconds=10)
@@ -160,22 +161,24 @@ async def number(services: Services, holder: str, batch: Sequence[NewChange], po
 
     Raises LeaseLost if `holder` no longer has the lease.
     """
-
-    async def work(tx: Context) -> None:
-        change = _lease(holder) | ({"position": {"$literal": position}} if position is not None else {})
-        state = _state.across_companies(services)
-        renewed = await state.update_one({"_id": _STATE_ID, "holder": holder}, [{"$set": change}], session=tx.session)
-        if not renewed.matched_count:
-            raise LeaseLost
-        if batch:
-            await _assign_numbers(tx, batch)
-
     with pymongo.timeout(LEASE.total_seconds()):
-        await in_transaction(Context(services), work)
+        await _number(Context(services), holder, batch, position)
+
+
+@on_worker_thread
+@transactional
+async def _number(tx: Context, holder: str, batch: Sequence[NewChange], position: Position | None) -> None:
+    change = _lease(holder) | ({"position": {"$literal": position}} if position is not None else {})
+    where = {"_id": _STATE_ID, "holder": holder}
+    renewed = await tx.collection(_state.name).update_one(where, [{"$set": change}], session=tx.session)
+    if not renewed.matched_count:
+        raise LeaseLost
+    if batch:
+        await _assign_numbers(tx, batch)
 
 
 async def _assign_numbers(tx: Context, batch: Sequence[NewChange]) -> None:
-    changes, counters = _changes(tx.services), _counters.across_companies(tx.services)
+    changes, counters = tx.collection(_CHANGES), tx.collection(_counters.name)
     where = {"companyId": {"$in": _companies(batch)}, "_id": {"$in": [change["_id"] for change in batch]}}
     pending = {
         change["_id"] async for change in changes.find({**where, "pending": True}, {"_id": 1}, session=tx.session)
