@@ -351,12 +351,17 @@ def _element_change(path: str, before: Sequence[Any], after: Sequence[Any]) -> F
     change: FieldChange = {
         "path": path,
         "elements": True,
-        "before": [element for element in before if later.get(element["_id"]) != element],
-        "after": [element for element in after if earlier.get(element["_id"]) != element],
+        "before": [element for element in before if _differs(element, later.get(element["_id"]))],
+        "after": [element for element in after if _differs(element, earlier.get(element["_id"]))],
     }
     if list(earlier) != list(later):
         change["order"] = list(earlier)
     return change
+
+
+def _differs(element: Any, other: Any) -> bool:
+    """Whether two elements differ; most are the same object, which is not compared field by field."""
+    return element is not other and element != other
 
 
 def restored_elements(current: Sequence[Any], change: FieldChange) -> list[Any]:

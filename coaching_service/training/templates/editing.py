@@ -26,7 +26,7 @@ class _TemplateItems:
         template = await store.find_one(ctx, block_id)
         return None if template is None else _as_block(template)
 
-    async def set_items(self, ctx: Context, _: Filter, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
+    async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
         """Replace the items of a template. Raises Conflict if it has changed since it was read, or was deleted."""
         fields: TemplateFields = {"items": list(items)}
         template = await store.rewrite(ctx, block["_id"], lambda _: fields, block["version"])
@@ -34,12 +34,12 @@ class _TemplateItems:
             raise version_conflict()
         return _as_block(template)
 
-    async def push_item(self, ctx: Context, owner: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
+    async def push_item(self, ctx: Context, _: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
         """Append an item to a template; None if there is no such template with room."""
         template = await store.find_one(ctx, block_id)
         if template is None or len(template["items"]) >= MAX_ITEMS:
             return None
-        return await self.set_items(ctx, owner, _as_block(template), [*template["items"], item])
+        return await self.set_items(ctx, _as_block(template), [*template["items"], item])
 
     async def has_item(self, ctx: Context, owner: Filter, item_id: ObjectId) -> bool:
         """Return whether the template has the item."""

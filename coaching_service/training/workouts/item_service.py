@@ -85,7 +85,7 @@ async def change_item(
     await fix_load_unit(ctx, [change])
     changed = items.change_item(item, change)
     if changed is not item:
-        block = await owner.blocks.set_items(ctx, owner.block_filter, block, _replace(block, changed))
+        block = await owner.blocks.set_items(ctx, block, _replace(block, changed))
         await owner.after_completed_work_change(ctx, [item, changed])
     return await present_item(ctx, block, item_id)
 
@@ -96,7 +96,7 @@ async def remove_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, it
     await owner.require_access(ctx)
     block = await _read_block(ctx, owner, block_id)
     item = block["items"][items.find_index(block["items"], item_id)]
-    await owner.blocks.set_items(ctx, owner.block_filter, block, _without(block, item))
+    await owner.blocks.set_items(ctx, block, _without(block, item))
     await owner.after_schedule_change(ctx)
     await owner.after_completed_work_change(ctx, [item])
 
@@ -129,11 +129,9 @@ async def move_item(
     if len(others) >= items.MAX_ITEMS:
         raise _block_is_full()
     if target_block is not block:
-        await owner.blocks.set_items(ctx, owner.block_filter, block, _without(block, item))
+        await owner.blocks.set_items(ctx, block, _without(block, item))
     index = target["index"]
-    target_block = await owner.blocks.set_items(
-        ctx, owner.block_filter, target_block, [*others[:index], item, *others[index:]]
-    )
+    target_block = await owner.blocks.set_items(ctx, target_block, [*others[:index], item, *others[index:]])
     if target_block["_id"] != block["_id"]:
         await owner.after_schedule_change(ctx)
     await owner.after_completed_work_change(ctx, [item])
@@ -171,7 +169,7 @@ async def log_item(
         raise version_conflict()
     logged = items.log_item(item, log)
     await fix_load_unit(ctx, [logged])
-    block = await owner.blocks.set_items(ctx, owner.block_filter, block, _replace(block, logged))
+    block = await owner.blocks.set_items(ctx, block, _replace(block, logged))
     await owner.after_completed_work_change(ctx, [item, logged], block)
     return block, item
 

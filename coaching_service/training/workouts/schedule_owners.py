@@ -25,10 +25,8 @@ class BlockStore(Protocol):
     async def find_one(self, ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
         """Return the owner's block, or None."""
 
-    async def set_items(
-        self, ctx: Context, owner: Filter, block: StoredBlock, items: Sequence[WorkItem]
-    ) -> StoredBlock:
-        """Replace the items of a block. Raises Conflict if the block has changed since it was read."""
+    async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
+        """Replace the items of a block, and return it. Raises Conflict if it has changed since it was read."""
 
     async def push_item(self, ctx: Context, owner: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
         """Append a new item to a block; None if there is no such block with room."""

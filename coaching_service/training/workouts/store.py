@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter, version_conflict
+from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import TRAINING, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventType
@@ -248,14 +248,9 @@ def item_fields(items: Sequence[WorkItem]) -> BlockFields:
     return {"items": list(items), "done": summarize_block(items)}
 
 
-async def set_items(ctx: Context, owner: Filter, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
-    """Replace the items of a block. Raises Conflict if the block has changed since it was read."""
-    where = owner | {"_id": block["_id"]}
-    updated = await blocks.update(
-        ctx, where, {"$set": dict(item_fields(items))}, version=block["version"], previous=block
-    )
-    if updated is None:
-        raise version_conflict()
+async def set_items(ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
+    """Replace the items of a block, and return the block afterwards. Raises Conflict if it has changed since."""
+    [updated] = await set_items_each(ctx, [(block, items)])
     return updated
 
 
