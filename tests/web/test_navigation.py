@@ -25,6 +25,25 @@ async def test_every_page_is_at_most_two_clicks_away(coach: CoachClient, owner_p
 
     pages = [page for page in views.list_pages() if page.method == "GET" and page.access.audience == "coach"]
     alone = {page.path for page in pages if "{" not in page.path and page.template}
-    tabs = {page.path for page in pages if re.fullmatch(r"/app/customers/\{customerId\}/[a-z-]+", page.path)}
+    tabs = {page.path for page in pages if re.fullmatch(r"/app/customers/\{customerId\}/(?!delete)[a-z-]+", page.path)}
     assert alone - links - _OTHERWISE == set()
     assert {path.replace("{customerId}", ana["_id"]) for path in tabs} - of_client == set()
+
+
+async def test_every_empty_list_has_one_action(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    pages = [page for page in views.list_pages() if page.method == "GET" and page.access.audience == "coach"]
+    drawn = [page.path for page in pages if page.template]
+    paths = {path for path in drawn if "{" not in path}
+    paths |= {path for path in drawn if re.fullmatch(r"/app/customers/\{customerId\}(/[a-z-]+)*", path)}
+    empty, wrong = 0, []
+    for path in sorted(paths - {"/app/customers/bulk"}):
+        html = (await owner_page.get(path.replace("{customerId}", ana["_id"]))).html
+        for text in re.findall(r'<div class="empty">(.*?)</div>', html, re.DOTALL):
+            empty += 1
+            anchors = re.findall(r'<a [^>]*href="([^"]*)"', text)
+            targets = {f"#{each}" for each in re.findall(r' id="([^"]*)"', html)}
+            if len(anchors) != 1 or (anchors[0].startswith("#") and anchors[0] not in targets):
+                wrong.append((path, " ".join(re.sub("<.*?>", " ", text).split())))
+    assert empty > 10
+    assert wrong == []
