@@ -8,10 +8,12 @@ import os
 import platform
 import signal
 import socket
+import tempfile
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 from aiohttp import web
@@ -95,6 +97,8 @@ def stop_without_database(reason: str) -> None:
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """The services of this process on the database of the settings. Raises SettingsError if its URI cannot be used."""
     vault, metrics = settings.vault(), Metrics()
+    metrics.watch_disk("data", settings.data_dir)
+    metrics.watch_disk("temporary", Path(tempfile.gettempdir()))
     try:
         tracer = make_tracer(os.environ)
     except TracingUnusable as error:

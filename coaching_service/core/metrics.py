@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import platform
+import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from math import nan
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import structlog
@@ -79,6 +82,14 @@ class Metrics:
         build = {"version": __version__, "python": platform.python_version()}
         Info("coaching_service_build", "The release that runs.", registry=self.registry).info(build)
         self.declared["coaching_service_build_info"] = tuple(build)
+
+        self._free = self._gauge("disk_free_bytes", "Free space of the disk with this folder.", "folder")
+        self._size = self._gauge("disk_size_bytes", "Size of the disk with this folder.", "folder")
+
+    def watch_disk(self, folder: Literal["data", "temporary"], path: Path) -> None:
+        """Report the space of the disk with this folder; not a number while the folder does not exist."""
+        self._free.labels(folder).set_function(lambda: _disk_usage(path)[0])
+        self._size.labels(folder).set_function(lambda: _disk_usage(path)[1])
 
     def _declare_requests(self) -> None:
         self.requests = self._counter("http_requests_total", "Requests answered.", "method", "route", "status")
@@ -162,6 +173,15 @@ class Metrics:
     def _histogram(self, name: str, help_text: str, buckets: Sequence[float], *labels: str) -> Histogram:
         self.declared[name] = labels
         return Histogram(name, help_text, labels, buckets=buckets, registry=self.registry)
+
+
+def _disk_usage(path: Path) -> tuple[float, float]:
+    """Free and total bytes."""
+    try:
+        usage = shutil.disk_usage(path)
+    except OSError:
+        return nan, nan
+    return usage.free, usage.total
 
 
 def _start_at_zero(counter: Counter, values: Sequence[str]) -> None:

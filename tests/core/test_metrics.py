@@ -30,6 +30,8 @@ DECLARED = {
     "database_connections_in_use": "",
     "database_connections_open": "",
     "database_connections_waiting": "",
+    "disk_free_bytes": "folder",
+    "disk_size_bytes": "folder",
     "file_upload_bytes_total": "",
     "file_uploads_total": "outcome",
     "files_stored_bytes": "",
@@ -97,6 +99,9 @@ async def test_build_and_process_are_reported(coach: CoachClient) -> None:
     for name in ("process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds"):
         assert figure(figures, name) > 0
     assert figure(figures, "http_requests_in_flight") == 1, "this one"
+    for folder in ("data", "temporary"):
+        size = figure(figures, "disk_size_bytes", folder=folder)
+        assert 0 < figure(figures, "disk_free_bytes", folder=folder) <= size
     assert figure(figures, "database_connections_open") > 0
     assert figure(figures, "database_connections_waiting") == 0
 
