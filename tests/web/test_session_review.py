@@ -11,6 +11,7 @@ from tests.support import training
 from tests.support.client import MONDAY, CoachClient
 from tests.support.training import Json, block_with, client_path, exercise_of
 from tests.support.visitor import HtmlPage, Visitor
+from tests.web.conftest import Colleague
 
 
 def review_of(block: Json) -> str:
@@ -151,3 +152,24 @@ async def test_pages_lead_to_reviews_and_from_one_to_the_next(coach: CoachClient
     (await coach.delete(client_path(cem))).ok(204)
     page = (await owner_page.get(review_of(second))).says("Next to review: Bea")
     assert review_of(third) in page.links
+
+
+async def test_today_lists_the_workouts_done_lately(
+    coach: CoachClient, owner_page: Visitor, colleague: Colleague
+) -> None:
+    ana = await coach.create_customer("Ana")
+    first, second = [await block_with(coach, ana, training.task("Walk"), name=name) for name in ("Legs", "Arms")]
+    assert "done in the last week" not in (await owner_page.get("/app/attention")).text
+    for completed in (True, False, True):
+        (await training.log(coach, first, first["items"][0], isCompleted=completed)).ok()
+    (await training.log(coach, second, second["items"][0], isCompleted=True)).ok()
+
+    page = (await owner_page.get("/app/attention")).says("Workouts done in the last week", "Ana: Arms", "Ana: Legs")
+
+    reviews = [link for link in page.links if link.endswith("/review")]
+    assert reviews == [review_of(second), review_of(first)], "newest first, each once"
+    (await owner_page.get(reviews[0])).ok()
+    (await coach.delete(client_path(ana, "wblocks", first["_id"]))).ok(204)
+    assert review_of(first) not in (await owner_page.get("/app/attention")).links
+    limited = await colleague("customers.view", scope="assigned")
+    assert "done in the last week" not in (await limited.get("/app/attention")).ok().text

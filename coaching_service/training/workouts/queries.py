@@ -27,6 +27,11 @@ _BY_PROGRAM = blocks.index_name("programId", "customerId", "day", "position", "_
 _BY_PENDING_FORM = blocks.index_name("date", "_id", "customerId")
 
 
+async def find_existing_ids(ctx: Context, block_ids: Collection[ObjectId]) -> set[ObjectId]:
+    """Return those of some blocks that still exist. Access is not checked."""
+    return {block["_id"] for block in await blocks.find(ctx, {"_id": {"$in": list(block_ids)}}, fields=("_id",))}
+
+
 async def count_assigned_blocks(
     ctx: Context, customer_id: ObjectId, program_ids: Sequence[ObjectId]
 ) -> list[AssignedBlocks]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from coaching_service.core.database.recording import Actor
@@ -55,10 +56,13 @@ def describe_event(event: ActivityEvent) -> str:
     return str(_TEMPLATES.get(kind, kind)).format_map(data | values)
 
 
-def event_path(customer_id: ObjectId, event: ActivityEvent) -> str:
-    """Return the path of the review of the workout that an event is about; empty for any other event."""
+def event_path(customer_id: ObjectId, event: ActivityEvent, existing_ids: Collection[ObjectId]) -> str:
+    """Return the path of the review of the workout that an event is about; empty for any other event.
+
+    `existing_ids`: the workouts that were not deleted since.
+    """
     block_id = event["data"].get("wblockId")
-    return review_path(customer_id, block_id) if block_id else ""
+    return review_path(customer_id, block_id) if block_id and block_id in existing_ids else ""
 
 
 def _describe_item(data: dict[str, Any]) -> str:

@@ -25,6 +25,7 @@ from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.activity_descriptions import RECORD_TYPES
 from coaching_service.web.views.attention_descriptions import describe_entry
 from coaching_service.web.views.attention_previews import load_previews
+from coaching_service.web.views.done_sessions import list_done_sessions
 
 pages = Pages("/app/attention")
 _PATH = "/app/attention"
@@ -48,16 +49,18 @@ class _Dismissal(Input):
 async def attention_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
     """The clients who need a coach, the most urgent first."""
     try:
-        page, count = await gather_reads(
+        page, count, done_sessions = await gather_reads(
             ctx,
             derived_figures.list_attention(ctx, limit=_CLIENTS_PER_PAGE, after=query["after"]),
             derived_figures.count_attention(ctx),
+            list_done_sessions(ctx),
         )
     except InvalidFields:  # the cursor is of another list
         return Redirect(_PATH)
     return {
         "entries": [describe_entry(ctx, customer) for customer in page["docs"]],
         "previews": None,
+        "done_sessions": done_sessions,
         "count": count,
         "has_clients": bool(count) or await _has_clients(ctx),
         "next_url": f"{_PATH}?{urlencode({'after': page['nextCursor']})}" if page["hasMore"] else None,
@@ -81,6 +84,7 @@ async def attention_entry_page(ctx: Context, customer_id: ObjectId) -> dict[str,
         "entries": [described] if reasons else [],
         "previews": await load_previews(ctx, customer_id, reasons, today),
         "record_types": RECORD_TYPES,
+        "done_sessions": [],
         "count": count,
         "has_clients": True,
         "next_url": None,

@@ -17,6 +17,7 @@ from coaching_service.core.validation import TEXT_LENGTH, Input, Text, Version
 from coaching_service.people.activity import service as activity
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.notes.models import Note, NoteChange
+from coaching_service.training.workouts import queries
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.activity_descriptions import describe_actor, describe_event, event_path
 from coaching_service.web.views.customer_layout import customer_path, load_header
@@ -52,6 +53,8 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
         notes.list_notes(ctx, customer_id),
         activity.list_attributed_events(ctx, customer_id, page=1, size=_RECENT_EVENTS),
     )
+    block_ids = {event["data"]["wblockId"] for event in feed["docs"] if "wblockId" in event["data"]}
+    existing_ids = await queries.find_existing_ids(ctx, block_ids)
     return {
         "customer": customer,
         "notes": sorted(customer_notes, key=lambda note: not note["isPinned"]),
@@ -61,7 +64,7 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
                 **event,
                 "description": describe_event(event),
                 "author": describe_actor(event["actor"]),
-                "url": event_path(customer_id, event),
+                "url": event_path(customer_id, event, existing_ids),
             }
             for event in feed["docs"]
         ],
