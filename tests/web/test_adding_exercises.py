@@ -67,3 +67,50 @@ async def test_without_an_earlier_workout_three_sets_are_proposed(coach: CoachCl
     assert [each["minPlannedReps"] for each in circuit["circuitExercises"][0]["sets"]] == [8]
     again = {"circuit": circuit["_id"], "submission": "third"}
     (await owner_page.submit(page, path, exerciseId=squat["_id"], **again)).says("already contains this exercise")
+
+
+async def test_an_item_is_duplicated_after_itself_and_undone(coach: CoachClient, owner_page: Visitor) -> None:
+    block = await legs(coach, *await training.one_of_each(coach))
+    (await training.log(coach, block, block["items"][0], isCompleted=True)).ok()
+    path = workout_path(block)
+
+    for item in block["items"]:
+        page = await owner_page.get(path)
+        copied = await owner_page.submit(page, f"{path}/items/{item['_id']}/duplicate")
+        copied.ok().says("duplicated.")
+
+    stored = (await training.read(coach, block))["items"]
+    kinds = [(item["type"], item["isCompleted"]) for item in stored]
+    assert [kind for kind, _ in kinds] == [item["type"] for item in block["items"] for _ in range(2)]
+    assert [done for _, done in kinds] == [True] + [False] * 11
+    for name in ("exerciseSets", "exerciseInstructions", "supersetId"):
+        assert stored[1][name] == stored[0][name], name
+    assert [each["sets"] for each in stored[3]["circuitExercises"]] == [
+        each["sets"] for each in stored[2]["circuitExercises"]
+    ]
+    (undo,) = [form.action for form in copied.forms if form.action.endswith("/undo")]
+    (await owner_page.submit(copied, undo)).ok()
+    assert len((await training.read(coach, block))["items"]) == 11
+
+
+async def test_the_last_time_and_the_maximum_are_beside_the_plan(coach: CoachClient, owner_page: Visitor) -> None:
+    squat, press = await coach.create_exercise("Squat"), await coach.create_exercise("Press")
+    client = await coach.create_customer("Ana")
+    before = await training.block_with(coach, client, training.exercise_of(squat), date="2026-03-02")
+    done = [
+        {"index": index, "reps": reps, "load": 60, "isCompleted": reps > 0} for index, reps in enumerate((8, 8, 0), 1)
+    ]
+    (await training.log(coach, before, before["items"][0], isCompleted=False, customerSets=done)).ok()
+    percents = [{"type": "reps_load", "minPlannedReps": 5, "loadPercent": 70}]
+    items = [training.exercise_of(squat, *percents), training.exercise_of(press, *percents)]
+    block = await training.block_with(coach, client, *items, date="2026-03-09")
+
+    page = (await owner_page.get(workout_path(block))).ok()
+    page.says("Last time, Mon 2 Mar 2026 : 60 kg × 8, 8 Estimated 1RM", "Set a training maximum", "= 52.5 kg")
+    maximum = f"/coach/customers/{client['_id']}/training-maxes/{press['_id']}"
+    (await coach.put(maximum, {"value": 50})).ok()
+    page = (await owner_page.get(workout_path(block))).says("Training max 50 kg", "= 35 kg")
+    card = f"{workout_path(block)}/items/{block['items'][1]['_id']}/card"
+    sent = dict(page.form(card).fields) | {"sets.0.loadPercent": "90"}
+    answer = await owner_page.send("POST", card, data=sent, headers={"Accept": "application/json"})
+    assert '"loads":["= 45 kg"]' in answer.html

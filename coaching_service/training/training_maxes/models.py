@@ -32,6 +32,13 @@ class TrainingMax(TypedDict):
     updatedAt: datetime
 
 
+class ReferenceLoads(TypedDict):
+    """The loads to which percentages of an exercise can refer: the training maximum, else the estimate."""
+
+    trainingMax: float | None
+    estimatedOneRepMax: float | None
+
+
 class TrainingMaxInput(TypedDict):
     """A training maximum as a coach sends it; None removes it."""
 

@@ -11,7 +11,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import service as customers
 from coaching_service.training.training_maxes import store
-from coaching_service.training.training_maxes.models import StoredTrainingMax, TrainingMax
+from coaching_service.training.training_maxes.models import ReferenceLoads, StoredTrainingMax, TrainingMax
 
 
 async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[TrainingMax]:
@@ -45,7 +45,22 @@ async def load_maxes(ctx: Context, customer_id: ObjectId, exercise_ids: Iterable
     The training maximum, else the estimated one-repetition maximum, in the company's unit of load; exercises with
     neither are left out.
     """
-    return await store.load_maxes(ctx, customer_id, exercise_ids)
+    maxes: dict[ObjectId, float] = {}
+    for exercise_id, loads in (await store.load_reference_loads(ctx, customer_id, exercise_ids)).items():
+        value = loads["estimatedOneRepMax"] if loads["trainingMax"] is None else loads["trainingMax"]
+        if value is not None:
+            maxes[exercise_id] = value
+    return maxes
+
+
+async def load_reference_loads(
+    ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]
+) -> dict[ObjectId, ReferenceLoads]:
+    """Return the training maximum and the estimated one-repetition maximum of exercises, in the company's unit.
+
+    For a client whose access has been checked; exercises with neither are left out.
+    """
+    return await store.load_reference_loads(ctx, customer_id, exercise_ids)
 
 
 async def set_estimate(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, value: float | None) -> None:

@@ -13,7 +13,7 @@ from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.training_maxes.models import MaxSource, StoredTrainingMax
+from coaching_service.training.training_maxes.models import MaxSource, ReferenceLoads, StoredTrainingMax
 
 training_maxes = Documents[StoredTrainingMax](
     "trainingMaxes",
@@ -39,14 +39,16 @@ async def set_value(
     return await training_maxes.upsert(ctx, _key(customer_id, exercise_id, _SET), {"value": value})
 
 
-async def load_maxes(ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, float]:
-    """Return the training maximum of each exercise, else its estimate; exercises with neither are left out."""
+async def load_reference_loads(
+    ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]
+) -> dict[ObjectId, ReferenceLoads]:
+    """Return the training maximum and the estimate of each exercise; exercises with neither are left out."""
     where: Filter = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}, "value": {"$ne": None}}
-    maxes: dict[ObjectId, float] = {}
+    loads: dict[ObjectId, ReferenceLoads] = {}
     for stored in await training_maxes.find(ctx, where, fields=("exerciseId", "source", "value")):
-        if stored["value"] is not None and (stored["source"] == _SET or stored["exerciseId"] not in maxes):
-            maxes[stored["exerciseId"]] = stored["value"]
-    return maxes
+        of_exercise = loads.setdefault(stored["exerciseId"], {"trainingMax": None, "estimatedOneRepMax": None})
+        of_exercise["trainingMax" if stored["source"] == _SET else "estimatedOneRepMax"] = stored["value"]
+    return loads
 
 
 async def set_estimate(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, value: float | None) -> None:

@@ -21,6 +21,7 @@ _VERBS = {
     "delete": "deleted",
     "dismiss": "dismissed",
     "edit": "changed",
+    "duplicate": "duplicated",
     "end": "ended",
     "finish": "finished",
     "import": "imported",

@@ -107,6 +107,7 @@ editor.rows = (() => {
     for (const button of form.querySelectorAll("[data-remove]")) button.hidden = false;
     for (const box of form.querySelectorAll(".remove-set")) box.hidden = true;
     const fill = form.querySelector("[data-fill]");
+    if (!fill) return; // the form has no sets
     fill.hidden = false;
     form.addEventListener("keydown", onKey);
     form.addEventListener("focusin", (event) => {

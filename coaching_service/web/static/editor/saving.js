@@ -115,15 +115,21 @@ editor.saving = (() => {
     const state = states.get(form);
     for (const field of document.querySelectorAll("input[name=version]")) field.value = data.version;
     const indexes = [...data.indexes];
+    const loads = [...(data.loads ?? [])];
     for (const row of request.rows) {
       const isOut = request.body.has(row.querySelector("[name$='.out']").name);
-      if (isOut) row.remove();
-      else row.querySelector("[name$='.index']").value = indexes.shift();
+      if (isOut) {
+        row.remove();
+        continue;
+      }
+      row.querySelector("[name$='.index']").value = indexes.shift();
+      row.querySelector("[data-result]").textContent = loads.shift() ?? "";
     }
     for (const other of states.values()) other.request = null; // they have the version of before
     state.saved = request.changes;
     showErrors(form, { errors: {} });
     showLines(form, data.lines);
+    if (data.title) form.closest("li").querySelector("[data-title]").textContent = data.title;
     tell(form, isDirty(form) ? "Not saved yet" : "Saved");
     return !isDirty(form);
   }

@@ -77,7 +77,7 @@
   document.addEventListener("htmx:beforeRequest", ({ detail }) => {
     if (!isOfItems(detail)) return;
     known = new Set(items().map((item) => item.id));
-    source = detail.requestConfig.elt.closest("[data-item]")?.id ?? null;
+    source = detail.requestConfig.elt.closest("[data-entry], [data-item]")?.id ?? null;
     editor.saving.hold(new Promise((resolve) => (release = resolve)));
   });
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {

@@ -3,6 +3,7 @@
 from coaching_service.web.views.workout import (
     add_items,
     cards,
+    circuit_cards,
     item_actions,
     plan_pages,
     suggestions,
@@ -19,6 +20,7 @@ def declare_workout_pages(owner_pages: WorkoutOwnerPages) -> Handler:
     add_items.declare(owner_pages, page)
     suggestions.declare(owner_pages)
     cards.declare(owner_pages, page)
+    circuit_cards.declare(owner_pages, page)
     item_actions.declare(owner_pages, page)
     plan_pages.declare(owner_pages)
     return page

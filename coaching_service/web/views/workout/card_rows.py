@@ -104,12 +104,18 @@ def used_columns(rows: Sequence[Mapping[str, Any]], wrong: Collection[str] = ())
 def _row(planned: PlannedSet) -> Document:
     percent = planned.get("loadPercent")
     row: Document = {"index": planned["index"], "type": planned["type"], "loadPercent": number_text(percent)}
+    row["resultingLoad"] = resulting_load(planned)
     row["load"] = number_text(planned.get("load") if percent is None else None)  # else it is computed, not entered
     row["reps"] = _range_text(planned.get("minPlannedReps"), planned.get("maxPlannedReps"))
     row["time"] = _range_text(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"))
     row["distance"] = number_text(planned.get("plannedMeters"))
     row |= {name: number_text(planned.get(name)) for name in _EFFORTS}
     return row | {"tempo": planned.get("tempo") or ""} | {name: planned.get(name) for name in _MARKS}
+
+
+def resulting_load(planned: PlannedSet) -> str:
+    """The load that the percentage of a set means for its client; empty without a percentage or a maximum."""
+    return "" if planned.get("loadPercent") is None else number_text(planned.get("load"))
 
 
 def number_text(value: float | None) -> str:

@@ -13,8 +13,9 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Input, ListOf, Text, Version
 from coaching_service.training.workouts import item_service
-from coaching_service.training.workouts.item_models import ExerciseItem, WorkItem
+from coaching_service.training.workouts.item_models import CircuitExercise, ExerciseItem, WorkItem
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
+from coaching_service.training.workouts.set_models import PlannedSet
 from coaching_service.training.workouts.set_schemas import MAX_SETS
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_descriptions import describe_item
@@ -23,6 +24,7 @@ from coaching_service.web.views.workout.card_rows import (
     CardRow,
     card_rows,
     planned_sets_of,
+    resulting_load,
     with_last_repeated,
 )
 from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
@@ -39,24 +41,51 @@ class Card(TypedDict):
     supersetId: str | None
 
 
-class _CardForm(Input):
+class CircuitCard(TypedDict):
+    """The rows of planned sets of one exercise in each round of a circuit."""
+
+    exerciseId: ObjectId
+    name: str
+    rows: list[Document]
+    instructions: str | None
+
+
+class RowsForm(Input):
+    """The rows of planned sets of an exercise; `add` repeats the last one."""
+
     version = Version(required=True)
     sets = ListOf(fields.Nested(CardRow), maximum=2 * MAX_SETS, load_default=list)
     instructions = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
-    supersetId = Text(allow_blank=True, allow_none=True, load_default=None)
     add = fields.Boolean(load_default=False)
 
 
+class _CardForm(RowsForm):
+    supersetId = Text(allow_blank=True, allow_none=True, load_default=None)
+
+
 def card_variables(items: Sequence[WorkItem]) -> dict[str, Any]:
-    """The cards of a workout by the identifier of the item, and the columns that a card can have."""
+    """The cards of a workout by the identifier of the item, those of circuits as a list; and the columns of cards."""
     cards: dict[ObjectId, Card] = {}
+    circuit_cards: dict[ObjectId, list[CircuitCard]] = {}
     remaining = _MAX_ROWS_OF_PAGE
     for item in items:
-        count = len(item["exerciseSets"]) if item["type"] == "EXERCISE" else 0
-        if item["type"] == "EXERCISE" and count <= min(_MAX_ROWS_OF_CARD, remaining):
+        count = _count_sets(item)
+        if not 0 < count <= min(_MAX_ROWS_OF_CARD, remaining):
+            continue
+        remaining -= count
+        if item["type"] == "EXERCISE":
             cards[item["_id"]] = _card(item)
-            remaining -= count
-    return {"cards": cards, "columns": COLUMNS}
+        elif item["type"] == "CIRCUIT":
+            circuit_cards[item["_id"]] = [_circuit_card(entry) for entry in item["circuitExercises"]]
+    ids = [f"i{item_id}" for item_id in cards]
+    ids += [f"i{item_id}x{card['exerciseId']}" for item_id, entries in circuit_cards.items() for card in entries]
+    return {"cards": cards, "circuit_cards": circuit_cards, "card_ids": ids, "columns": COLUMNS}
+
+
+def _count_sets(item: WorkItem) -> int:
+    if item["type"] == "EXERCISE":
+        return len(item["exerciseSets"])
+    return sum(len(entry["sets"]) for entry in item["circuitExercises"]) if item["type"] == "CIRCUIT" else 0
 
 
 def superset_labels(items: Sequence[WorkItem]) -> dict[ObjectId, tuple[str, int] | None]:
@@ -79,6 +108,29 @@ def _card(item: ExerciseItem) -> Card:
     }
 
 
+def _circuit_card(entry: CircuitExercise) -> CircuitCard:
+    return {
+        "exerciseId": entry["exerciseId"],
+        "name": entry["exercise"]["name"],
+        "rows": card_rows(entry["sets"]),
+        "instructions": entry["instructions"],
+    }
+
+
+def data_of(item: WorkItem, planned: Sequence[PlannedSet], indexes: Sequence[int], unit: str) -> dict[str, Any]:
+    """What the script of a card receives: `indexes` and `loads` are those of the rows that were sent and remain.
+
+    `planned` are the stored sets of the exercise in the item.
+    """
+    loads = {each["index"]: resulting_load(each) for each in planned}
+    return {
+        "version": cast("Document", item)["version"],
+        "indexes": indexes,
+        "loads": [f"= {loads[index]} {unit}" if loads.get(index) else "" for index in indexes],
+        "lines": describe_item(item, unit)["lines"],
+    }
+
+
 def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
     """Declare the form on `workout_page` that saves a card."""
 
@@ -98,9 +150,6 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
             ctx, owner_pages.owner_type(owner_id), block_id, witem_id, ITEM_CHANGE.load(change)
         )
         path = f"{owner_pages.block_path(owner_id, block_id)}#item-{witem_id}"
-        data = {
-            "version": cast("Document", item)["version"],
-            "indexes": [planned["index"] for planned in sets],
-            "lines": describe_item(item, ctx.caller.company.load_unit)["lines"],
-        }
+        stored = cast("ExerciseItem", item)["exerciseSets"]
+        data = data_of(item, stored, [planned["index"] for planned in sets], ctx.caller.company.load_unit)
         return Redirect(path, "Set added." if form["add"] else "Changes saved.", data=data)

@@ -40,6 +40,30 @@ def exercises_of(circuit: CircuitItem) -> list[CircuitExercise]:
     ]
 
 
+def find_circuit(block: Block, item_id: ObjectId) -> CircuitItem:
+    """The circuit with this identifier. Raises NotFound."""
+    for circuit in circuits_of(block):
+        if circuit["_id"] == item_id:
+            return circuit
+    raise NotFound("circuit")
+
+
+def position_of(circuit: CircuitItem, exercise_id: ObjectId) -> int:
+    """The position of an exercise in a circuit. Raises NotFound."""
+    for position, entry in enumerate(circuit["circuitExercises"]):
+        if entry["exerciseId"] == exercise_id:
+            return position
+    raise NotFound("exercise in the circuit")
+
+
+def with_replaced(
+    circuit: CircuitItem, exercise_id: ObjectId, replacement: Sequence[CircuitExercise]
+) -> list[CircuitExercise]:
+    """The exercises of a circuit with one of them replaced. Raises NotFound."""
+    position, entries = position_of(circuit, exercise_id), exercises_of(circuit)
+    return [*entries[:position], *replacement, *entries[position + 1 :]]
+
+
 async def replace_exercises(
     ctx: Context,
     owner: ScheduleOwner,
@@ -47,8 +71,8 @@ async def replace_exercises(
     circuit: CircuitItem,
     exercises: Sequence[CircuitExercise],
     version: int,
-) -> None:
-    """Replace the exercises of a circuit.
+) -> CircuitItem:
+    """Replace the exercises of a circuit; returns it as it is then.
 
     Raises BadRequest if there is no exercise or the same one twice (logged sets refer to their exercise), NotFound, and
     Conflict if the workout no longer has this version.
@@ -58,7 +82,7 @@ async def replace_exercises(
     if len({entry["exerciseId"] for entry in exercises}) < len(exercises):
         raise BadRequest([f"{circuit['circuitName']} already contains this exercise. Edit its sets there."])
     change = ITEM_CHANGE.load({"circuitExercises": list(exercises), "version": version})
-    await item_service.change_item(ctx, owner, block_id, circuit["_id"], change)
+    return cast("CircuitItem", await item_service.change_item(ctx, owner, block_id, circuit["_id"], change))
 
 
 async def add_circuit(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, entry: CircuitExercise) -> WorkItem:

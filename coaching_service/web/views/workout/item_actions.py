@@ -1,22 +1,25 @@
-"""Moving and removing the items of a workout."""
+"""Moving, duplicating and removing the items of a workout."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from marshmallow import fields
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Identifier, Input, Integer
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_models import MoveSource, MoveTarget
+from coaching_service.training.workouts.item_models import ItemInput, MoveSource, MoveTarget, WorkItem
+from coaching_service.training.workouts.item_schemas import NEW_ITEM
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.activity_descriptions import RECORD_TYPES
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.item_results import describe_results
+from coaching_service.web.views.workout.circuits import exercises_of
 from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
 
 
@@ -30,7 +33,7 @@ class _RemoveForm(Input):
 
 
 def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    """Declare the forms on `workout_page` that move and remove an item."""
+    """Declare the forms on `workout_page` that move, duplicate and remove an item."""
 
     @owner_pages.post(f"{ITEM}/move", form=_MoveForm(), on=workout_page)
     async def place_item(
@@ -42,6 +45,20 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
         block = await item_service.move_item(ctx, owner_pages.owner_type(owner_id), source, target)
         notice = "Moved." if block["_id"] == block_id else f"Moved to {block['name']}."
         return Redirect(f"{owner_pages.block_path(owner_id, block['_id'])}#item-{witem_id}", notice)
+
+    @owner_pages.post(f"{ITEM}/duplicate", on=workout_page)
+    async def duplicate_item(ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId) -> Redirect:
+        """Add a copy of an item after it, with nothing done."""
+        owner = owner_pages.owner_type(owner_id)
+        block = await workouts.read(ctx, owner, block_id)
+        at = items.find_index(block["items"], witem_id)
+        details = NEW_ITEM.load(_planned_fields(block["items"][at]))
+        added = await item_service.add_item(ctx, owner, block_id, cast("ItemInput", details))
+        if at + 1 < len(block["items"]):
+            source: MoveSource = {"wblockId": block_id, "witemId": added["_id"]}
+            await item_service.move_item(ctx, owner, source, {"wblockId": block_id, "index": at + 1})
+        title = describe_item(added, ctx.caller.company.load_unit)["title"]
+        return Redirect(f"{owner_pages.block_path(owner_id, block_id)}#item-{added['_id']}", f"{title} duplicated.")
 
     @owner_pages.get(f"{ITEM}/delete", permission=owner_pages.edit, template="workout/delete_item.html")
     async def delete_item_page(
@@ -71,3 +88,22 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
             return Redirect(f"{path}/items/{witem_id}/delete")
         await item_service.remove_item(ctx, owner, block_id, witem_id)
         return Redirect(path, "Item removed.")
+
+
+def _planned_fields(item: WorkItem) -> Document:
+    """What an item plans, in the form of a request."""
+    fields: Document = {name: cast("Document", item)[name] for name in items.PLANNED_FIELDS[item["type"]]}
+    if item["type"] == "EXERCISE":
+        fields["exerciseId"] = str(item["exerciseId"])
+    elif item["type"] == "CIRCUIT":
+        fields["circuitExercises"] = exercises_of(item)
+    elif item["type"] == "METRICS":
+        fields["metricsFields"] = {"metricsSetId": str(item["metricsFields"]["metricsSetId"])}
+    elif item["type"] == "FORM" and item["form"]["formId"] is not None:
+        fields["form"] = {"formId": str(item["form"]["formId"])}
+    elif item["type"] == "FORM":
+        questions = [
+            {name: value for name, value in each.items() if name != "_id"} for each in item["form"]["questions"]
+        ]
+        fields["form"] = {"name": item["form"]["name"], "questions": questions}
+    return {"type": item["type"], **fields}

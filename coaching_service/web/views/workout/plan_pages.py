@@ -9,7 +9,7 @@ from marshmallow import Schema, fields
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Input, Integer, ListOf, Text, Version
 from coaching_service.training.set_text.planned import parse_planned
@@ -17,14 +17,20 @@ from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_models import CircuitItem, WorkItem
+from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NewReminderFields, NewTaskFields
 from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.set_models import PlannedSet
 from coaching_service.training.workouts.set_schemas import MAX_SETS
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_descriptions import describe_item, describe_sets
-from coaching_service.web.views.workout.circuits import CircuitExercise, exercises_of, replace_exercises
+from coaching_service.web.views.workout.circuits import (
+    CircuitExercise,
+    find_circuit,
+    position_of,
+    replace_exercises,
+    with_replaced,
+)
 from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
 from coaching_service.web.views.workout.planned_set_rows import (
     BLANK_ROWS,
@@ -157,8 +163,8 @@ def _declare_circuit_exercise_page(owner_pages: WorkoutOwnerPages) -> None:
     ) -> dict[str, Any]:
         """The form that edits an exercise of a circuit."""
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)
-        circuit = _find_circuit(variables["block"], witem_id)
-        entry = circuit["circuitExercises"][_position(circuit, exercise_id)]
+        circuit = find_circuit(variables["block"], witem_id)
+        entry = circuit["circuitExercises"][position_of(circuit, exercise_id)]
         return {
             **variables,
             **_set_variables(ctx, entry["sets"]),
@@ -180,13 +186,13 @@ def _declare_circuit_exercise_page(owner_pages: WorkoutOwnerPages) -> None:
         """Change the sets and instructions of an exercise in a circuit."""
         owner = owner_pages.owner_type(owner_id)
         block = await workouts.read(ctx, owner, block_id)
-        circuit = _find_circuit(block, witem_id)
+        circuit = find_circuit(block, witem_id)
         entry: CircuitExercise = {
             "exerciseId": str(exercise_id),
             "sets": planned_sets(form["sets"]),
             "instructions": form["instructions"],
         }
-        entries = _with_replaced(circuit, exercise_id, [entry])
+        entries = with_replaced(circuit, exercise_id, [entry])
         await replace_exercises(ctx, owner, block_id, circuit, entries, form["version"])
         return Redirect(f"{owner_pages.block_path(owner_id, block_id)}/items/{witem_id}", "Changes saved.")
 
@@ -199,18 +205,11 @@ def _declare_circuit_exercise_removal(owner_pages: WorkoutOwnerPages, item_page:
         """Remove an exercise from a circuit; its logged sets are not deleted."""
         owner = owner_pages.owner_type(owner_id)
         block = await workouts.read(ctx, owner, block_id)
-        circuit = _find_circuit(block, witem_id)
-        entries = _with_replaced(circuit, exercise_id, [])
+        circuit = find_circuit(block, witem_id)
+        entries = with_replaced(circuit, exercise_id, [])
         await replace_exercises(ctx, owner, block_id, circuit, entries, block["version"])
-        return Redirect(f"{owner_pages.block_path(owner_id, block_id)}/items/{witem_id}", "Exercise removed.")
-
-
-def _with_replaced(
-    circuit: CircuitItem, exercise_id: ObjectId, replacement: Sequence[CircuitExercise]
-) -> list[CircuitExercise]:
-    """The exercises of a circuit with one of them replaced. Raises NotFound."""
-    position, entries = _position(circuit, exercise_id), exercises_of(circuit)
-    return [*entries[:position], *replacement, *entries[position + 1 :]]
+        path = owner_pages.block_path(owner_id, block_id)
+        return Redirect(f"{path}/items/{witem_id}", "Exercise removed.", part=path)
 
 
 def _set_variables(ctx: Context, sets: Sequence[PlannedSet]) -> dict[str, Any]:
@@ -220,17 +219,3 @@ def _set_variables(ctx: Context, sets: Sequence[PlannedSet]) -> dict[str, Any]:
 
 def _find_item(block: Block, item_id: ObjectId) -> WorkItem:
     return block["items"][items.find_index(block["items"], item_id)]
-
-
-def _find_circuit(block: Block, item_id: ObjectId) -> CircuitItem:
-    item = _find_item(block, item_id)
-    if item["type"] != "CIRCUIT":
-        raise NotFound("circuit")
-    return item
-
-
-def _position(circuit: CircuitItem, exercise_id: ObjectId) -> int:
-    for position, entry in enumerate(circuit["circuitExercises"]):
-        if entry["exerciseId"] == exercise_id:
-            return position
-    raise NotFound("exercise in the circuit")

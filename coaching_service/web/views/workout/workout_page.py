@@ -23,6 +23,7 @@ from coaching_service.web.views.workout.add_items import ExerciseSearch, load_ch
 from coaching_service.web.views.workout.card_rows import used_columns
 from coaching_service.web.views.workout.cards import card_variables, superset_labels
 from coaching_service.web.views.workout.circuits import circuits_of
+from coaching_service.web.views.workout.lift_facts import load_lift_facts
 from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, WorkoutOwnerPages
 
 
@@ -64,6 +65,7 @@ def declare(owner_pages: WorkoutOwnerPages) -> Handler:
             **comments,
             **(await load_choices(ctx, query) if can_edit and not block["isRest"] else {}),
             **card_variables(block["items"] if can_edit else []),
+            "lift_facts": await load_lift_facts(ctx, block),
             "superset_labels": superset_labels(block["items"]),
             "used_columns": used_columns,
             "version": block["version"],
