@@ -16,7 +16,7 @@ from tests.web.browser.test_task_counts import Counter
 _LOOKS: dict[str, dict[str, Any]] = {
     f"{theme}-{width}": {"color_scheme": theme, "viewport": {"width": width, "height": 900}, "has_touch": width < 500}
     for theme in ("light", "dark")
-    for width in (1440, 390)
+    for width in (1440, 768, 390)
 }
 
 
@@ -43,7 +43,10 @@ async def _stored(coach: CoachClient, block: dict[str, Any], at: int = 0) -> lis
 async def test_cards_save_themselves(page: Page, coach: CoachClient, complaints: list[str]) -> None:
     block, path = await _workout(coach)
     await page.goto(path)
-    card, other = page.get_by_role("form", name="Sets of Back squat"), page.get_by_role("form", name="Sets of Bench")
+    card, other = (
+        page.get_by_role("form", name="Sets of Back squat", exact=True),
+        page.get_by_role("form", name="Sets of Bench press", exact=True),
+    )
     await card.get_by_label("Set 2: Load").fill("70")
     await card.get_by_role("button", name="Fill down load").click()
     await other.get_by_label("Set 1: Reps").fill("6-8")
@@ -72,7 +75,7 @@ async def test_cards_save_themselves(page: Page, coach: CoachClient, complaints:
 async def test_nothing_is_lost_when_saving_fails(page: Page, coach: CoachClient, complaints: list[str]) -> None:
     block, path = await _workout(coach)
     await page.goto(path)
-    card = page.get_by_role("form", name="Sets of Back squat")
+    card = page.get_by_role("form", name="Sets of Back squat", exact=True)
     status, reps = card.get_by_role("status"), card.get_by_label("Set 1: Reps")
 
     async def lose_answer(route: Route) -> None:
@@ -100,9 +103,10 @@ async def test_nothing_is_lost_when_saving_fails(page: Page, coach: CoachClient,
     complaints.clear()
 
 
-async def test_a_set_is_edited_by_keyboard(page: Page, coach: CoachClient) -> None:
+async def test_a_workout_is_edited_by_keyboard(page: Page, coach: CoachClient) -> None:
     block, path = await _workout(coach)
     await page.goto(path)
+    titles = page.locator(".cards h3")
     await tab_to(page, "Set 1: Load, kg")
     await page.keyboard.press("ArrowDown")
     await expect(page.get_by_label("Set 2: Load").first).to_be_focused()
@@ -111,7 +115,7 @@ async def test_a_set_is_edited_by_keyboard(page: Page, coach: CoachClient) -> No
     await page.keyboard.press("ArrowUp")
     await page.keyboard.type("42.5")
     await page.keyboard.press("Enter")
-    status = page.get_by_role("form", name="Sets of Back squat").get_by_role("status")
+    status = page.get_by_role("form", name="Sets of Back squat", exact=True).first.get_by_role("status")
     await expect(status).to_have_text("Saved")
     await tab_to(page, "Add set")
     await page.keyboard.press("Enter")
@@ -120,12 +124,52 @@ async def test_a_set_is_edited_by_keyboard(page: Page, coach: CoachClient) -> No
     await expect(page.get_by_text("1 × 12, 62.5 kg, rest 90 s")).to_be_visible()
     assert await _stored(coach, block) == [(5, 42.5), (8, 62.5), (8, 62.5), (8, 62.5), (12, 62.5)]
 
+    await tab_to(page, "Set 1: Load, kg", key="Shift+Tab")
+    await tab_to(page, "More about Back squat", key="Shift+Tab")
+    await page.keyboard.press("Enter")
+    await tab_to(page, "Duplicate Back squat")
+    await page.keyboard.press("Enter")
+    await expect(titles.nth(1)).to_have_text("Back squat")
+    await expect(page.get_by_role("status").first).to_contain_text("Back squat duplicated.")
+    await expect(
+        page.get_by_role("form", name="Sets of Back squat", exact=True).nth(1).get_by_label("Set 1: Reps")
+    ).to_be_focused()
+    await page.keyboard.type("3")
+    await tab_to(page, "More about Back squat", key="Shift+Tab")
+    await page.keyboard.press("Enter")
+    await tab_to(page, "Move down Back squat")
+    await page.keyboard.press("Enter")
+    await expect(titles.nth(1)).to_have_text("A1 Bench press")
+    await expect(page.locator("summary", has_text="More about Back squat").nth(1)).to_be_focused()
+
+    await tab_to(page, "More about Barbell row in Finisher, 3 rounds")
+    await page.keyboard.press("Enter")
+    await tab_to(page, "Move up Barbell row in Finisher, 3 rounds")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".circuit h4").first).to_have_text("1 Barbell row")
+    await tab_to(page, "Set 1: Reps")
+    await page.keyboard.type("15")
+    await tab_to(page, "Add exercise")
+    await page.keyboard.type("bench")
+    await expect(page.get_by_role("listbox", name="Exercises")).to_be_visible()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await expect(titles).to_have_count(7)
+    await expect(
+        page.get_by_role("form", name="Sets of Bench press", exact=True).last.get_by_label("Set 1: Reps")
+    ).to_be_focused()
+    stored = (await training.read(coach, block))["items"]
+    names = [(item.get("exercise") or {}).get("name", item["type"]) for item in stored]
+    assert names == ["Back squat", "Bench press", "Back squat", "Barbell row", "CIRCUIT", "TASK", "Bench press"]
+    assert stored[2]["exerciseSets"][0]["minPlannedReps"] == 3
+    assert stored[4]["circuitExercises"][0]["sets"][0]["minPlannedReps"] == 15
+
 
 async def test_exercises_are_added_as_their_names_are_typed(page: Page, coach: CoachClient) -> None:
     block, path = await _workout(coach)
     await page.goto(path)
     counter = Counter(page)
-    card = page.get_by_role("form", name="Sets of Back squat").first
+    card = page.get_by_role("form", name="Sets of Back squat", exact=True).first
     await card.get_by_label("Set 1: Load").fill("45")
     field = page.get_by_role("combobox", name="Add exercise")
     await field.focus()
@@ -138,14 +182,18 @@ async def test_exercises_are_added_as_their_names_are_typed(page: Page, coach: C
     await page.keyboard.press("Enter")  # before the suggestions have arrived
 
     await expect(page.locator(".cards h3")).to_have_count(6)
-    await expect(page.get_by_role("form", name="Sets of Barbell row").last.get_by_label("Set 1: Reps")).to_be_focused()
+    await expect(
+        page.get_by_role("form", name="Sets of Barbell row", exact=True).last.get_by_label("Set 1: Reps")
+    ).to_be_focused()
     await expect(page.get_by_role("status").first).to_contain_text("Barbell row added.")
     await page.keyboard.type("5")
     await field.fill("bench press")
     await expect(page.get_by_role("listbox", name="Exercises")).to_be_visible()
     await page.get_by_role("listbox", name="Exercises").get_by_role("option").first.click()
     await expect(page.locator(".cards h3")).to_have_count(7)
-    await expect(page.get_by_role("form", name="Sets of Bench press").last.get_by_label("Set 1: Reps")).to_be_focused()
+    await expect(
+        page.get_by_role("form", name="Sets of Bench press", exact=True).last.get_by_label("Set 1: Reps")
+    ).to_be_focused()
     stored = (await training.read(coach, block))["items"]
     assert stored[0]["exerciseSets"][0]["load"] == 45, "what was typed is saved before"
     assert stored[5]["exerciseSets"][0]["minPlannedReps"] == 5
@@ -155,7 +203,16 @@ async def test_exercises_are_added_as_their_names_are_typed(page: Page, coach: C
 
 
 async def test_the_look_of_the_editor(open_page: OpenPage, coach: CoachClient) -> None:
-    _, path = await _workout(coach)
+    block, path = await _workout(coach)
+    client, squat, press = {"_id": block["customerId"]}, *({"_id": each["exerciseId"]} for each in block["items"][:2])
+    earlier = await training.block_with(coach, client, training.exercise_of(squat), date="2026-02-23")
+    done = [{"index": index, "reps": reps, "load": 60, "isCompleted": True} for index, reps in enumerate((8, 8, 7), 1)]
+    (await training.log(coach, earlier, earlier["items"][0], isCompleted=True, customerSets=done)).ok()
+    maximum = f"/coach/customers/{client['_id']}/training-maxes/{press['_id']}"
+    (await coach.put(maximum, {"value": 80})).ok()
+    percents = [{"type": "reps_load", "minPlannedReps": 5, "loadPercent": each, "rpe": 8} for each in (70, 75, 80)]
+    item = f"{training.path_of(block)}/witems/{block['items'][1]['_id']}"
+    (await coach.patch(item, {"exerciseSets": percents})).ok()
     for look, options in _LOOKS.items():
         page = await open_page(**options)
         await sign_in(page, coach)
