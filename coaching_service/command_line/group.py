@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from coaching_service.command_line.admin.group import admin
+from coaching_service.command_line.backup import backup, restore
 from coaching_service.command_line.create_company import create_company
 from coaching_service.command_line.create_key import create_key
 from coaching_service.command_line.doctor import COULD_NOT_RUN, doctor
@@ -24,6 +25,7 @@ from coaching_service.command_line.rotate_secrets import rotate_secrets
 from coaching_service.command_line.seed import seed
 from coaching_service.command_line.serve import serve
 from coaching_service.core.auth.secrets import SecretUnreadable
+from coaching_service.core.database.backup.manifest import BackupError
 from coaching_service.core.database.connection import UNAUTHORIZED, as_service_error
 from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.database.indexes import IndexConflict
@@ -60,7 +62,7 @@ class _Commands(click.Group):
     def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (SettingsError, DatabaseUnavailable, IndexConflict, ServiceError) as error:
+        except (SettingsError, DatabaseUnavailable, IndexConflict, BackupError, ServiceError) as error:
             raise click.ClickException(str(error)) from None
         except SecretUnreadable as error:
             raise click.ClickException(f"A stored API key cannot be read: {error}") from None
@@ -104,6 +106,8 @@ for command in (
     import_file,
     ensure_indexes,
     migrate,
+    backup,
+    restore,
     gc_files,
     doctor,
     rotate_secrets,

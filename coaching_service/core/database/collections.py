@@ -53,6 +53,7 @@ class ReadableCollection(Generic[D]):
     `cross_company_reason` says why the few collections that have one are also read across companies.
     `transfer` says how the collection is exported with its company, or why not.
     `has_files`: documents that are not exported refer to files.
+    `process_state`: only running processes need the documents, so they are not part of a backup.
     """
 
     name: str
@@ -67,6 +68,7 @@ class ReadableCollection(Generic[D]):
     cross_company_reason: str = ""
     transfer: Portable | NotExported | None = None
     has_files: bool = False
+    process_state: bool = False
 
     def __post_init__(self) -> None:
         prefixed = tuple(replace(index, fields=("companyId", *index.fields)) for index in self.indexes)

@@ -28,6 +28,7 @@ _leases = Documents[Lease](
     secret=True,
     cross_company_reason="one process does the work of all companies",
     transfer=NotExported("state of the service"),
+    process_state=True,
 )
 
 

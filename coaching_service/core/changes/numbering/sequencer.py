@@ -33,6 +33,11 @@ def sequencing(services: Services, *, start: asyncio.Event | None = None) -> Abs
     return running_in_background(Sequencer(services).run, start=start)
 
 
+async def is_running(services: Services) -> bool:
+    """Whether a process of the service numbers changes, or was killed less than ten seconds ago."""
+    return await store.is_leased(services)
+
+
 async def count_pending(services: Services, limit: int) -> int:
     """Return how many changes have no number yet, at most `limit`."""
     return await store.count_pending(services, limit)

@@ -44,6 +44,7 @@ _state = Documents[SequencerState](
     secret=True,
     cross_company_reason="one process numbers the changes of all companies",
     transfer=NotExported("state of the service"),
+    process_state=True,
 )
 _counters = Documents[ChangeCounter](
     "changeCounters",
@@ -72,6 +73,12 @@ async def acquire_lease(services: Services, holder: str) -> bool:
     is_free = {"$or": [{"$eq": ["$holder", holder]}, {"$lte": ["$expiresAt", "$$NOW"]}]}
     result = await state.update_one({"_id": _STATE_ID, "$expr": is_free}, [{"$set": _lease(holder)}])
     return bool(result.matched_count)
+
+
+async def is_leased(services: Services) -> bool:
+    """Whether a process has the lease: the service runs."""
+    held = {"_id": _STATE_ID, "$expr": {"$gt": ["$expiresAt", "$$NOW"]}}
+    return await _state.across_companies(services).find_one(held, {"_id": 1}) is not None
 
 
 async def release_lease(services: Services, holder: str) -> None:

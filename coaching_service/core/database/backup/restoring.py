@@ -1,0 +1,100 @@
+"""Restoring a backup into an empty database, or in place of what a database has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pymongo
+from bson.raw_bson import RawBSONDocument
+
+from coaching_service.core.auth.secrets import Vault
+from coaching_service.core.database import migrations
+from coaching_service.core.database.backup.creation import RESTORING
+from coaching_service.core.database.backup.manifest import (
+    BackupError,
+    CollectionEntry,
+    Manifest,
+    Report,
+    iterate_documents,
+)
+from coaching_service.core.database.context import Services
+
+_SECONDS = 24 * 3600.0
+_BATCH = 1_000
+_BATCH_BYTES = 8_000_000
+
+
+def require_known(manifest: Manifest) -> None:
+    """Raise BackupError if the documents of a backup have a shape that this version does not know."""
+    if set(manifest["migrations"]) - {step.number for step in migrations.STEPS}:
+        raise BackupError(
+            f"The backup was made by a newer version of the service, {manifest['serviceVersion']}: use that"
+        )
+
+
+def require_keys(manifest: Manifest, vault: Vault) -> None:
+    """Raise BackupError if a master key is missing with which the backed up service could read."""
+    if missing := [each for each in manifest["keyFingerprints"] if each not in vault.fingerprints]:
+        raise BackupError(
+            f"The backup is of a service with other master keys ({', '.join(missing)}; configured are "
+            f"{', '.join(vault.fingerprints)}): set these in SECRET_KEYS, or put back its secret.key"
+        )
+
+
+async def restore_backup(
+    services: Services, folder: Path, manifest: Manifest, report: Report, *, replacing: bool
+) -> None:
+    """Store the documents of a backup that was verified, with its indexes.
+
+    Each collection is stored under another name first, and all are renamed when they are complete, so that a failure
+    before that changes nothing. `replacing`: what the database has is deleted then. Raises BackupError if it has
+    documents, unless `replacing`, or if documents were not stored.
+    """
+    await services.db.command("ping")  # with the deadlines of requests: those below are long
+    with pymongo.timeout(_SECONDS):
+        existing = await services.db.list_collection_names(filter={"type": "collection"})
+        for name in existing:
+            if name.startswith(RESTORING):  # of a restore that was interrupted
+                await services.db.drop_collection(name)
+            elif not replacing and await services.db[name].find_one({}, {"_id": 1}) is not None:
+                raise BackupError(
+                    f"The database {services.db.name} is not empty: restore into another one, or add --replace"
+                )
+        for entry in manifest["collections"]:
+            await _store(services, folder, entry, report)
+        await _rename(services, manifest, existing)
+
+
+async def _store(services: Services, folder: Path, entry: CollectionEntry, report: Report) -> None:
+    name = RESTORING + entry["name"]
+    await services.db.create_collection(name)
+    size, batch = 0, list[RawBSONDocument]()
+    for document in iterate_documents(folder / entry["file"]):
+        batch.append(RawBSONDocument(document))
+        size += len(document)
+        if len(batch) == _BATCH or size >= _BATCH_BYTES:
+            await services.db[name].insert_many(cast("list[Any]", batch), ordered=False)
+            report(len(batch))
+            size, batch = 0, []
+    if batch:
+        await services.db[name].insert_many(cast("list[Any]", batch), ordered=False)
+        report(len(batch))
+    stored = await services.db[name].estimated_document_count()
+    if stored != entry["documents"]:
+        raise BackupError(f"Only {stored} of {entry['documents']} documents of {entry['name']} were stored")
+    if entry["indexes"]:
+        await services.db.command({"createIndexes": name, "indexes": entry["indexes"]})
+
+
+async def _rename(services: Services, manifest: Manifest, existing: list[str]) -> None:
+    """Put the stored collections in the place of those of the database; the others are deleted."""
+    prefix = services.db.name
+    names = [entry["name"] for entry in manifest["collections"]]
+    for name in names:
+        await services.db.client.admin.command(
+            {"renameCollection": f"{prefix}.{RESTORING}{name}", "to": f"{prefix}.{name}", "dropTarget": True}
+        )
+    for name in existing:
+        if name not in names and not name.startswith(("system.", RESTORING)):
+            await services.db.drop_collection(name)

@@ -1,0 +1,107 @@
+"""The restore drill of docs/backup.md, with the commands that operators type, while the service writes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from tests.support.service_process import Service, environment
+
+
+async def run(*arguments: str, data: Path, codes: tuple[int, ...] = (0,)) -> tuple[str, str]:
+    """Run a command on the embedded database of a folder, assert its exit code is among `codes`, and return its output and errors."""
+    command = [sys.executable, "-m", "coaching_service", *arguments, "--data", str(data)]
+    result = await asyncio.to_thread(
+        subprocess.run, command, env=environment(), capture_output=True, text=True, timeout=240, check=False
+    )
+    assert result.returncode in codes, result.stdout + result.stderr
+    return result.stdout, result.stderr
+
+
+async def write_until(service: Service, is_done: asyncio.Event) -> list[str]:
+    """Create clients until the event is set, and return their identifiers in order."""
+    created = []
+    while not is_done.is_set():
+        created.append(await service.create(f"Written {len(created)}"))
+    return created
+
+
+async def files_of(service: Service) -> dict[str, str]:
+    """The SHA-256 of each photo and nutrition plan of the clients, by client, date and side."""
+    hashes = {}
+    async with aiohttp.ClientSession(service.facts["baseUrl"]) as http:
+        for client in sorted(await service.customers()):
+            query = "pageSize=50&pageNum=1"
+            photos = await service.call("GET", f"/coach/customers/{client}/progress-photos?{query}")
+            links = {
+                f"{client} {each['createdAt']} {name}": url
+                for each in photos["docs"]
+                for name, url in each["photos"].items()
+                if name.endswith("Url") and url
+            }
+            for name, url in links.items():
+                async with http.get(url[url.index("/files/") :]) as response:
+                    assert response.status == 200
+                    hashes[name] = hashlib.sha256(await response.read()).hexdigest()
+    return hashes
+
+
+async def sign_in(service: Service) -> int:
+    """The status of a sign-in with the password of the demo company."""
+    body: Any = {"email": service.facts["email"], "password": service.facts["password"]}
+    async with (
+        aiohttp.ClientSession(service.facts["baseUrl"]) as http,
+        http.post("/auth/login", json=body) as response,
+    ):
+        return response.status
+
+
+async def test_backup_of_a_running_service_is_restored_into_another_folder(service: Service, tmp_path: Path) -> None:
+    await service.start()
+    folder, other = tmp_path / "backup", tmp_path / "restored"
+    first, is_done = await service.create("Before the backup"), asyncio.Event()
+    writing = asyncio.create_task(write_until(service, is_done))
+    printed, _ = await run("backup", str(folder), data=service.folder)
+    is_done.set()
+    written = await writing
+    last = await service.create("After the backup")
+    assert written
+    hashes = await files_of(service)
+    assert hashes
+    facts = service.facts
+    await run("restore", str(folder), "--replace", data=service.folder, codes=(1,))
+    await service.end()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    documents = {entry["name"]: entry["documents"] for entry in manifest["collections"]}
+    assert f"{sum(documents.values())} documents" in printed
+    assert "secret.key is missing" in (await run("restore", str(folder), data=other, codes=(1,)))[1]
+
+    other.mkdir(mode=0o700)
+    shutil.copy(service.folder / "secret.key", other)
+    assert f"Restored {sum(documents.values())} documents" in (await run("restore", str(folder), data=other))[0]
+    results = json.loads((await run("doctor", "--json", data=other, codes=(0, 1)))[0])
+    # Nothing runs on the restored database, so changes of the last moment may have no number yet.
+    assert [each for each in results if each["status"] != "ok" and each["check"] != "change-log"] == []
+
+    await service.hang_up()
+    service.folder = other
+    await service.start()
+    assert service.facts["companyId"] == facts["companyId"]
+    assert service.facts["apiKey"] == facts["apiKey"], "the key is decrypted with the master key"
+    assert await sign_in(service) == 200
+    restored = await service.customers()
+    assert first in restored
+    assert last not in restored
+    present = [client in restored for client in written]
+    assert present == sorted(present, reverse=True), "all that was written until one moment"
+    assert documents["customers"] >= len(restored)
+    assert await files_of(service) == hashes
+    await run("doctor", data=other)
