@@ -17,9 +17,11 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 
 import click
+from PIL import Image
 from playwright.async_api import Browser, BrowserContext, ViewportSize, async_playwright
 
 from coaching_service.web import views
@@ -27,6 +29,9 @@ from coaching_service.web.pages import IDENTIFIER
 
 HEIGHTS = {1440: 900, 768: 1024, 390: 844}
 THEMES = ("light", "dark")
+# The pictures of the README: file, declared path, width.
+README = (("today", "/app/attention", 1440), ("workout", "/train/workouts/{wblockId}", 390))
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
 CLIENT_NAME, CLIENT_PASSWORD = "Amara", "a password for pictures"
 _LINK = re.compile(r'href="(/(?:app|train)[^"#]*)')
 _PATTERNS = {
@@ -91,7 +96,7 @@ async def take(
     page = await context.new_page()
     for declared, address in addresses.items():
         await page.set_viewport_size(ViewportSize(width=widths[0], height=HEIGHTS[widths[0]]))
-        await page.goto(address, wait_until="load")
+        await page.goto(address, wait_until="networkidle")
         for width in widths:
             await page.set_viewport_size(ViewportSize(width=width, height=HEIGHTS[width]))
             for theme in themes:
@@ -115,6 +120,20 @@ async def sign_in(browser: Browser, base: str, email: str, password: str) -> Bro
     return context
 
 
+async def take_for_readme(context: BrowserContext, addresses: dict[str, str]) -> None:
+    """Write the pictures of the README that are in `addresses`, as WebP."""
+    for name, declared, width in README:
+        if declared not in addresses:
+            continue
+        page = await context.new_page()
+        await page.set_viewport_size(ViewportSize(width=width, height=HEIGHTS[width]))
+        await page.goto(addresses[declared], wait_until="networkidle")
+        IMAGES.mkdir(exist_ok=True)
+        with Image.open(BytesIO(await page.screenshot())) as picture:
+            picture.save(IMAGES / f"{name}.webp", quality=82, method=6)
+        await page.close()
+
+
 async def set_client_password(browser: Browser, demo: dict[str, str]) -> tuple[str, str]:
     """Give a client of the demo company a password; returns their identifier and e-mail address."""
     context = await browser.new_context(base_url=demo["baseUrl"])
@@ -132,8 +151,10 @@ async def set_client_password(browser: Browser, demo: dict[str, str]) -> tuple[s
     return client["_id"], client["email"]
 
 
-async def run(demo: dict[str, str], folder: Path, only: str, widths: list[int], themes: list[str], full: bool) -> int:
-    """Take the pictures of the pages whose path contains `only`; returns their number."""
+async def run(
+    demo: dict[str, str], folder: Path | None, only: str, widths: list[int], themes: list[str], full: bool
+) -> int:
+    """Take pictures of the pages whose path contains `only`, or without `folder` the README's; returns their number."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
         raise click.ClickException("Chromium is needed: scripts/test --browser installs it")
@@ -153,23 +174,26 @@ async def run(demo: dict[str, str], folder: Path, only: str, widths: list[int], 
             linked = await visit_links(context, starts)
             addresses = {path: address for path, address in linked.items() if only in path and path not in visited}
             visited |= set(addresses)
-            await take(context, addresses, folder, widths, themes, full)
+            if folder is None:
+                await take_for_readme(context, addresses)
+            else:
+                await take(context, addresses, folder, widths, themes, full)
         await browser.close()
     return len(visited)
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), required=False)
 @click.option("--only", default="", help="Only pages whose declared path contains this text.")
 @click.option("--width", "widths", type=click.Choice([str(each) for each in HEIGHTS]), multiple=True, help="[all]")
 @click.option("--theme", "themes", type=click.Choice(THEMES), multiple=True, help="[both]")
 @click.option("--screen", is_flag=True, help="Only what a screen shows, instead of the whole page.")
-def main(folder: Path, only: str, widths: tuple[str, ...], themes: tuple[str, ...], screen: bool) -> None:
-    """Save pictures as FOLDER/WIDTH-THEME/PAGE.png."""
+def main(folder: Path | None, only: str, widths: tuple[str, ...], themes: tuple[str, ...], screen: bool) -> None:
+    """Save pictures as FOLDER/WIDTH-THEME/PAGE.png; without FOLDER, renew those of the README."""
     with running_demo() as demo:
         chosen = [int(each) for each in widths] or list(HEIGHTS)
         number = asyncio.run(run(demo, folder, only, chosen, list(themes or THEMES), not screen))
-    click.echo(f"{number} pages in {folder}")
+    click.echo(f"{number} pages in {folder}" if folder else f"{len(README)} pictures in {IMAGES}")
 
 
 if __name__ == "__main__":
