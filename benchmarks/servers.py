@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
 from benchmarks.slots import cpu_seconds
@@ -87,9 +88,9 @@ def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
 
 def _answers(port: int) -> bool:
     try:
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5).close()
-    except urllib.error.HTTPError:  # the bare handlers have no /healthz, and have responded
-        pass
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).close()
+    except urllib.error.HTTPError as error:  # the bare handlers have no /readyz, and have responded
+        return error.code == HTTPStatus.NOT_FOUND
     except OSError:
         return False
     return True

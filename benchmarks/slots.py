@@ -49,7 +49,7 @@ def run(arguments: list[str], connections: int, server: int, database: int, seco
     """
     time.sleep(_SETTLE_SECONDS)  # requests that the previous slot left unfinished are done by then
     before = cpu_seconds(server), cpu_seconds(database)
-    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", *arguments]
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "--latency", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     spent = cpu_seconds(server) - before[0], cpu_seconds(database) - before[1]
     return read(result.stdout + result.stderr, *spent)
