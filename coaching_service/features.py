@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coaching_service.core.changes import retention
 from coaching_service.core.changes.numbering import checks as numbering_checks
-from coaching_service.core.database import index_checks
+from coaching_service.core.database import file_total_checks, index_checks
 from coaching_service.core.database.checks import Check
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs import mail
@@ -261,6 +261,7 @@ CHECKS: tuple[Check, ...] = (
     *index_checks.CHECKS,
     *references.CHECKS,
     *file_checks.CHECKS,
+    *file_total_checks.CHECKS,
     *customers_checks.CHECKS,
     *workouts_checks.CHECKS,
     *nutrition_plans_checks.CHECKS,

@@ -44,6 +44,7 @@ from coaching_service.core.http.availability import Availability, RequestSlots
 from coaching_service.core.http.connections import ConnectionLimits, raise_descriptor_limit
 from coaching_service.core.http.metrics import metrics_handler
 from coaching_service.core.http.server import Runner
+from coaching_service.core.media import StorageQuota
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.tracing import TracingUnusable, make_tracer
@@ -121,6 +122,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         registration=settings.registration,
         client_documents=settings.mcp_client_documents,
         upload_limits=settings.upload_limits(),
+        storage_quota=StorageQuota(settings.max_files_per_company, settings.max_storage_bytes_per_company),
         sign_in_lock=RequestSlots(
             1, settings.request_queue_length, settings.request_queue_seconds, metrics.queue("sign_in")
         ),

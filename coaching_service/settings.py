@@ -120,6 +120,15 @@ class Settings(BaseSettings):
     max_import_bytes: Annotated[int, Field(ge=1, le=1 << 36)] = Field(
         default=1_000_000_000, description="Largest export or spreadsheet to import, in bytes."
     )
+    max_storage_bytes_per_company: Annotated[int, Field(ge=0, le=1 << 50)] = Field(
+        default=0,
+        description="Bytes of files that one company may store, with their thumbnails; more are refused with 413. "
+        "0: no limit.",
+    )
+    max_files_per_company: Annotated[int, Field(ge=0, le=1 << 40)] = Field(
+        default=0,
+        description="Files that one company may store, with their thumbnails; more are refused with 413. 0: no limit.",
+    )
     max_photo_pixels: Size = Field(
         default=40_000_000, description="Largest picture, in pixels once decoded, all frames of an animation together."
     )

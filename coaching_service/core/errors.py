@@ -190,6 +190,12 @@ class TooLarge(ServiceError):
     status, reason, default_code = 413, "Payload Too Large", "PAYLOAD_TOO_LARGE"
 
 
+class StorageQuotaExceeded(TooLarge):
+    """The company stores as many files, or bytes of files, as the operator of the service allows."""
+
+    default_code = "STORAGE_QUOTA_EXCEEDED"
+
+
 class UnsupportedMediaType(ServiceError):
     """The body has a content type that the operation does not accept."""
 

@@ -68,6 +68,14 @@ SizeLimit = Literal["photo", "plan", "attachment", "import"]
 
 
 @dataclass(frozen=True)
+class StorageQuota:
+    """The most files, and bytes of files, that one company may store; 0: no limit."""
+
+    files: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
 class UploadLimits:
     """Size limits of uploaded files.
 

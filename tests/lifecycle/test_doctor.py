@@ -113,6 +113,11 @@ async def miscount_clients(ctx: Context) -> None:
     await ctx.db["customerTotals"].update_one({"companyId": ctx.company_id}, {"$inc": {"active": 2, "archived": -1}})
 
 
+async def miscount_files(ctx: Context) -> None:
+    where = {"_id": ctx.company_id, "companyId": ctx.company_id}
+    await ctx.db["fileTotals"].update_one(where, {"$inc": {"files": 1, "bytes": -5}}, upsert=True)
+
+
 async def lose_client_counts(ctx: Context) -> None:
     await ctx.db["customerTotals"].delete_many({"companyId": ctx.company_id})
 
@@ -181,6 +186,7 @@ REPAIRED: list[tuple[str, Damage, int]] = [
     ("indexes-missing", drop_index, 1),
     ("client-numbers", miscount_clients, 1),
     ("client-numbers", lose_client_counts, 1),
+    ("file-totals", miscount_files, 1),
     ("workout-totals", change_totals, 1),
     ("plan-numbers", lower_plan_counter, 1),
     ("plan-numbers", lose_plan_counter, 2),

@@ -79,7 +79,7 @@ def retry(job: str, as_json: bool, data: Path | None) -> None:
     """Make JOB due now, instead of later; a running service takes it within seconds."""
 
     async def work(operator: Operator) -> None:
-        await service.retry_job(operator, identifier_of(job, "job"))
+        await service.retry_job(operator, identifier_of(job))
         report(f"{job} is due", {"id": job, "state": "due"}, as_json=as_json)
 
     as_operator(data, work)
@@ -94,14 +94,14 @@ def cancel(job: str, as_json: bool, data: Path | None) -> None:
 
     async def work(operator: Operator) -> None:
         kinds = (*features.ERASURES, *features.STANDING_JOBS)
-        await service.cancel_job(operator, identifier_of(job, "job"), permanent_kinds=kinds)
+        await service.cancel_job(operator, identifier_of(job), permanent_kinds=kinds)
         report(f"{job} is cancelled", {"id": job, "state": "cancelled"}, as_json=as_json)
 
     as_operator(data, work)
 
 
-def identifier_of(text: str, kind: str) -> ObjectId:
-    """Return the identifier that was typed. Raises NotFound for anything else."""
+def identifier_of(text: str) -> ObjectId:
+    """Return the identifier of a job that was typed. Raises NotFound for anything else."""
     if (identifier := parse_id(text)) is None:
-        raise NotFound(kind, f"{text} is not the identifier of a {kind}")
+        raise NotFound("job", f"{text} is not an identifier")
     return identifier

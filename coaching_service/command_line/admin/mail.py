@@ -63,7 +63,7 @@ def resend(identifier: str, as_json: bool, data: Path | None) -> None:
     """Send MAIL again, to the same address; a running service does it within seconds. Links in it may have expired."""
 
     async def work(operator: Operator) -> None:
-        await service.send_again(operator, identifier_of(identifier, "mail"))
+        await service.send_again(operator, identifier_of(identifier))
         report(f"{identifier} is sent again", {"id": identifier, "state": "queued"}, as_json=as_json)
 
     as_operator(data, work)

@@ -12,7 +12,13 @@ from coaching_service.lifecycle.administration import service
 from coaching_service.lifecycle.administration.models import CompanyUsage
 from coaching_service.lifecycle.administration.service import Operator
 
-_COLUMNS = (Column("ID", 24), Column("FILES", 8, right=True), Column("STORAGE", 9, right=True), Column("NAME", 0))
+_COLUMNS = (
+    Column("ID", 24),
+    Column("FILES", 8, right=True),
+    Column("STORAGE", 9, right=True),
+    Column("USED", 5, right=True),
+    Column("NAME", 0),
+)
 
 
 @click.command()
@@ -20,6 +26,8 @@ _COLUMNS = (Column("ID", 24), Column("FILES", 8, right=True), Column("STORAGE", 
 @data_option
 def storage(as_json: bool, data: Path | None) -> None:
     """List the files of each company: how many, and their size; thumbnails count as files of their own.
+
+    USED is the part of MAX_STORAGE_BYTES_PER_COMPANY or MAX_FILES_PER_COMPANY, the greater of both.
 
     \b
     coaching-service admin storage
@@ -34,4 +42,10 @@ def storage(as_json: bool, data: Path | None) -> None:
 
 
 def _cells(row: CompanyUsage) -> tuple[str, ...]:
-    return str(row["id"]), str(row["files"]), format_bytes(row["bytes"]), row["name"]
+    return str(row["id"]), str(row["files"]), format_bytes(row["bytes"]), _used(row), row["name"]
+
+
+def _used(row: CompanyUsage) -> str:
+    """How much of its quota a company uses: the greater of files and bytes."""
+    shares = [used / most for used, most in ((row["files"], row["maxFiles"]), (row["bytes"], row["maxBytes"])) if most]
+    return f"{max(shares):.0%}" if shares else "-"

@@ -18,7 +18,7 @@ from coaching_service.core.database.worker_thread import WorkerThread
 from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.locks import KeyedLocks
-from coaching_service.core.media import ImageProcessor, UploadLimits
+from coaching_service.core.media import ImageProcessor, StorageQuota, UploadLimits
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.signals import CompanySignals
@@ -62,11 +62,12 @@ class Services:
 
     `events` has the subscribers of domain events; `change_log` records what transactions change; `base_url` is the
     public address without a trailing slash; `registration`: companies may sign up by themselves; `client_documents`:
-    OAuth applications may identify themselves by the URL of a document; `upload_limits` limits the size of files;
-    `image_processor` decodes uploaded images; `sign_in_lock` is held while a password is verified; `job_available`
-    notifies the background worker; `file_write_slots` limits how many files are written to GridFS at the same time;
-    `number_signals` notifies the requests that wait for new changes; `schedule_locks` serialise writes to the schedule
-    of one owner; `database_response_seconds`: how long a request waits at most while the database does not respond;
+    OAuth applications may identify themselves by the URL of a document; `upload_limits` limits the size of files,
+    `storage_quota` those of a company; `image_processor` decodes uploaded images; `sign_in_lock` is held while a
+    password is verified; `job_available` notifies the background worker; `file_write_slots` limits how many files
+    are written to GridFS at the same time; `number_signals` notifies the requests that wait for new changes;
+    `schedule_locks` serialise writes to the schedule of one owner; `database_response_seconds`: how long a request
+    waits at most while the database does not respond;
     `outbound` sends requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery
     is tried again; `metrics` are those of this process; `tracer` measures pieces of work.
     """
@@ -80,6 +81,7 @@ class Services:
     registration: bool = True
     client_documents: bool = True
     upload_limits: UploadLimits = field(default_factory=UploadLimits)
+    storage_quota: StorageQuota = field(default_factory=StorageQuota)
     image_processor: ImageProcessor = field(default_factory=ImageProcessor)
     schedule_locks: KeyedLocks = field(default_factory=KeyedLocks)
     number_signals: CompanySignals = field(default_factory=CompanySignals)

@@ -12,17 +12,19 @@ import hashlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import IO, TypedDict
+from typing import IO
 
 from bson import Binary
 
+from coaching_service.core.database import file_totals
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import in_transaction, transactional
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import StorageQuota
 
 CHUNK_BYTES = 255 * 1024
 ABANDONED_AFTER = timedelta(hours=1)
@@ -61,13 +63,6 @@ class StoredFile:
         return [self.id, *([self.thumbnail_id] if self.thumbnail_id else [])]
 
 
-class FileTotals(TypedDict):
-    """How many files there are, and their size in bytes."""
-
-    files: int
-    bytes: int
-
-
 # --- writing -------------------------------------------------------------------------------------------------------
 
 
@@ -76,9 +71,11 @@ async def store(
 ) -> StoredFile:
     """Store the rest of `source` as a file of a client, or of the company (None); if it fails, nothing is left behind.
 
-    The file cannot be read until it is attached.
+    The file cannot be read until it is attached. Raises StorageQuotaExceeded if the company already has as much as it
+    may store; whether there is room for this file is decided when it is attached.
     """
     identifier, digest, size = ObjectId(), hashlib.sha256(), 0
+    await _require_room(ctx)
     new_file = {
         "_id": identifier,
         "companyId": ctx.company_id,
@@ -105,6 +102,13 @@ async def store(
     return StoredFile(identifier, name, content_type, size, digest.hexdigest())
 
 
+async def _require_room(ctx: Context) -> None:
+    quota = ctx.services.storage_quota
+    if quota != StorageQuota():
+        totals = (await file_totals.read(ctx.services, [ctx.company_id])).get(ctx.company_id, {"files": 0, "bytes": 0})
+        file_totals.require_within(quota, {"files": totals["files"] + 1, "bytes": totals["bytes"] + 1})
+
+
 def _read_chunks(source: IO[bytes]) -> Iterable[bytes]:
     while chunk := source.read(CHUNK_BYTES):
         yield chunk
@@ -113,10 +117,13 @@ def _read_chunks(source: IO[bytes]) -> Iterable[bytes]:
 async def attach(ctx: Context, file: StoredFile) -> None:
     """Mark a file as referred to, in the transaction of the record that refers to it, which cannot be undone.
 
-    Raises Unavailable if the file has been released in the meantime.
+    Raises Unavailable if the file has been released in the meantime, StorageQuotaExceeded if the company has more files
+    with it than it may.
     """
     ctx.changes.prevent_undo()
     await _update_pending(ctx, file.ids, {"$unset": {"pending": ""}})
+    attached = await files.find(ctx, {"_id": {"$in": file.ids}}, fields=("length",))
+    await file_totals.add(ctx, len(attached), sum(each["length"] for each in attached))
 
 
 async def _update_pending(ctx: Context, ids: Sequence[ObjectId], change: Document) -> None:
@@ -133,6 +140,8 @@ async def discard(ctx: Context, ids: Sequence[ObjectId]) -> None:
     """Delete files, in the transaction of the change that no longer refers to them, which cannot be undone."""
     if ids:
         ctx.changes.prevent_undo()
+        removed = await files.find(ctx, {"_id": {"$in": list(ids)}, **_ATTACHED}, fields=("length",))
+        await file_totals.subtract(ctx, ctx.company_id, len(removed), sum(each["length"] for each in removed))
         await files.delete_many(ctx, {"_id": {"$in": list(ids)}})
         await _delete_chunks(ctx, ids)
 
@@ -161,12 +170,22 @@ async def _delete_chunks(ctx: Context, ids: Sequence[ObjectId]) -> None:
 
 
 async def erase_batch(services: Services, where: Filter, limit: int) -> int:
-    """Delete at most `limit` files of a client or company and return how many: chunks first, then the files."""
-    cursor = files.across_companies(services).find(where, {"_id": 1}, limit=limit)
-    ids = [file["_id"] async for file in cursor]
+    """Delete at most `limit` files of a client or company and return how many: chunks first, then the files.
+
+    `where` names the company.
+    """
+    ctx, collection = Context(services), files.across_companies(services)
+    ids = [file["_id"] async for file in collection.find(where, {"_id": 1}, limit=limit)]
+
+    async def delete_files(tx: Context) -> None:
+        condition = {"_id": {"$in": ids}}
+        attached = await collection.find(condition | _ATTACHED, {"length": 1}, session=tx.session).to_list(None)
+        await file_totals.subtract(tx, where["companyId"], len(attached), sum(each["length"] for each in attached))
+        await collection.delete_many(condition, session=tx.session)
+
     if ids:
-        await _delete_chunks(Context(services), ids)
-        await files.across_companies(services).delete_many({"_id": {"$in": ids}})
+        await _delete_chunks(ctx, ids)
+        await in_transaction(ctx, delete_files)
     return len(ids)
 
 
@@ -192,18 +211,6 @@ async def read(services: Services, file: Document, start: int, end: int) -> Asyn
             raise ConnectionResetError("the file was removed while it was being read")
         first = number * size
         yield bytes(chunk["data"])[max(0, start - first) : end - first]
-
-
-async def measure(services: Services, company_ids: Sequence[ObjectId]) -> dict[ObjectId, FileTotals]:
-    """Return the number and the bytes of the attached files of each company that has any."""
-    cursor = files.across_companies(services).aggregate(
-        [
-            {"$match": {"companyId": {"$in": list(company_ids)}, **_ATTACHED}},
-            {"$group": {"_id": "$companyId", "files": {"$sum": 1}, "bytes": {"$sum": "$length"}}},
-        ],
-        hint=_BY_CLIENT,
-    )
-    return {each["_id"]: {"files": each["files"], "bytes": each["bytes"]} async for each in cursor}
 
 
 # --- orphans -------------------------------------------------------------------------------------------------------

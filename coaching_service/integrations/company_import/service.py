@@ -20,7 +20,7 @@ from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.errors import NotFound, StorageQuotaExceeded, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
@@ -104,6 +104,9 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
         return RunAgain(_AFTER_OVERTAKING)
     except InvalidArchive as error:
         await _end(progress, error)
+        return None
+    except StorageQuotaExceeded as error:
+        await _end(progress, InvalidArchive(f"could not be imported completely. {error.message}"))
         return None
 
 

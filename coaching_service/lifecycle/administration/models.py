@@ -11,12 +11,14 @@ CompanyState = Literal["active", "suspended"]
 
 
 class CompanyUsage(TypedDict):
-    """The number and the bytes of the files of a company."""
+    """The number and the bytes of the files of a company, and how much it may store; 0: no limit."""
 
     id: ObjectId
     name: str
     files: int
     bytes: int
+    maxFiles: int
+    maxBytes: int
 
 
 class Person(TypedDict):

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from coaching_service.core import audit
-from coaching_service.core.database import files
+from coaching_service.core.database import file_totals
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.file_totals import FileTotals
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId, parse_id
@@ -65,13 +66,20 @@ async def iterate_companies(operator: Operator) -> AsyncIterator[CompanyFigures]
 
 
 async def iterate_usage(operator: Operator) -> AsyncIterator[CompanyUsage]:
-    """Yield the files of all companies but sandboxes, oldest company first."""
+    """Yield the files of all companies but sandboxes, oldest company first, and what each may store."""
+    quota = operator.services.storage_quota
     await operator.record("storage.listed")
     async for batch in companies.iterate(operator.services, batch=BATCH):
-        usage = await files.measure(operator.services, [company["_id"] for company in batch])
+        usage = await file_totals.read(operator.services, [company["_id"] for company in batch])
         for company in batch:
             totals = usage.get(company["_id"], {"files": 0, "bytes": 0})
-            yield {"id": company["_id"], "name": company["companyName"], **totals}
+            yield {
+                "id": company["_id"],
+                "name": company["companyName"],
+                **totals,
+                "maxFiles": quota.files,
+                "maxBytes": quota.bytes,
+            }
 
 
 async def read_company(operator: Operator, company_id: ObjectId) -> CompanyFigures:
@@ -135,7 +143,7 @@ async def _figures_of(services: Services, batch: Sequence[Account]) -> list[Comp
         Context(services),
         team.list_owners(services, ids),
         counters.read_of_companies(services, ids),
-        files.measure(services, ids),
+        file_totals.read(services, ids),
     )
     return [
         _figures(
@@ -148,9 +156,7 @@ async def _figures_of(services: Services, batch: Sequence[Account]) -> list[Comp
     ]
 
 
-def _figures(
-    company: Account, owner: Coach | None, clients: tuple[int, int], storage: files.FileTotals
-) -> CompanyFigures:
+def _figures(company: Account, owner: Coach | None, clients: tuple[int, int], storage: FileTotals) -> CompanyFigures:
     suspended = company.get("suspension")
     return {
         "id": company["_id"],

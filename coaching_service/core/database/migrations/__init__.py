@@ -32,6 +32,7 @@ from coaching_service.core.database.migrations import (
     step_0010_change_log,
     step_0011_pending_forms,
     step_0012_attention,
+    step_0013_file_totals,
 )
 
 COLLECTION = "migrations"
@@ -68,6 +69,7 @@ STEPS = (
     Step(10, "change_log", step_0010_change_log.apply),
     Step(11, "pending_forms", step_0011_pending_forms.apply),
     Step(12, "attention", step_0012_attention.apply),
+    Step(13, "file_totals", step_0013_file_totals.apply),
 )
 
 

@@ -1,0 +1,69 @@
+"""The number and the size of each company's files, updated in the transaction that attaches or removes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.portable import NotExported
+from coaching_service.core.errors import StorageQuotaExceeded
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import StorageQuota
+
+
+class FileTotals(TypedDict):
+    """How many files there are, and their size in bytes."""
+
+    files: int
+    bytes: int
+
+
+def require_within(quota: StorageQuota, totals: FileTotals) -> None:
+    """Raise StorageQuotaExceeded if a company with these files has more than it may."""
+    if quota.files and totals["files"] > quota.files:
+        raise StorageQuotaExceeded(f"The company may store {quota.files} files: delete some to upload others")
+    if quota.bytes and totals["bytes"] > quota.bytes:
+        raise StorageQuotaExceeded(f"The company may store {quota.bytes} bytes of files: delete some to upload others")
+
+
+COLLECTION = "fileTotals"
+_totals = Documents[Document](
+    COLLECTION,
+    (Index(()),),
+    cross_company_reason="the operator lists the storage of all companies, and erasure counts without a caller",
+    transfer=NotExported("counted again as files are imported"),
+)
+
+
+async def add(ctx: Context, files: int, size: int) -> None:
+    """Count files of the caller's company that are attached, in the caller's transaction.
+
+    Transactions of one company that count at the same time collide, and one of them is repeated. So none exceeds the
+    quota together with another. Raises StorageQuotaExceeded.
+    """
+    await _totals.increment(ctx, {"_id": ctx.company_id}, {"files": files, "bytes": size})
+    if ctx.services.storage_quota != StorageQuota():
+        stored = await _totals.find_one(ctx, {"_id": ctx.company_id})
+        if stored is not None:
+            require_within(ctx.services.storage_quota, {"files": stored["files"], "bytes": stored["bytes"]})
+
+
+async def subtract(ctx: Context, company_id: ObjectId, files: int, size: int) -> None:
+    """Count files that are removed, in the transaction of `ctx`; nothing if the company has been erased."""
+    change = {"$inc": {"files": -files, "bytes": -size}}
+    await _totals.across_companies(ctx.services).update_one({"_id": company_id}, change, session=ctx.session)
+
+
+async def correct(ctx: Context, company_id: ObjectId, files: int, size: int) -> None:
+    """Subtract from the totals of a company what they are too high, in the transaction of `ctx`."""
+    where, change = {"_id": company_id, "companyId": company_id}, {"$inc": {"files": -files, "bytes": -size}}
+    await _totals.across_companies(ctx.services).update_one(where, change, upsert=True, session=ctx.session)
+
+
+async def read(services: Services, company_ids: Sequence[ObjectId]) -> dict[ObjectId, FileTotals]:
+    """Return the totals of each of these companies that has had files."""
+    cursor = _totals.across_companies(services).find({"_id": {"$in": list(company_ids)}})
+    return {each["_id"]: {"files": each["files"], "bytes": each["bytes"]} async for each in cursor}
