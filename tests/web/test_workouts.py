@@ -204,6 +204,7 @@ async def test_exercise_in_a_circuit_is_planned_with_one_set_per_round(coach: Co
     circuit.ok().says("1 × 8–10")
     assert dict(circuit.form(f"{circuit.path}/circuit").fields)["rounds"] == "3"
     circuit_id = circuit.path.rpartition("/")[2]
-    (await owner_page.submit(page, f"{path}/items", exerciseId=dip["_id"], circuit=circuit_id)).ok().says(
-        "Quozzle dip: 1 × 8–10"
-    )
+    added = await owner_page.submit(page, f"{path}/items", exerciseId=dip["_id"], circuit=circuit_id)
+    card = f"{path}/items/{circuit_id}/exercises/{dip['_id']}/card"
+    rows = dict(added.ok().form(card).fields)
+    assert (rows["sets.0.reps"], "sets.1.reps" in rows) == ("8-10", False)
