@@ -58,7 +58,7 @@ def refused(folder: Path, *arguments: str, **settings: str) -> str:
     """Start the service with invalid settings, and return the one sentence it ends with (exit code 1)."""
     result = subprocess.run(
         command(folder, *arguments),
-        env=environment(**settings),
+        env=environment(**({"LOG_LEVEL": "error"} | settings)),
         capture_output=True,
         text=True,
         timeout=120,
