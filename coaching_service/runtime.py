@@ -37,7 +37,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.embedded import kill_running, running_mongod
 from coaching_service.core.database.indexes import ensure_indexes
-from coaching_service.core.database.observation import CommandObserver, ConnectionObserver
+from coaching_service.core.database.observation import CommandObserver, CommandTracer, ConnectionObserver
 from coaching_service.core.database.shared_mongod import shared_mongod
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.availability import Availability, RequestSlots
@@ -105,8 +105,11 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     except TracingUnusable as error:
         raise SettingsError(str(error)) from None
     try:
-        observers: list[EventListener] = [CommandObserver(metrics), ConnectionObserver(metrics)]
-        observers += tracer.command_listeners
+        observers: list[EventListener] = []
+        if settings.database_metrics:
+            observers += [CommandObserver(metrics), ConnectionObserver(metrics)]
+        if tracer.is_on:
+            observers.append(CommandTracer(tracer))
         client = connect(settings.mongodb_uri or "", settings.deadlines(), observers)
     except UnsafeUri as error:
         raise SettingsError(str(error)) from None

@@ -22,11 +22,10 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind as Kind
 from opentelemetry.trace import StatusCode, format_trace_id
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from pymongo.monitoring import CommandFailedEvent, CommandListener, CommandStartedEvent, CommandSucceededEvent
 
 from coaching_service import __version__
 from coaching_service.core.errors import ServiceError
-from coaching_service.core.tracing import Attributes, Span, SpanKind, trace_id
+from coaching_service.core.tracing import Attributes, CommandSpan, Span, SpanKind, trace_id
 
 _KINDS = {"server": Kind.SERVER, "client": Kind.CLIENT, "consumer": Kind.CONSUMER, "internal": Kind.INTERNAL}
 _CLOSE_SECONDS = 1.0
@@ -53,6 +52,10 @@ class _Span:
         self._span.set_attribute("error.type", reason)
         self._span.set_status(StatusCode.ERROR)
 
+    def end(self) -> None:
+        """End the measurement."""
+        self._span.end()
+
 
 class OpenTelemetryTracer:
     """Measures pieces of work, and sends what was measured in the background."""
@@ -64,8 +67,22 @@ class OpenTelemetryTracer:
         self._provider = TracerProvider(resource=Resource.create(own), shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         self._tracer = self._provider.get_tracer("coaching_service", __version__)
-        self.command_listeners = (_CommandTracer(self._tracer),)
         _report_failures()
+
+    @property
+    def is_on(self) -> bool:
+        """Always: without tracing, NO_TRACER is used."""
+        return True
+
+    def start_command(self, operation: str, collection: str | None) -> CommandSpan | None:
+        """Begin a span with the name of the command and its collection; None outside of another span."""
+        if not trace.get_current_span().get_span_context().is_valid:
+            return None
+        attributes = {"db.system.name": "mongodb", "db.operation.name": operation}
+        if collection is not None:
+            attributes["db.collection.name"] = collection
+        title = operation if collection is None else f"{operation} {collection}"
+        return _Span(self._tracer.start_span(title, kind=Kind.CLIENT, attributes=attributes))
 
     @contextmanager
     def span(
@@ -107,38 +124,6 @@ class OpenTelemetryTracer:
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await is_closed.wait()
-
-
-class _CommandTracer(CommandListener):
-    """Measures the commands that are sent inside of a span: their names and collections, not what they contain."""
-
-    def __init__(self, tracer: trace.Tracer) -> None:
-        self._tracer = tracer
-        self._running: dict[int, trace.Span] = {}
-
-    def started(self, event: CommandStartedEvent) -> None:
-        """Begin a span."""
-        if not trace.get_current_span().get_span_context().is_valid:
-            return
-        name = event.command_name
-        collection = event.command.get("collection" if name == "getMore" else name)
-        attributes = {"db.system.name": "mongodb", "db.operation.name": name}
-        if isinstance(collection, str):
-            attributes["db.collection.name"] = collection
-        title = f"{name} {collection}" if isinstance(collection, str) else name
-        self._running[event.request_id] = self._tracer.start_span(title, kind=Kind.CLIENT, attributes=attributes)
-
-    def succeeded(self, event: CommandSucceededEvent) -> None:
-        """End the span."""
-        if (span := self._running.pop(event.request_id, None)) is not None:
-            span.end()
-
-    def failed(self, event: CommandFailedEvent) -> None:
-        """End the span with the code of the error: its message may quote values."""
-        if (span := self._running.pop(event.request_id, None)) is not None:
-            failure = event.failure
-            _Span(span).fail(str(failure.get("codeName") or failure.get("code") or failure.get("errtype") or "unknown"))
-            span.end()
 
 
 class _ToLog(logging.Handler):

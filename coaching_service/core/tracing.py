@@ -6,13 +6,10 @@ collections, jobs and hosts, never values that people have entered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Literal, Protocol, Self
-
-if TYPE_CHECKING:
-    from pymongo.monitoring import CommandListener
+from typing import Literal, Protocol, Self
 
 SpanKind = Literal["server", "client", "consumer", "internal"]
 Attributes = Mapping[str, str | int]
@@ -31,12 +28,25 @@ class Span(Protocol):
         """Mark the work as failed, for a reason with few values, such as the name of a class of errors."""
 
 
+class CommandSpan(Protocol):
+    """One measured command of the database, begun on one thread and ended on the same or another."""
+
+    def fail(self, reason: str) -> None:
+        """Mark the command as failed, for a reason with few values."""
+
+    def end(self) -> None:
+        """End the measurement."""
+
+
 class Tracer(Protocol):
-    """Measures pieces of work. `command_listeners` measure the commands of the database inside of them."""
+    """Measures pieces of work."""
 
     @property
-    def command_listeners(self) -> Sequence[CommandListener]:
-        """What observes the client of the database."""
+    def is_on(self) -> bool:
+        """Whether anything is measured."""
+
+    def start_command(self, operation: str, collection: str | None) -> CommandSpan | None:
+        """Begin to measure a command of the database; None outside of another span."""
 
     def span(
         self,
@@ -75,7 +85,11 @@ _NO_SPAN = _NoSpan()
 class NoTracer:
     """Tracing that is off."""
 
-    command_listeners: Sequence[CommandListener] = ()
+    is_on = False
+
+    def start_command(self, operation: str, collection: str | None) -> CommandSpan | None:
+        """Measures nothing."""
+        return None
 
     def span(
         self,

@@ -13,6 +13,7 @@ EXAMPLES: dict[str, tuple[str, object]] = {
     "data_dir": ("/elsewhere", Path("/elsewhere")),
     "secret_keys": ("a,b", ("a", "b")),
     "registration": ("false", False),
+    "database_metrics": ("true", True),
     "mcp_client_documents": ("false", False),
     "smtp_encryption": ("TLS", "tls"),
     "log_format": ("json", "json"),

@@ -1,4 +1,4 @@
-"""What the driver reports of its connections and commands, as metrics."""
+"""What the driver reports of its connections and commands, as metrics and as spans."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from pymongo.monitoring import (
 )
 
 from coaching_service.core.metrics import DATABASE_COMMANDS, Metrics
+from coaching_service.core.tracing import CommandSpan, Tracer
 
 
 class CommandObserver(CommandListener):
@@ -47,6 +48,34 @@ class CommandObserver(CommandListener):
     def failed(self, event: CommandFailedEvent) -> None:
         """Measure a command that failed."""
         self.succeeded(event)
+
+
+class CommandTracer(CommandListener):
+    """Traces the commands of a client inside of other spans: their names and collections, not what they contain."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+        self._running: dict[int, CommandSpan] = {}
+
+    def started(self, event: CommandStartedEvent) -> None:
+        """Begin a span."""
+        name = event.command_name
+        collection = event.command.get("collection" if name == "getMore" else name)
+        span = self._tracer.start_command(name, collection if isinstance(collection, str) else None)
+        if span is not None:
+            self._running[event.request_id] = span
+
+    def succeeded(self, event: CommandSucceededEvent) -> None:
+        """End the span."""
+        if (span := self._running.pop(event.request_id, None)) is not None:
+            span.end()
+
+    def failed(self, event: CommandFailedEvent) -> None:
+        """End the span with the code of the error: its message may quote values."""
+        if (span := self._running.pop(event.request_id, None)) is not None:
+            failure = event.failure
+            span.fail(str(failure.get("codeName") or failure.get("code") or failure.get("errtype") or "unknown"))
+            span.end()
 
 
 class ConnectionObserver(ConnectionPoolListener):
