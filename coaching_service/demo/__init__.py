@@ -28,7 +28,7 @@ async def ensure_demo(services: Services, progress: Progress = lambda _: None) -
     the master key and the key is stored encrypted, so that later starts return the same. `progress` is called with the
     name of each step.
     """
-    ctx = Context(services)
+    ctx = Context(services, operation="addSampleData")
     password = services.vault.derive_text("demo password")
     owner = await _owner(ctx)
     if owner is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, cast
 
@@ -59,7 +58,7 @@ async def fill_company(
     ctx: Context, owner: Principal, assets: Assets, report: Callable[[str], None], password_hash: str | None = None
 ) -> None:
     """Add the content to the company of `owner`; the colleague signs in with the password of `password_hash`."""
-    ctx = replace(ctx.acting_as(owner), operation=ctx.operation or "addSampleData")
+    ctx = ctx.acting_as(owner)
     name, email = content.COLLEAGUE
     colleague = await team.create_employee(ctx, name, email, sorted(ALL_PERMISSIONS), "assigned", password_hash)
     report("exercises, forms, metrics and programs")

@@ -48,6 +48,11 @@ async def find_client(demo: CoachClient, name: str) -> tuple[dict[str, Any], str
     return client, f"/coach/customers/{client['_id']}"
 
 
+async def test_changes_are_named_as_sample_data(facts: dict[str, str], services: Services) -> None:
+    company = {"companyId": ObjectId(facts["companyId"])}
+    assert await services.db["changes"].distinct("operation", company) == ["addSampleData"]
+
+
 async def test_ten_active_clients_and_some_archived(demo: CoachClient) -> None:
     active = await pages(demo, "/coach/customers", archived="false")
     roles = [client["customerRoleData"] for client in active]

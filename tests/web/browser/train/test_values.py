@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from playwright.async_api import BrowserContext, Page, expect
 
 from tests.support.training import block_with, exercise_of, form_of, log, task
 from tests.web.browser.phone import Complaints, Trainee
 
 BAR = "[data-queue-bar]"
+
+
+@pytest.mark.parametrize("width", [360, 768, 1440])
+async def test_every_set_has_fields_at_every_width(page: Page, ana: Trainee, width: int) -> None:
+    await page.set_viewport_size({"width": width, "height": 900})
+    for index in (1, 2, 3):
+        for field in await ana.row(page, 0, index).locator(".set-line .set-amount").all():
+            box = await field.bounding_box()
+            assert box is not None
+            assert (box["width"] > 40, box["height"] > 40) == (True, True), f"a field of set {index}: {box}"
 
 
 async def test_wrong_value_is_explained_at_its_set_and_corrected_there(
