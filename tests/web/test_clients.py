@@ -346,6 +346,6 @@ async def test_employee_with_assigned_scope_becomes_trainer_of_new_clients(
 
     added = await eli.submit(page, "/app/customers/new", name="Ana", assignedTo=str(coach.ctx.caller.id))
 
-    added.ok().says("Ana added. No invitation was sent because the client has no e-mail address.")
+    added.ok().says("Ana added. No invitation was sent because the client has no email address.")
     (ana,) = (await coach.customers())["docs"]
     assert ana["customerRoleData"]["assignedTo"] not in (None, str(coach.ctx.caller.id))

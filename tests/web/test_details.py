@@ -134,7 +134,7 @@ async def test_client_is_archived_restored_and_deleted(coach: CoachClient, owner
     for _ in range(2):
         (await owner_page.submit(archived, f"{base}/restore")).ok().says("Ana is active again.")
     assert f"{base}/invite" not in [form.action for form in page.forms]
-    page.says("Add an e-mail address above to send an invitation.")
+    page.says("Add an email address above to send an invitation.")
     confirmation = (await owner_page.get(f"{base}/delete")).says(
         "All of this client’s data will be deleted:", "This cannot be undone."
     )
@@ -195,7 +195,7 @@ async def test_details_say_when_the_client_was_last_seen(
     used = datetime(2030, 3, 2, 9, 30, tzinfo=UTC)
     await coach.ctx.db["sessions"].update_one({"subjectId": ObjectId(ana["_id"])}, {"$set": {"lastUsedAt": used}})
     page = (await owner_page.get(details_of(ana))).ok()
-    page.says("Signed in first on", "Last seen 2 Mar 2030, 09:30 UTC.")
+    page.says("First signed in", "Last seen 2 Mar 2030, 09:30 UTC.")
     await coach.ctx.db["sessions"].delete_many({"subjectId": ObjectId(ana["_id"])})
-    page = (await owner_page.get(details_of(ana))).ok().says("Last seen", "Signed in first on")
+    page = (await owner_page.get(details_of(ana))).ok().says("Last seen", "First signed in")
     assert "2030" not in page.text

@@ -127,7 +127,7 @@ async def test_workout_is_updated_copied_and_deleted(coach: CoachClient, owner_p
     (await owner_page.submit(changed, f"{here}/copy", day="10")).ok().says("Lower body copied.", "Week 2", "Day 10")
     assert [block["day"] for block in await plan_of(coach, program)] == [3, 10]
     confirmation = (await owner_page.get(f"{here}/delete")).says(
-        "Delete Lower body on day 3?", "1 item will be deleted"
+        "Delete the workout “Lower body” on day 3?", "1 item will be deleted"
     )
     (await owner_page.submit(confirmation, f"{here}/delete")).ok().says("Lower body deleted.", "Day 10")
     assert [block["day"] for block in await plan_of(coach, program)] == [10]
@@ -172,7 +172,7 @@ async def test_program_deletion_is_confirmed_with_its_contents(coach: CoachClien
     await coach.post(f"/coach/programs/{program['_id']}/assign", {"customerId": ana["_id"], "startDate": MONDAY})
 
     confirmation = (await owner_page.get(f"{page_of(program)}/delete")).ok()
-    confirmation.says("Delete Base?", "1 workout with 2 items will be deleted.", "stay on their calendars")
+    confirmation.says("Delete the program “Base”?", "1 workout with 2 items will be deleted.", "stay on their calendars")
     gone = await owner_page.submit(confirmation, f"{page_of(program)}/delete")
 
     gone.ok().says("Base deleted.", "No programs yet")

@@ -194,6 +194,6 @@ async def test_recent_activity_names_the_items_and_the_author(
         "Logged Squat in Legs": "Olga Owner (API key)",
         "Logged Finisher in Legs": "Ana",
         "Logged Stretch in Legs": "Ana",
-        "Completed the form Check-in in Legs": "Ana",
+        "Completed form: Check-in": "Ana",
         "Completed Legs": "Ana",
     }

@@ -37,7 +37,7 @@ async def test_api_key_is_created_used_revealed_and_deleted(
     ]
     page_shown = await owner_page.submit(created, f"{KEYS}/{website['_id']}/reveal")
     assert secret_on(page_shown.says("API key: Website", "This view has been recorded in the audit log.")) == secret
-    confirmation = (await owner_page.get(f"{KEYS}/{website['_id']}/delete")).says("Delete Website?", secret[-4:])
+    confirmation = (await owner_page.get(f"{KEYS}/{website['_id']}/delete")).says("Delete the API key “Website”?", secret[-4:])
     (await owner_page.submit(confirmation, f"{KEYS}/{website['_id']}/delete")).says("Website deleted.")
 
     (await anonymous.with_key(secret).get("/me")).refused(401)

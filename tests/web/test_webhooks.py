@@ -35,7 +35,7 @@ async def test_webhook_is_created_changed_and_deleted(coach: CoachClient, owner_
     assert (changed["description"], changed["isActive"], changed["types"]) == ("CRM", False, [])
     (await owner_page.submit(details, here, description="Late")).says("has been changed since you opened the page")
 
-    confirmation = (await owner_page.get(f"{here}/delete")).says("Delete CRM?")
+    confirmation = (await owner_page.get(f"{here}/delete")).says("Delete the webhook “CRM”?")
     (await owner_page.submit(confirmation, f"{here}/delete")).says("Webhook deleted.")
     assert (await coach.get("/coach/webhooks")).ok() == []
 

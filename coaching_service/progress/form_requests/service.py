@@ -46,6 +46,19 @@ async def list_pending(
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
 
+async def list_overdue(ctx: Context, *, limit: int) -> list[FormRequest]:
+    """Return the latest overdue forms of the active clients in the coach's scope, newest first."""
+    stored = await queries.find_pending_forms(
+        ctx,
+        {},
+        dates=_possible_dates(overdue=True),
+        customer_ids=await customers.select_ids_in_scope(ctx, None),
+        limit=limit,
+        newest_first=True,
+    )
+    return [request for pending in stored if (request := _present(ctx, pending))["isOverdue"]]
+
+
 def _possible_dates(overdue: bool | None) -> Filter:
     """The dates on which a form can be overdue, or not be, somewhere in the world."""
     if overdue is None:

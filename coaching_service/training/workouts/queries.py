@@ -32,6 +32,12 @@ async def find_existing_ids(ctx: Context, block_ids: Collection[ObjectId]) -> se
     return {block["_id"] for block in await blocks.find(ctx, {"_id": {"$in": list(block_ids)}}, fields=("_id",))}
 
 
+async def find_trained_ids(ctx: Context, block_ids: Collection[ObjectId]) -> set[ObjectId]:
+    """Return those of some blocks that still exist and have more than forms. Access is not checked."""
+    where: Filter = {"_id": {"$in": list(block_ids)}, "items": {"$elemMatch": {"type": {"$ne": "FORM"}}}}
+    return {block["_id"] for block in await blocks.find(ctx, where, fields=("_id",))}
+
+
 async def count_assigned_blocks(
     ctx: Context, customer_id: ObjectId, program_ids: Sequence[ObjectId]
 ) -> list[AssignedBlocks]:
@@ -160,12 +166,13 @@ async def find_titles(ctx: Context, customer_id: ObjectId, first: str, last: str
 
 
 async def find_pending_forms(
-    ctx: Context, condition: Filter, *, dates: Filter, customer_ids: Sequence[ObjectId] | None, limit: int
+    ctx: Context, condition: Filter, *, dates: Filter, customer_ids: Sequence[ObjectId] | None, limit: int, newest_first: bool = False
 ) -> list[PendingForm]:
     """Return at most `limit` scheduled forms without an answer that meet a cursor's `condition`, by date.
 
     On dates that satisfy `dates`, of the active ones of the clients `customer_ids` (None: all).
     """
+    order = -1 if newest_first else 1
     where: Filter = {
         "items.isPendingForm": True,
         "date": {"$gt": "", **dates} | condition.get("date", {}),
@@ -173,7 +180,7 @@ async def find_pending_forms(
     }
     pending = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.isPendingForm", True]}}}
     stages: list[Stage] = [
-        {"$sort": {"date": 1, "_id": 1}},
+        {"$sort": {"date": order, "_id": order}},
         {"$project": {"date": 1, "customerId": 1, "items": {"$sortArray": {"input": pending, "sortBy": {"_id": 1}}}}},
         {"$unwind": "$items"},
         {"$match": condition},

@@ -8,6 +8,7 @@ from typing import Any
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity.models import ActivityEvent
+from coaching_service.training.workouts.training_load import ESTIMATED_ONE_REP_MAX
 from coaching_service.web.views.customer_layout import review_path
 from coaching_service.web.views.item_descriptions import format_number
 
@@ -15,7 +16,7 @@ RECORD_TYPES = {"heaviest_load": "Heaviest load", "most_reps": "Most reps", "est
 _TEMPLATES = {
     "workout_completed": "Completed {blockName}",
     "item_logged": "Logged {item} in {blockName}",
-    "form_submitted": "Completed {item} in {blockName}",
+    "form_submitted": "Completed form: {item}",
     "metric_recorded": "{metricName}: {amount}",
     "photo_added": "Progress photo added ({side})",
     "plan_uploaded": "Nutrition plan version {number}: {fileName}",
@@ -28,7 +29,6 @@ _UNNAMED_ITEMS = {
     "CIRCUIT": "a circuit",
     "TASK": "a task",
     "REMINDER": "a reminder",
-    "FORM": "a form",
 }
 _VIA = {"key": " (API key)", "assistant": " (assistant)"}
 
@@ -43,13 +43,17 @@ def describe_event(event: ActivityEvent) -> str:
     data, kind = event["data"], event["type"]
     if kind == "metric_recorded" and "metricName" not in data:
         return f"Recorded {data.get('itemName', 'metrics')} in {data['blockName']}"
+    if kind == "form_submitted" and "itemName" not in data:
+        return f"Completed a form in {data['blockName']}"
     unit = data.get("unit", "")
     if unit == "count":
         unit = "reps" if kind == "personal_record" else ""
-    count = data.get("blocks", 0)
+    count, value = data.get("blocks", 0), data.get("value")
+    if value is not None and data.get("recordType") == ESTIMATED_ONE_REP_MAX:
+        value = round(value, 1)
     values = {
         "item": _describe_item(data),
-        "amount": format_number(data.get("value"), unit),
+        "amount": format_number(value, unit),
         "record": RECORD_TYPES.get(data.get("recordType", ""), ""),
         "workouts": f"{count} workout{'' if count == 1 else 's'}",
     }
@@ -70,4 +74,4 @@ def _describe_item(data: dict[str, Any]) -> str:
     name, item_type = data.get("itemName"), data.get("itemType", "")
     if name is None:
         return _UNNAMED_ITEMS.get(item_type, "an item")
-    return f"the form {name}" if item_type == "FORM" else str(name)
+    return str(name)

@@ -80,7 +80,9 @@ async def lift_page(
 
 def _draw_charts(sessions: Sequence[ProgressPoint], unit: str) -> list[LiftChart]:
     """The charts of the values that the sessions have; the repetitions of the best set only where it has no load."""
-    estimates = [(each["date"], each["estimatedOneRepMax"]["value"]) for each in sessions if each["estimatedOneRepMax"]]
+    estimates = [
+        (each["date"], round(each["estimatedOneRepMax"]["value"], 1)) for each in sessions if each["estimatedOneRepMax"]
+    ]
     best_sets = [(each["date"], each["bestSet"]) for each in sessions if each["bestSet"]]
     reps = [(date, float(best["reps"])) for date, best in best_sets if best["reps"] and not best["load"]]
     loads = [(each["date"], each["volumeLoad"]) for each in sessions if each["volumeLoad"]]
@@ -111,7 +113,7 @@ def _describe(session: ProgressPoint, unit: str) -> SessionRow:
     return {
         "date": session["date"],
         "best_set": " × ".join(parts),
-        "estimate": estimate["value"] if estimate else None,
+        "estimate": round(estimate["value"], 1) if estimate else None,
         "sets": session["sets"],
         "reps": session["reps"],
         "volume_load": session["volumeLoad"],

@@ -25,14 +25,17 @@ class DoneSession(TypedDict):
 
 
 async def list_done_sessions(ctx: Context) -> list[DoneSession]:
-    """Return at most 12 workouts that clients in the coach's scope completed in the last week, newest first."""
+    """Return at most 12 workouts that clients in the coach's scope completed in the last week, newest first.
+
+    A block with nothing but forms is a check-in, which is left out.
+    """
     since = now() - timedelta(days=_DAYS)
     part = await activity.list_company_events(ctx, limit=_EVENTS, since=since, types=["workout_completed"])
-    existing = await queries.find_existing_ids(ctx, {event["data"]["wblockId"] for event in part["docs"]})
+    trained = await queries.find_trained_ids(ctx, {event["data"]["wblockId"] for event in part["docs"]})
     sessions: dict[ObjectId, DoneSession] = {}
     for event in part["docs"]:
         block_id, client = event["data"]["wblockId"], event["customer"]
-        if block_id not in existing:
+        if block_id not in trained:
             continue
         sessions.setdefault(
             block_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,13 +16,14 @@ from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.form_requests import service as form_requests
+from coaching_service.progress.form_requests.models import FormRequest
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_messages import PartQuery
 
 pages = Pages("/app/inbox")
 _PATH = "/app/inbox"
-_CONVERSATIONS, _FORMS = 30, 20
+_CONVERSATIONS, _FORMS, _OVERDUE = 30, 20, 100
 
 
 class _InboxQuery(PartQuery):
@@ -48,13 +50,27 @@ async def inbox_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Re
 
 
 async def _load_forms(ctx: Context) -> dict[str, Any]:
-    """Load the latest responses that are not reviewed, and the oldest forms without an answer."""
-    responses, pending = await gather_reads(
+    """Load the latest responses that are not reviewed, and the forms without an answer."""
+    responses, overdue, upcoming = await gather_reads(
         ctx,
         form_responses.list_received(ctx, reviewed=False, limit=_FORMS),
-        form_requests.list_pending(ctx, limit=_FORMS),
+        form_requests.list_overdue(ctx, limit=_OVERDUE),
+        form_requests.list_pending(ctx, overdue=False, limit=_FORMS),
     )
-    return {"responses": responses, "pending": pending}
+    return {
+        "responses": responses,
+        "overdue": _group_by_client(overdue),
+        "counts_all": len(overdue) < _OVERDUE,
+        "upcoming": upcoming,
+    }
+
+
+def _group_by_client(overdue: Sequence[FormRequest]) -> list[list[FormRequest]]:
+    """Group overdue forms by client; the forms and the clients are in the order given."""
+    groups: dict[ObjectId, list[FormRequest]] = {}
+    for request in overdue:
+        groups.setdefault(request["customer"]["_id"], []).append(request)
+    return list(groups.values())
 
 
 @pages.post("/responses/{responseId}/reviewed", access=coach(FORMS.EDIT), on=inbox_page, idempotent=True)

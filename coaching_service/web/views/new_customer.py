@@ -96,7 +96,7 @@ async def new_customer(ctx: Context, form: dict[str, Any]) -> Redirect:
     if send_invitation and customer["email"]:
         notice += " Invitation sent."
     elif send_invitation:
-        notice += " No invitation was sent because the client has no e-mail address."
+        notice += " No invitation was sent because the client has no email address."
     location, added = await _begin(ctx, customer["_id"], beginning)
     return Redirect(location, notice + added, customer_id=customer["_id"])
 

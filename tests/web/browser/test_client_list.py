@@ -24,13 +24,13 @@ async def test_clients_are_found_ordered_and_selected_over_pages(
     page.on("domcontentloaded", lambda _: loads.append(page.url))
     chosen = page.locator("[data-chosen]")
 
-    await page.get_by_label("Name or e-mail").press_sequentially("bjo")
+    await page.get_by_label("Name or email").press_sequentially("bjo")
     await expect(page.locator("#found")).to_have_text("1 active client found")
-    await expect(page.get_by_label("Name or e-mail")).to_be_focused()
+    await expect(page.get_by_label("Name or email")).to_be_focused()
     await expect(page).to_have_url(re.compile(r"/app/customers\?keywords=bjo$"))
     await page.get_by_label("Select Björn").check()
     await expect(chosen).to_have_text("1 selected")
-    await page.get_by_label("Name or e-mail").fill("")
+    await page.get_by_label("Name or email").fill("")
     await expect(page.locator("#found")).to_have_text("5 active clients")
     await expect(page.get_by_label("Select Björn")).to_be_checked()
     assert loads == [], "searching loads no page"

@@ -94,7 +94,7 @@ async def test_photos_are_laid_over_each_other_and_enlarged_by_keyboard(
     await sign_client_in(of_client.context, public_server, coach, ana["_id"])
     for page, path in ((of_coach, f"/app/customers/{ana['_id']}/photos"), (of_client, "/train/photos")):
         await page.goto(path)
-        button, slider = page.get_by_role("button", name="One over the other"), page.get_by_role("slider")
+        button, slider = page.get_by_role("button", name="Overlay"), page.get_by_role("slider")
         await expect(slider).to_be_hidden()
         await button.focus()
         await page.keyboard.press("Enter")

@@ -83,7 +83,7 @@ async def test_client_is_onboarded_on_one_page(coach: CoachClient, open_page: Op
 
     await counter.click(page.get_by_role("link", name="Add client").first)
     await page.get_by_label("First name").fill("Ana")
-    await page.get_by_role("textbox", name="E-mail").fill("ana@example.com")
+    await page.get_by_role("textbox", name="Email").fill("ana@example.com")
     await expect(page.get_by_label("Send invitation")).to_be_checked()
     await page.get_by_role("combobox", name="Program").select_option("Base")
     await page.get_by_label("First day").fill(MONDAY)

@@ -45,7 +45,7 @@ async def _upload(page: Page, coach: CoachClient) -> None:
     await page.goto("/app/settings/transfer")
     file = {"name": "clients.csv", "mimeType": "text/csv", "buffer": SHEET}
     await page.get_by_label("File", exact=True).set_input_files([file])  # type: ignore[list-item]  # a FilePayload
-    await expect(page.get_by_label("Only check")).to_be_checked()
+    await expect(page.get_by_label("Check only")).to_be_checked()
     await page.get_by_role("button", name="Upload").click()
     await page.wait_for_url("**/settings/transfer/*")
     await run(coach)

@@ -25,6 +25,7 @@ from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.training_load import round_total, volume_load, working_sets
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.customer_calendar import days_of_week
 from coaching_service.web.views.customer_layout import customer_path, load_header, review_path, week_path
 from coaching_service.web.views.session_review.next_review import find_next
 from coaching_service.web.views.session_review.reviewed_items import ReviewedItem, ReviewRow, review_items
@@ -75,6 +76,8 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
         "block_path": customer_path(customer_id, f"/blocks/{block_id}"),
         "review_path": review_path(customer_id, block_id),
         "week_path": week_path(customer_id, str(block["date"])),
+        "monday": days_of_week(date.fromisoformat(str(block["date"])))[0],
+        "is_check_in": bool(block["items"]) and all(item["type"] == "FORM" for item in block["items"]),
         "status": status,
         "is_logged": status in ("done", "part"),
         "items": reviewed,
