@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
+from coaching_service.web.formatting import format_date
 from tests.support.client import CoachClient
 from tests.support.schedules import EVER
-from tests.support.training import Json, block_with, client_path, own_log, task
+from tests.support.training import Json, block_with, client_path, form_of, own_log, task
 from tests.support.visitor import Visitor
 from tests.web.conftest import Colleague
 
@@ -131,3 +133,18 @@ async def test_check_ins_without_permissions(coach: CoachClient, colleague: Coll
     assert "Pending check-ins" not in (await viewer.get(INBOX)).ok().text
     page = (await (await colleague("customers.view", "forms.view")).get(INBOX)).ok().says("Pending check-ins", "Ana")
     assert "Mark as reviewed" not in page.text
+
+
+async def test_inbox_groups_overdue_forms_by_client_newest_first(coach: CoachClient, owner_page: Visitor) -> None:
+    today = coach.ctx.caller.today()
+    ana, bea = await coach.create_customer("Ana"), await coach.create_customer("Bea")
+    for customer, days in ((ana, 30), (ana, 9), (bea, 2), (ana, 16), (bea, -3)):
+        await block_with(coach, customer, form_of(), date=str(today - timedelta(days=days)))
+
+    page = (await owner_page.get(INBOX)).ok()
+
+    rows = [row for row in re.findall(r"<tr>.*?</tr>", page.html, re.DOTALL) if "/blocks/" in row]
+    texts = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
+    assert [text.partition(" ")[0] for text in texts] == ["Bea", "Ana", "Bea"]
+    latest = format_date(today - timedelta(days=9))
+    assert "Overdue" in texts[0] and texts[1].endswith(f"3 overdue latest {latest}") and "verdue" not in texts[2]

@@ -85,7 +85,9 @@ async def test_last_metric_cannot_be_removed(coach: CoachClient, owner_page: Vis
     weight, muscle = (f"{here}/metrics/{metric['_id']}/remove" for metric in body["metrics"])
     both = [await owner_page.get(each) for each in (weight, muscle)]
 
-    (await owner_page.submit(both[0].says("Remove the metric “Weight” from the set “Body”?"), weight)).ok().says("Metric removed.")
+    (await owner_page.submit(both[0].says("Remove the metric “Weight” from the set “Body”?"), weight)).ok().says(
+        "Metric removed."
+    )
     last = await owner_page.submit(both[1], muscle)
 
     last.ok(400).says("A set needs at least one metric: delete the set instead.")
@@ -102,7 +104,9 @@ async def test_deleted_set_keeps_recorded_values(coach: CoachClient, owner_page:
     (await coach.post(f"{sets}/{body['_id']}/entries", entry)).ok(201)
     here = f"{SETS}/{body['_id']}/delete"
 
-    confirmation = (await owner_page.get(here)).says("Delete the metric set “Body”?", "2 metrics will be removed: Weight, Muscle.")
+    confirmation = (await owner_page.get(here)).says(
+        "Delete the metric set “Body”?", "2 metrics will be removed: Weight, Muscle."
+    )
     (await owner_page.submit(confirmation, here)).ok().says("Body deleted.", "No metric sets yet")
 
     page = (await owner_page.get(progress_of(ana))).says("Deleted set", "79.5 kg latest")

@@ -50,7 +50,9 @@ async def test_every_empty_list_has_one_action_or_its_form_beside_it(coach: Coac
             empty += 1
             anchors = re.findall(r'<a [^>]*href="([^"]*)"', text)
             targets = {f"#{each}" for each in re.findall(r' id="([^"]*)"', html)}
-            if len(anchors) != (path not in _FORM_BESIDE) or (anchors and anchors[0].startswith("#") and anchors[0] not in targets):
+            if len(anchors) != (path not in _FORM_BESIDE) or (
+                anchors and anchors[0].startswith("#") and anchors[0] not in targets
+            ):
                 wrong.append((path, " ".join(re.sub("<.*?>", " ", text).split())))
     assert empty > 10
     assert wrong == []

@@ -172,7 +172,9 @@ async def test_program_deletion_is_confirmed_with_its_contents(coach: CoachClien
     await coach.post(f"/coach/programs/{program['_id']}/assign", {"customerId": ana["_id"], "startDate": MONDAY})
 
     confirmation = (await owner_page.get(f"{page_of(program)}/delete")).ok()
-    confirmation.says("Delete the program “Base”?", "1 workout with 2 items will be deleted.", "stay on their calendars")
+    confirmation.says(
+        "Delete the program “Base”?", "1 workout with 2 items will be deleted.", "stay on their calendars"
+    )
     gone = await owner_page.submit(confirmation, f"{page_of(program)}/delete")
 
     gone.ok().says("Base deleted.", "No programs yet")

@@ -173,3 +173,25 @@ async def test_today_lists_the_workouts_done_lately(
     assert review_of(first) not in (await owner_page.get("/app/attention")).links
     limited = await colleague("customers.view", scope="assigned")
     assert "done in the last week" not in (await limited.get("/app/attention")).ok().text
+
+
+async def test_check_ins_are_not_among_the_workouts(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    client = await coach.as_client(ana)
+    today = str(coach.ctx.caller.today())
+    habit = {"taskFields": {"title": "Stretch"}, "everyDays": 1, "startDate": today, "until": today}
+    (await coach.post(client_path(ana, "check-ins"), habit)).ok(201)
+    [daily] = await coach.calendar(ana, today, today)
+    form = await block_with(coach, ana, training.form_of(), date="2026-03-08", name="Weekly form")
+    legs = await block_with(coach, ana, training.task("Walk"), training.form_of(), date="2026-03-08")
+    for block in (daily, form, legs):
+        for item in block["items"]:
+            (await training.own_log(client, block, item, isCompleted=True)).ok()
+
+    links = (await owner_page.get("/app/attention")).ok().says("Workouts done in the last week").links
+
+    assert [link for link in links if link.endswith("/review")] == [review_of(legs)]
+    page = (await owner_page.get(review_of(legs))).says("Edit workout", "The workout")
+    assert "Week of Mon 2 Mar 2026" in page.text
+    for block in (daily, form):
+        (await owner_page.get(review_of(block))).says("Edit check-in", "The check-in")

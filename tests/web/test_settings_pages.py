@@ -37,7 +37,9 @@ async def test_api_key_is_created_used_revealed_and_deleted(
     ]
     page_shown = await owner_page.submit(created, f"{KEYS}/{website['_id']}/reveal")
     assert secret_on(page_shown.says("API key: Website", "This view has been recorded in the audit log.")) == secret
-    confirmation = (await owner_page.get(f"{KEYS}/{website['_id']}/delete")).says("Delete the API key “Website”?", secret[-4:])
+    confirmation = (await owner_page.get(f"{KEYS}/{website['_id']}/delete")).says(
+        "Delete the API key “Website”?", secret[-4:]
+    )
     (await owner_page.submit(confirmation, f"{KEYS}/{website['_id']}/delete")).says("Website deleted.")
 
     (await anonymous.with_key(secret).get("/me")).refused(401)
@@ -194,7 +196,7 @@ async def test_assistant_is_disconnected(coach: CoachClient, owner_page: Visitor
     path = f"{here}/{claude.grant['_id']}/disconnect"
     assert path in (await owner_page.get(here)).says(name).links
 
-    confirmation = (await owner_page.get(path)).says(f"Disconnect {name}?", "loses access immediately")
+    confirmation = (await owner_page.get(path)).says(f"Disconnect the assistant “{name}”?", "loses access immediately")
     (await owner_page.submit(confirmation, path)).ok().says(f"{name} disconnected.", "No assistants connected")
 
     (await owner_page.submit(confirmation, path)).ok().says("The form was sent twice and processed once.")

@@ -68,7 +68,7 @@ async def test_logged_item_is_removed_only_after_confirmation(coach: CoachClient
             else await owner_page.get(f"{path}/items/{lift['_id']}/delete")
         )
         confirmation.ok().says(
-            "Remove Squat from Legs", "The log of this item will be deleted", "9, 62.5 kg", "3 personal records"
+            "Remove “Squat” from “Legs”", "The log of this item will be deleted", "9, 62.5 kg", "3 personal records"
         )
     assert len((await training.read(coach, block))["items"]) == 2
     page = await owner_page.get(path)

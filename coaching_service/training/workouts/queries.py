@@ -33,9 +33,12 @@ async def find_existing_ids(ctx: Context, block_ids: Collection[ObjectId]) -> se
 
 
 async def find_trained_ids(ctx: Context, block_ids: Collection[ObjectId]) -> set[ObjectId]:
-    """Return those of some blocks that still exist and have more than forms. Access is not checked."""
+    """Return those of some blocks that still exist and are no check-ins: not recurring ones, and not only forms.
+
+    Access is not checked.
+    """
     where: Filter = {"_id": {"$in": list(block_ids)}, "items": {"$elemMatch": {"type": {"$ne": "FORM"}}}}
-    return {block["_id"] for block in await blocks.find(ctx, where, fields=("_id",))}
+    return {block["_id"] for block in await blocks.find(ctx, where | IS_REGULAR, fields=("_id",))}
 
 
 async def count_assigned_blocks(
@@ -166,7 +169,13 @@ async def find_titles(ctx: Context, customer_id: ObjectId, first: str, last: str
 
 
 async def find_pending_forms(
-    ctx: Context, condition: Filter, *, dates: Filter, customer_ids: Sequence[ObjectId] | None, limit: int, newest_first: bool = False
+    ctx: Context,
+    condition: Filter,
+    *,
+    dates: Filter,
+    customer_ids: Sequence[ObjectId] | None,
+    limit: int,
+    newest_first: bool = False,
 ) -> list[PendingForm]:
     """Return at most `limit` scheduled forms without an answer that meet a cursor's `condition`, by date.
 

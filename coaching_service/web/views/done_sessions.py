@@ -27,7 +27,7 @@ class DoneSession(TypedDict):
 async def list_done_sessions(ctx: Context) -> list[DoneSession]:
     """Return at most 12 workouts that clients in the coach's scope completed in the last week, newest first.
 
-    A block with nothing but forms is a check-in, which is left out.
+    Check-ins are left out: recurring ones, and blocks with nothing but forms.
     """
     since = now() - timedelta(days=_DAYS)
     part = await activity.list_company_events(ctx, limit=_EVENTS, since=since, types=["workout_completed"])

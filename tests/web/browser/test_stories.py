@@ -96,7 +96,7 @@ async def list_titles(coach: CoachClient, ana: dict[str, str]) -> list[list[str]
 async def test_items_are_dragged_between_workouts(page: Page, coach: CoachClient) -> None:
     ana = await two_workouts(coach)
     await page.goto(f"/app/customers/{ana['_id']}?week={TUESDAY}")
-    await expect(page.get_by_role("heading", name="2 Mar – 8 Mar 2026")).to_be_visible()
+    await expect(page.get_by_role("heading", name="2 – 8 Mar 2026")).to_be_visible()
     legs, arms = page.get_by_role("article", name="Legs"), page.get_by_role("article", name="Arms")
     await expect(legs.locator(".item")).to_have_text(["Walk", "Run"])
 

@@ -77,7 +77,7 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
         "review_path": review_path(customer_id, block_id),
         "week_path": week_path(customer_id, str(block["date"])),
         "monday": days_of_week(date.fromisoformat(str(block["date"])))[0],
-        "is_check_in": bool(block["items"]) and all(item["type"] == "FORM" for item in block["items"]),
+        "is_check_in": _is_check_in(block),
         "status": status,
         "is_logged": status in ("done", "part"),
         "items": reviewed,
@@ -92,6 +92,12 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
         "has_unread": any(each["author"]["type"] == "client" and each["readAt"] is None for each in comments["docs"]),
         "next": following,
     }
+
+
+def _is_check_in(block: Block) -> bool:
+    """Whether a block is of a recurring check-in, or has nothing but forms."""
+    has_forms_only = bool(block["items"]) and all(item["type"] == "FORM" for item in block["items"])
+    return block.get("checkInId") is not None or has_forms_only
 
 
 def _status_of(block: Block, today: date) -> Status:
