@@ -56,6 +56,12 @@ def format_number(value: float | None, unit: str = "") -> str:
     return f"{text} {unit}".rstrip()
 
 
+def format_change(value: float, unit: str = "") -> str:
+    """Return a difference with its sign and unit, such as `+1.5 kg`; the minus is the sign, not a hyphen."""
+    sign = "+" if value > 0 else "−" if value < 0 else ""
+    return f"{sign}{format_number(abs(value), unit)}"
+
+
 def file_size(size: int) -> str:
     """Return a number of bytes as `40 bytes`, `1.2 kB` or `3.4 MB`."""
     if size < 1_000:
@@ -102,6 +108,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "clock_time": format_clock_time,
     "local_date": local_date,
     "number": format_number,
+    "change": format_change,
     "quantity": quantity,
     "file_size": file_size,
     "document_options": document_options,

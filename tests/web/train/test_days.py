@@ -178,7 +178,7 @@ async def test_history_has_the_done_workouts_by_month(coach: CoachClient, client
     (await coach.put(client_path(ana, "wblocks", second["_id"], "log"), done)).ok()
 
     latest = (await page.get("/train/history")).ok()
-    latest.says("February 2037 2 workouts Tue 17 Feb Second 3 sets · 52 min · Effort 7.5 of 10 Tue 3 Feb First 3 sets")
+    latest.says("February 2037 2 entries Tue 17 Feb Second 3 sets · 52 min · Effort 7.5 of 10 Tue 3 Feb First 3 sets")
     assert "Never" not in latest.text
     assert [link for link in latest.links if "month=" in link] == ["/train/history?month=2036-12"]
     winter = (await page.get("/train/history?month=2036-12")).ok().says("Tue 30 Dec 2036 Winter")
@@ -284,7 +284,7 @@ async def test_nutrition_plans_are_opened_the_latest_first(coach: CoachClient, c
         form = aiohttp.FormData(default_to_multipart=True)
         form.add_field("file", b"%PDF-1.4 %%EOF", filename=name)
         (await coach.send("POST", client_path(ana, "nutrition-plans"), data=form)).ok(201)
-    plans = (await page.get("/train/plan")).ok().says("winter.pdf Your present plan", "Earlier plans autumn.pdf")
+    plans = (await page.get("/train/plan")).ok().says("winter.pdf Current plan", "Earlier plans autumn.pdf")
     files = [link for link in plans.links if link.startswith("/files/")]
     assert len(set(files)) == 2
     assert (await page.get(files[0])).ok().headers["Content-Type"] == "application/pdf"

@@ -106,9 +106,9 @@ async def test_values_are_entered_and_shown_over_time(coach: CoachClient, ana_pa
 
     history = f"/train/measurements/{body['_id']}/{body['metrics'][0]['_id']}"
     assert history in page.links
-    shown = (await ana_page.get(history)).ok().says("79 kg", "-1.5 kg", "80.5 kg")
+    shown = (await ana_page.get(history)).ok().says("79 kg", "−1.5 kg", "80.5 kg")
     assert 'aria-label="Weight in kg by date"' in shown.html
-    (await ana_page.get("/train/progress")).says("Weight", "79 kg", "-1.5 kg since")
+    (await ana_page.get("/train/progress")).says("Weight", "79 kg", "−1.5 kg since")
     (await ana_page.get(f"/train/measurements/{UNKNOWN}/{body['metrics'][0]['_id']}")).ok(404)
 
 
@@ -150,7 +150,7 @@ async def test_photos_are_added_compared_with_the_weight_and_deleted(
     await add_photo(ana_page, await ana_page.get("/train/photos"), createdAt=last)
 
     compared = (await ana_page.get(f"/train/photos?left={first}&right={last}&side=front")).ok()
-    compared.says("Compare", "82 kg", "79 kg", "Weight: -3 kg")
+    compared.says("Compare", "82 kg", "79 kg", "Change in weight: −3 kg")
     pictures = [link for link in compared.links if link.endswith("picture?side=front")]
     shown = await ana_page._http.get(pictures[0])
     assert (shown.status, shown.content_type, shown.headers["Cache-Control"]) == (200, "image/jpeg", "no-store")

@@ -113,7 +113,7 @@ async def test_devices_are_listed_and_signed_out(
     coach: CoachClient, customer: Json, ana: Visitor, client_page: ClientPage
 ) -> None:
     path = f"{SETTINGS}/devices"
-    (await ana.get(path)).ok().says("Unknown device This device", "You are signed in on no other device.")
+    (await ana.get(path)).ok().says("Unknown device This device", "You aren't signed in on any other device.")
     tablet, phone, laptop = [await client_page(coach, customer) for _ in range(3)]
     sessions = coach.ctx.db["sessions"]
     used = {"device": "Mozilla/5.0 (iPad) Safari/605", "lastUsedAt": now() - timedelta(days=9)}
@@ -124,7 +124,7 @@ async def test_devices_are_listed_and_signed_out(
     ended = await ana.submit(page, f"{path}/{newest['_id']}/end")
     assert "Safari on iPad" not in ended.ok().says("The device is signed out.").text
     assert (await laptop.get("/train")).path.startswith("/app/sign-in")
-    (await ana.submit(ended, f"{path}/end-others")).ok().says("All other devices are signed out.", "no other device")
+    (await ana.submit(ended, f"{path}/end-others")).ok().says("All other devices are signed out.", "any other device")
     for visitor in (tablet, phone):
         assert (await visitor.get("/train")).path.startswith("/app/sign-in")
 
@@ -139,10 +139,10 @@ async def test_data_is_downloaded_and_its_erasure_asked_for(coach: CoachClient, 
     assert "records/profile.jsonl" in names
 
     assert f"{path}/erasure" in page.links
-    confirmation = (await ana.get(f"{path}/erasure")).ok().says("erased for good")
+    confirmation = (await ana.get(f"{path}/erasure")).ok().says("deleted permanently")
     assert "erasureRequestedAt" not in await stored(coach, customer), "opening the page asks for nothing"
     asked = await ana.submit(confirmation, f"{path}/erasure")
-    asked.ok().says("Your coach has been asked to erase your data.", "You asked for the erasure of your data on")
+    asked.ok().says("Your coach has been asked to delete your data.", "You requested deletion of your data on")
     assert "erasureRequestedAt" in await stored(coach, customer)
     assert (await ana.get(f"{path}/erasure")).path == path
 

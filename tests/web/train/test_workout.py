@@ -42,7 +42,7 @@ async def test_sets_are_prefilled_logged_and_taken_back(coach: CoachClient, clie
     item = block["items"][0]
     browser = await client_page(coach, ana)
 
-    page = (await browser.get(workout(block))).ok().says("Legs", "0 of 2 sets", "Rest 90 s", "warm-up", "8–10 × 60 kg")
+    page = (await browser.get(workout(block))).ok().says("Legs", "0 of 2 sets", "Rest 90 s", "warm-up", "60 kg × 8–10")
     page.says("Last: 57.5 kg × 9", "Last: 57.5 kg × 8", "Deep")
     assert f"/train/exercises/{squat['_id']}" in page.links
     _, second, extra = set_forms(page, item)

@@ -110,9 +110,10 @@ def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[LiftChart]:
 def _row(result: LiftResult) -> tuple[str, float | None, float | None, float, int]:
     """A workout in the table of values: date, estimated 1RM, top load, volume and sets."""
     bests = {best["kind"]: best["value"] for best in result["bests"]}
+    one_rep_max = bests.get(ESTIMATED_ONE_REP_MAX)
     return (
         format_date(result["date"]),
-        bests.get(ESTIMATED_ONE_REP_MAX),
+        round(one_rep_max, 1) if one_rep_max is not None else None,
         bests.get(HEAVIEST_LOAD),
         result["volumeLoad"],
         result["sets"],

@@ -161,4 +161,4 @@ async def own_erasure_page(ctx: Context) -> dict[str, Any] | Redirect:
 async def request_own_erasure(ctx: Context) -> Redirect:
     """Ask the coaches for the erasure of the client's data."""
     await own_profile.request_erasure(ctx)
-    return Redirect(f"{_PATH}/data", "Your coach has been asked to erase your data.")
+    return Redirect(f"{_PATH}/data", "Your coach has been asked to delete your data.")

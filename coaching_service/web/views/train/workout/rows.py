@@ -148,9 +148,13 @@ class _Series:
         )
 
     def _describe_target(self, planned: PlannedSet | None) -> str:
+        """The load before the quantity, as in what was done: the same order in both lines of a row."""
         if planned is None:
             return ""
-        return " × ".join(describe_amounts(self._without_load(planned), self.unit))
+        planned = self._without_load(planned)
+        amounts = describe_amounts(planned, self.unit)
+        quantities = describe_amounts({**planned, "load": None, "loadPercent": None}, self.unit)
+        return " × ".join([*amounts[len(quantities) :], *quantities])
 
     def _without_load(self, planned: PlannedSet) -> PlannedSet:
         """The plan, without its load if another exercise is done: it was meant for the planned one."""
