@@ -65,7 +65,8 @@ class OpenTelemetryTracer:
         is_named = bool(names[0]) or "service.name=" in names[1]
         own = {"service.version": __version__} | ({} if is_named else {"service.name": "coaching-service"})
         self._provider = TracerProvider(resource=Resource.create(own), shutdown_on_exit=False)
-        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        self._exporter = OTLPSpanExporter()
+        self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
         self._tracer = self._provider.get_tracer("coaching_service", __version__)
         _report_failures()
 
@@ -121,9 +122,12 @@ class OpenTelemetryTracer:
                 loop.call_soon_threadsafe(is_closed.set)
 
         Thread(target=close, daemon=True).start()
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await is_closed.wait()
+        except TimeoutError:
+            # Ends its retries, and with them the thread.
+            self._exporter.shutdown()  # type: ignore[no-untyped-call]  # the exporter is partly untyped
 
 
 class _ToLog(logging.Handler):

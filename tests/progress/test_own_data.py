@@ -26,6 +26,7 @@ WITHHELD = {
     "checkIns",
     "conversations",
     "customers",
+    "failedMails",
     "fs.files",
     "hiddenDays",
     "identities",

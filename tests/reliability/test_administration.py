@@ -64,7 +64,7 @@ async def test_commands_work_while_the_service_runs_and_take_effect_at_once(serv
     [usage] = await admin(folder, "storage")
     assert (usage["id"], usage["bytes"]) == (company["id"], company["bytes"])
     text = (await run(folder, "admin", "storage")).stdout
-    assert text.splitlines()[0].split() == ["ID", "FILES", "STORAGE", "NAME"]
+    assert text.splitlines()[0].split() == ["ID", "FILES", "STORAGE", "USED", "NAME"]
     assert text.splitlines()[1].endswith(company["name"])
 
     wrong = await run(folder, "admin", "companies", "erase", email, typed="Another name\n")

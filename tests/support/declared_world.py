@@ -83,7 +83,8 @@ async def make_world(coach: CoachClient) -> World:
     template = (await coach.post("/coach/workout-templates", short)).ok(201)
     form_item = {"type": "FORM", "form": {"formId": form["_id"]}}
     check_in = (await coach.post(path, form_item)).ok(201)
-    weekly = {"formId": form["_id"], "weekday": 7, "startDate": "2026-03-02"}
+    weekday = coach.ctx.caller.today().isoweekday()  # so that there is something to do today
+    weekly = {"formId": form["_id"], "weekday": weekday, "startDate": "2026-03-02"}
     recurring = (await coach.post(f"{client}/check-ins", weekly)).ok(201)
     answers = [{"questionId": form["questions"][0]["_id"], "value": "Yes"}]
     (await coach.put(f"{path}/{check_in['_id']}/log", {"isCompleted": True, "answers": answers})).ok()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import timedelta
+from functools import wraps
 
 from coaching_service.core.auth.principal import Company
 from coaching_service.core.database.context import Context, Services
@@ -69,6 +70,7 @@ def pausing(steps: Steps, unpaused: Collection[str]) -> Steps:
 
 
 def _pausing(step: Step) -> Step:
+    @wraps(step)
     async def run(services: Services, job: Job) -> RunAgain | None:
         if job.company_id is not None and await store.is_suspended(services, job.company_id):
             return RunAgain(_PAUSE, is_pause=True)

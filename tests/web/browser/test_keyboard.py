@@ -57,7 +57,7 @@ async def test_client_is_added_and_planned_by_keyboard(open_page: OpenPage, coac
     await tab_to(page, "Workout name")
     await page.keyboard.type("Legs")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("status")).to_have_text("Legs added. Now add exercises to it.")
+    await expect(page.get_by_role("status").first).to_have_text("Legs added. Now add exercises to it.")
 
 
 async def test_error_summary_receives_focus(open_page: OpenPage, complaints: list[str]) -> None:
