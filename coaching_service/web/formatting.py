@@ -49,11 +49,11 @@ def _to_local_time(context: jinja2.runtime.Context, value: datetime) -> datetime
 
 
 def format_number(value: float | None, unit: str = "") -> str:
-    """Return a number with at most two decimals, thousands separators and its unit."""
+    """Return a number with at most two decimals, thousands separators and its unit, which stay on one line."""
     if value is None:
         return _MISSING
     text = f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"
-    return f"{text} {unit}".rstrip()
+    return f"{text}\N{NO-BREAK SPACE}{unit}" if unit else text
 
 
 def format_change(value: float, unit: str = "") -> str:

@@ -85,7 +85,7 @@ def describe_amounts(planned: PlannedSet, unit: str) -> list[str]:
     """Describe how much a planned set is: its repetitions, time, distance and load, each if it is planned."""
     parts = [
         _describe_reps(planned),
-        _format_range(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"), " s"),
+        _format_range(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"), "\N{NO-BREAK SPACE}s"),
         format_number(planned.get("plannedMeters"), "m"),
         _describe_load(planned, unit),
     ]
@@ -123,10 +123,11 @@ def _describe_load(planned: PlannedSet, unit: str) -> str:
 
 
 def format_number(value: float | None, unit: str = "") -> str:
-    """Format a number with at most three decimals, thousands separators and its unit; empty for None."""
+    """Format a number with at most three decimals, thousands separators and its unit, on one line; empty for None."""
     if value is None:
         return ""
-    return f"{f'{value:,.3f}'.rstrip('0').rstrip('.')} {unit}".rstrip()
+    text = f"{value:,.3f}".rstrip("0").rstrip(".")
+    return f"{text}\N{NO-BREAK SPACE}{unit}" if unit else text
 
 
 def _format_range(minimum: float | None, maximum: float | None, unit: str) -> str:

@@ -111,8 +111,8 @@ async def test_script_receives_the_state_and_new_records(coach: CoachClient, cli
     }  # fmt: skip
     _, second = await tap(1, load="65", reps="8", loggedAt="2026-03-02T08:32:00.000Z")
     assert second["data"]["records"] == [
-        {"exercise": "Squat", "text": "best estimated one-rep max: 82.3 kg"},
-        {"exercise": "Squat", "text": "heaviest set: 65 kg for 8 reps"},
+        {"exercise": "Squat", "text": "best estimated one-rep max: 82.3\N{NO-BREAK SPACE}kg"},
+        {"exercise": "Squat", "text": "heaviest set: 65\N{NO-BREAK SPACE}kg for 8 reps"},
     ]
     _, again = await tap(1, load="65", reps="8", loggedAt="2026-03-02T08:32:00.000Z")
     assert again["data"]["records"] == []
