@@ -23,7 +23,7 @@ from coaching_service.web.views.customer_messages import PartQuery
 
 pages = Pages("/app/inbox")
 _PATH = "/app/inbox"
-_CONVERSATIONS, _FORMS, _OVERDUE = 30, 20, 100
+_CONVERSATIONS, _FORMS, _OVERDUE, _UPCOMING = 30, 20, 100, 10
 
 
 class _InboxQuery(PartQuery):
@@ -55,7 +55,7 @@ async def _load_forms(ctx: Context) -> dict[str, Any]:
         ctx,
         form_responses.list_received(ctx, reviewed=False, limit=_FORMS),
         form_requests.list_overdue(ctx, limit=_OVERDUE),
-        form_requests.list_pending(ctx, overdue=False, limit=_FORMS),
+        form_requests.list_pending(ctx, overdue=False, limit=_UPCOMING),
     )
     return {
         "responses": responses,

@@ -79,7 +79,7 @@ async def test_keys_can_be_turned_off(open_page: OpenPage, coach: CoachClient) -
     page = await open_page()
     await sign_in(page, coach)
     await page.get_by_role("button", name="Shortcuts").click()
-    await page.get_by_label("Use these keys").uncheck()
+    await page.get_by_label("Use these shortcuts").uncheck()
     await page.get_by_role("button", name="Close").click()
     await page.reload()
     await page.keyboard.press("j")
