@@ -117,7 +117,7 @@ def _count_sets(item: WorkItem) -> int:
 def _list_due(today: Today, day: date) -> Iterator[Due]:
     """Yield what is due, what is overdue first: forms, measurements and habits of today, and unread messages."""
     for form in today["pendingForms"]:
-        since = label_day(form["date"], day).replace("Yesterday", "yesterday")
+        since = label_day(form["date"], day, within=True)
         note = f"Since {since}" if form["isOverdue"] else "Today"
         path = form_path(form["wblockId"], form["witemId"])
         yield _due("clipboard-list", form["formName"], note, path, is_overdue=form["isOverdue"])
