@@ -202,6 +202,8 @@ async def test_users_are_redirected_from_pages_of_others(
             rejected.ok(403).says("Access denied")
 
 
-@pytest.mark.parametrize(("size", "text"), [(1, "1 byte"), (40, "40 bytes"), (1_234, "1.2 kB"), (25_000_000, "25 MB")])
+@pytest.mark.parametrize(
+    ("size", "text"), [(1, "1 byte"), (40, "40 bytes"), (1_234, "1.2\u00a0kB"), (25_000_000, "25\u00a0MB")]
+)
 def test_file_size_is_never_zero(size: int, text: str) -> None:
     assert formatting.file_size(size) == text
