@@ -1,0 +1,159 @@
+"""Kill, freeze and step down databases and processes while writers are busy, then compare what is stored.
+
+    scripts/torture [--minutes N] [--writers N] [--report FILE] [--folder DIR]
+
+Three mongods and two processes of the service run on loopback. Ends with 1 if anything was lost, doubled or half done,
+if a request failed with another status than 503, or if recovery took too long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from coaching_service import runtime
+from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.database.context import Context, Services
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+from tests.reliability.deployment import Node
+from tests.reliability.torture.database import Members
+from tests.reliability.torture.faults import Faults
+from tests.reliability.torture.ledger import Ledger
+from tests.reliability.torture.load import World, Writer
+from tests.reliability.torture.report import find_problems, write_report
+from tests.reliability.torture.verification import Verification
+from tests.support.service_process import until
+
+CLIENTS, NODES = 40, 2
+console = Console(stderr=True)
+
+
+def main() -> int:
+    """Run it and write the report."""
+    parser = argparse.ArgumentParser(prog="scripts/torture", description=__doc__.split("\n")[0])
+    parser.add_argument("--minutes", type=float, default=30.0, help="how long faults are caused (default: 30)")
+    parser.add_argument("--writers", type=int, default=8, help="writers at the same time (default: 8)")
+    parser.add_argument("--report", type=Path, help="write the report to this file too")
+    parser.add_argument("--folder", type=Path, help="keep data and logs there (default: a temporary folder)")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        report, problems = asyncio.run(run(folder.absolute(), arguments.minutes, arguments.writers))
+    print(report)
+    if arguments.report:
+        arguments.report.write_text(report, "utf-8")
+    return 1 if problems else 0
+
+
+async def run(folder: Path, minutes: float, writers: int) -> tuple[str, list[str]]:
+    """Return the report and the problems."""
+    members, ledger, world = Members(folder), Ledger(), World()
+    async with AsyncExitStack() as stack:
+        stack.callback(members.close)
+        await asyncio.to_thread(members.start_all)
+        settings = Settings(
+            mongodb_uri=members.uri,
+            mongodb_database="torture",
+            secret_keys=(new_master_key(),),
+            data_dir=folder / "none",
+        )
+        services = await stack.enter_async_context(runtime.open_services(settings))
+        key = await create_company(services)
+        nodes = [Node(folder / f"service{number}", settings, key) for number in range(NODES)]
+        stack.callback(end_all, nodes)
+        await asyncio.gather(*(node.start() for node in nodes))
+        async with nodes[0].session(1) as http:
+            await create_world(http, world)
+        await load_with_faults(members, nodes, ledger, world, key, minutes, writers)
+        await until(nodes[1].is_ready, "the service is ready")
+        async with nodes[1].session(4) as http:
+            verification = Verification(http, services, ledger)
+            await verification.run()
+    return write_report(ledger, verification, minutes), find_problems(ledger, verification)
+
+
+async def load_with_faults(
+    members: Members, nodes: list[Node], ledger: Ledger, world: World, key: str, minutes: float, writers: int
+) -> None:
+    """Run writers, the check of readiness and the faults at the same time."""
+    end = time.monotonic() + minutes * 60
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("Load", total=minutes * 60)
+
+        def report(fault: str) -> None:
+            bar.update(task, description=fault, completed=minutes * 60 - (end - time.monotonic()))
+
+        async with asyncio.TaskGroup() as tasks:
+            readiness = asyncio.create_task(record_readiness(nodes[1], ledger))
+            for number in range(writers):
+                tasks.create_task(Writer(number, nodes, world, ledger, key).run(end))
+            tasks.create_task(Faults(members, nodes, ledger).run(end - 60, report))
+    readiness.cancel()
+
+
+async def record_readiness(node: Node, ledger: Ledger) -> None:
+    """Ask four times a second whether the service is ready."""
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as http:
+        while True:
+            try:
+                async with http.get(f"{node.url}/readyz") as response:
+                    ledger.readiness.append((time.monotonic(), response.status == 200))
+            except (aiohttp.ClientError, TimeoutError):
+                ledger.readiness.append((time.monotonic(), False))
+            await asyncio.sleep(0.25)
+
+
+async def create_company(services: Services) -> str:
+    """Create the indexes and a company; return its API key."""
+    await runtime.make_indexes(services)
+    owner = await team.create_company(Context(services), "Torture", "Olga", "olga@torture.test", "no hash")
+    return str((await api_keys.create(Context(services).acting_as(owner), "Torture"))["key"])
+
+
+async def create_world(http: aiohttp.ClientSession, world: World) -> None:
+    """Create what the writers use: clients, an exercise, and a program with three workouts."""
+    create = creator(http)
+    world.exercise = await create("/exercises", {"name": "Squat"})
+    world.program = await create("/coach/programs", {"name": "Base"})
+    for day in (1, 3, 5):
+        await create(f"/coach/programs/{world.program}/wblocks", {"name": f"Day {day}", "day": day})
+    for number in range(CLIENTS):
+        world.clients.append(await create("/coach/customers", {"name": f"Client {number}"}))
+
+
+def creator(http: aiohttp.ClientSession) -> Callable[..., Any]:
+    """Return a function that creates something and returns its identifier."""
+
+    async def create(path: str, body: dict[str, object]) -> str:
+        async with http.post(path, json=body) as response:
+            document = await response.json()
+            assert response.status == 201, document
+            return str(document["_id"])
+
+    return create
+
+
+def end_all(nodes: list[Node]) -> None:
+    """Kill the processes that still run."""
+    for node in nodes:
+        if node.process is not None:
+            node.process.kill()
+            node.process.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
