@@ -63,12 +63,14 @@ def format_change(value: float, unit: str = "") -> str:
 
 
 def file_size(size: int) -> str:
-    """Return a number of bytes as `40 bytes`, `1.2 kB` or `3.4 MB`."""
+    """Return a number of bytes as `40 bytes`, `1.2 kB`, `3.4 MB` or `5.6 GB`."""
     if size < 1_000:
         return quantity(size, "byte")
     if size < 1_000_000:
         return format_number(round(size / 1e3, 1), "kB")
-    return format_number(round(size / 1e6, 1), "MB")
+    if size < 1_000_000_000:
+        return format_number(round(size / 1e6, 1), "MB")
+    return format_number(round(size / 1e9, 1), "GB")
 
 
 def quantity(count: int, noun: str) -> str:

@@ -203,7 +203,14 @@ async def test_users_are_redirected_from_pages_of_others(
 
 
 @pytest.mark.parametrize(
-    ("size", "text"), [(1, "1 byte"), (40, "40 bytes"), (1_234, "1.2\u00a0kB"), (25_000_000, "25\u00a0MB")]
+    ("size", "text"),
+    [
+        (1, "1 byte"),
+        (40, "40 bytes"),
+        (1_234, "1.2\u00a0kB"),
+        (25_000_000, "25\u00a0MB"),
+        (5_600_000_000, "5.6\u00a0GB"),
+    ],
 )
 def test_file_size_is_never_zero(size: int, text: str) -> None:
     assert formatting.file_size(size) == text

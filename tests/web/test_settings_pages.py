@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from aiohttp.test_utils import TestServer
 
+from coaching_service.app import create_app
+from coaching_service.core.database.context import Services
+from coaching_service.core.media import StorageQuota
 from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
+from tests.core.test_uploads import PDF, form
 from tests.support.assistants import authorize_assistant
 from tests.support.client import MONDAY, UNKNOWN, CoachClient
 from tests.support.declared_world import make_world
@@ -374,3 +380,23 @@ async def test_page_of_an_assistant_shows_what_it_has_changed_with_undo(
     assert await coach.calendar(ana, TODAY, TODAY) == []
     (await owner_page.get(f"{path}?after=wrong")).ok().says("Workout created")
     (await owner_page.get(f"/app/settings/assistants/{UNKNOWN}")).ok(404)
+
+
+async def test_owner_sees_the_storage_of_the_company(
+    coach: CoachClient, owner_page: Visitor, settings: Settings, services: Services
+) -> None:
+    plans = f"/coach/customers/{(await coach.create_customer())['_id']}/nutrition-plans"
+    (await coach.send("POST", plans, data=form(PDF, "file", "plan.pdf"))).ok(201)
+
+    page = (await owner_page.get("/app/settings/storage")).ok()
+    page.says(f"Space {len(PDF)} bytes", "Files 1", "There is no limit.")
+    assert "<progress" not in page.html
+
+    limited = replace(services, storage_quota=StorageQuota(files=2_000, bytes=5_600_000_000))
+    async with TestServer(create_app(settings, limited)) as server:
+        visitor = Visitor(server)
+        (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
+        page = (await visitor.get("/app/settings/storage")).ok()
+        await visitor.close()
+    page.says(f"Space {len(PDF)} bytes of 5.6 GB", "Files 1 of 2,000", "Files over a limit are not accepted.")
+    assert f'max="5600000000" value="{len(PDF)}"' in page.html

@@ -21,6 +21,13 @@ class FileTotals(TypedDict):
     bytes: int
 
 
+class StorageUsage(FileTotals):
+    """The files of a company, and how many files and bytes it may store; 0: no limit."""
+
+    maxFiles: int
+    maxBytes: int
+
+
 def require_within(quota: StorageQuota, totals: FileTotals) -> None:
     """Raise StorageQuotaExceeded if a company with these files has more than it may."""
     if quota.files and totals["files"] > quota.files:
@@ -67,3 +74,16 @@ async def read(services: Services, company_ids: Sequence[ObjectId]) -> dict[Obje
     """Return the totals of each of these companies that has had files."""
     cursor = _totals.across_companies(services).find({"_id": {"$in": list(company_ids)}})
     return {each["_id"]: {"files": each["files"], "bytes": each["bytes"]} async for each in cursor}
+
+
+async def read_usage(services: Services, company_ids: Sequence[ObjectId]) -> dict[ObjectId, StorageUsage]:
+    """Return the files of each of these companies, and how much it may store."""
+    quota, totals = services.storage_quota, await read(services, company_ids)
+    return {
+        company_id: {
+            **totals.get(company_id, {"files": 0, "bytes": 0}),
+            "maxFiles": quota.files,
+            "maxBytes": quota.bytes,
+        }
+        for company_id in company_ids
+    }

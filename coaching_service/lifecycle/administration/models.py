@@ -5,20 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
+from coaching_service.core.database.file_totals import StorageUsage
 from coaching_service.core.ids import ObjectId
 
 CompanyState = Literal["active", "suspended"]
 
 
-class CompanyUsage(TypedDict):
-    """The number and the bytes of the files of a company, and how much it may store; 0: no limit."""
+class CompanyUsage(StorageUsage):
+    """A company with the number and the bytes of its files, and how much it may store; 0: no limit."""
 
     id: ObjectId
     name: str
-    files: int
-    bytes: int
-    maxFiles: int
-    maxBytes: int
 
 
 class Person(TypedDict):

@@ -67,19 +67,11 @@ async def iterate_companies(operator: Operator) -> AsyncIterator[CompanyFigures]
 
 async def iterate_usage(operator: Operator) -> AsyncIterator[CompanyUsage]:
     """Yield the files of all companies but sandboxes, oldest company first, and what each may store."""
-    quota = operator.services.storage_quota
     await operator.record("storage.listed")
     async for batch in companies.iterate(operator.services, batch=BATCH):
-        usage = await file_totals.read(operator.services, [company["_id"] for company in batch])
+        usage = await file_totals.read_usage(operator.services, [company["_id"] for company in batch])
         for company in batch:
-            totals = usage.get(company["_id"], {"files": 0, "bytes": 0})
-            yield {
-                "id": company["_id"],
-                "name": company["companyName"],
-                **totals,
-                "maxFiles": quota.files,
-                "maxBytes": quota.bytes,
-            }
+            yield {"id": company["_id"], "name": company["companyName"], **usage[company["_id"]]}
 
 
 async def read_company(operator: Operator, company_id: ObjectId) -> CompanyFigures:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from coaching_service.core.auth.principal import Company
+from coaching_service.core.database import file_totals
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import version_conflict
+from coaching_service.core.database.file_totals import StorageUsage
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
@@ -52,6 +54,11 @@ async def read(ctx: Context) -> Account:
     if (account := await store.find_own(ctx)) is None:
         raise NotFound("company")
     return account
+
+
+async def read_storage(ctx: Context) -> StorageUsage:
+    """Return the number and the bytes of the company's files, and how much it may store."""
+    return (await file_totals.read_usage(ctx.services, [ctx.company_id]))[ctx.company_id]
 
 
 async def update(ctx: Context, change: AccountChange) -> Account:

@@ -1,4 +1,4 @@
-"""Settings: the company and its deletion."""
+"""Settings: the company, its storage and its deletion."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ async def update_company(ctx: Context, form: AccountChange) -> Redirect:
     """Change the company's details."""
     await account.update(ctx, form)
     return Redirect("/app/settings/company", "Changes saved.")
+
+
+@pages.get("/storage", access=owner_session(), template="settings/storage.html")
+async def storage_page(ctx: Context) -> dict[str, Any]:
+    """The number and the size of the company's files, and how much it may store."""
+    return {"usage": await account.read_storage(ctx)}
 
 
 @pages.get("/delete-account", access=owner_session(), template="settings/delete_account.html")
