@@ -154,13 +154,14 @@ def address_of(settings: Settings) -> str:
 async def make_indexes(services: Services) -> list[str]:
     """Create missing indexes, and return the names of the collections; a new database is recorded as migrated.
 
-    Raises SettingsError if the database does not support transactions, IndexConflict.
+    Raises SettingsError if the database does not support transactions, NewerDatabase, IndexConflict.
     """
     if not await supports_transactions(services.db):
         raise SettingsError(
             "MONGODB_URI names a MongoDB that is not a replica set and does not support transactions: "
             "start it with --replSet rs0, and run rs.initiate() in it once"
         )
+    await migrations.require_known(services.db)
     await migrations.record_new_database(services.db)
     return await ensure_indexes(services.db, {name: each.indexes for name, each in declared_collections().items()})
 

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from coaching_service import features
 from coaching_service.command_line.running import console, data_option, settings_with, with_services
+from coaching_service.core.database import migrations
 from coaching_service.core.database.checks import Check, CheckResult, Finding, run_checks
 from coaching_service.core.database.context import Services
 
@@ -68,6 +69,7 @@ def doctor(repair: bool, deleting_files: bool, checks: tuple[Check, ...], as_jso
         raise click.UsageError("--delete-unreferenced-files needs --repair")
 
     async def work(services: Services) -> list[CheckResult]:
+        await migrations.require_known(services.db)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
             task, seen = bar.add_task("Checking", total=len(checks)), list[str]()

@@ -29,6 +29,7 @@ from coaching_service.core.database.backup.manifest import BackupError
 from coaching_service.core.database.connection import UNAUTHORIZED, as_service_error
 from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.database.indexes import IndexConflict
+from coaching_service.core.database.migrations import NewerDatabase
 from coaching_service.core.errors import ServiceError
 from coaching_service.settings import SettingsError
 
@@ -62,7 +63,7 @@ class _Commands(click.Group):
     def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (SettingsError, DatabaseUnavailable, IndexConflict, BackupError, ServiceError) as error:
+        except (SettingsError, DatabaseUnavailable, IndexConflict, NewerDatabase, BackupError, ServiceError) as error:
             raise click.ClickException(str(error)) from None
         except SecretUnreadable as error:
             raise click.ClickException(f"A stored API key cannot be read: {error}") from None

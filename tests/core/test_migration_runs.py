@@ -6,13 +6,17 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from aiohttp.test_utils import TestServer
 
-from coaching_service import runtime
+from coaching_service import __version__, runtime
+from coaching_service.app import create_app
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.migrations import Step, find_pending, migrate
+from coaching_service.core.database.migrations import NewerDatabase, Step, find_pending, migrate
 from coaching_service.settings import Settings
 from tests.application.test_command_line import type_in
+from tests.support.client import CoachClient
+from tests.support.service_process import refused
 
 
 async def test_steps_are_applied_once(old_database: Services) -> None:
@@ -36,7 +40,7 @@ async def test_interrupted_migration_continues_with_the_same_step(old_database: 
             if fails and runs.count(number) == 1:
                 raise ZeroDivisionError
 
-        return Step(number, f"step {number}", apply)
+        return Step(number, f"step {number}", apply, "0.2")
 
     steps = [step(103), step(101), step(102, fails=True)]
     with pytest.raises(ZeroDivisionError):
@@ -79,3 +83,67 @@ async def test_command_applies_pending_steps(old_database: Services, settings: S
     first = await asyncio.to_thread(type_in, "migrate", **environment)
     assert first.ok() == f"Applied: {', '.join(step.name for step in migrations.STEPS)}\n"
     assert (await asyncio.to_thread(type_in, "migrate", **environment)).ok() == "No migration is pending\n"
+
+
+# --- databases of later versions ---------------------------------------------------------------------------------------
+
+
+async def record_step_of(services: Services, release: str | None) -> None:
+    """Record a migration that this version does not know."""
+    record = {"_id": 9_999, "name": "of_later", "release": release}
+    await services.db[migrations.COLLECTION].replace_one({"_id": 9_999}, record, upsert=True)
+
+
+@pytest.mark.parametrize(
+    ("release", "version", "is_refused"),
+    [
+        ("0.3", "0.3.0", False),
+        ("0.3", "0.3.1.dev0", False),
+        ("0.3", "0.2.9", True),
+        ("0.10", "0.9.0", True),
+        ("1.0", "0.99.1", True),
+        ("0.3", "1.0.0", False),
+    ],
+)
+async def test_migrations_of_later_minor_versions_are_refused(
+    own_services: Services, release: str, version: str, *, is_refused: bool
+) -> None:
+    await record_step_of(own_services, release)
+    try:
+        await migrations.require_known(own_services.db, version=version)
+    except NewerDatabase as error:
+        assert is_refused
+        assert f"migrated to {release} (step 9999 of_later), and this is version {version}: start {release}" in str(
+            error
+        )
+    else:
+        assert not is_refused
+
+
+async def test_older_process_refuses_a_database_of_a_later_version(
+    own_services: Services, settings: Settings, tmp_path: Path
+) -> None:
+    """It does not start, is not ready if it runs, and its commands change nothing."""
+    own = settings.model_copy(update={"mongodb_database": own_services.db.name})
+    await own_services.db.client.drop_database(own_services.db.name)
+    await runtime.make_indexes(own_services)
+    async with TestServer(create_app(own, own_services)) as server:
+        operator = CoachClient(server, None, None)
+        (await operator.get("/readyz")).ok()
+        await record_step_of(own_services, "99.0")
+        (await operator.get("/readyz")).refused(503, "migrated to 99.0")
+        (await operator.get("/healthz")).ok()
+        await operator.close()
+    environment = {
+        "MONGODB_URI": str(settings.mongodb_uri),
+        "MONGODB_DATABASE": own_services.db.name,
+        "SECRET_KEYS": ",".join(settings.secret_keys),
+    }
+    message = (
+        f"The database was migrated to 99.0 (step 9999 of_later), and this is version {__version__}: "
+        "start 99.0 or later, or restore the backup made before the migration"
+    )
+    assert await asyncio.to_thread(refused, tmp_path, **environment) == message
+    for command in (["migrate"], ["ensure-indexes"], ["doctor", "--repair"]):
+        result = await asyncio.to_thread(type_in, *command, **environment)
+        result.refused(message, exit_code=2 if "doctor" in command else 1)

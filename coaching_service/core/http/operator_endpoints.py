@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import hdrs, web
 
 from coaching_service import __version__
+from coaching_service.core.database import migrations
 from coaching_service.core.database.connection import unreachable
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
@@ -80,9 +81,10 @@ class OperatorEndpoints:
         return web.Response(body=to_json({"status": "ok", "version": __version__}), headers=_JSON)
 
     async def readyz(self, _: web.Request) -> web.Response:
-        """Responds 200 when a majority of the database responds and every index exists. Raises Unavailable otherwise.
+        """Responds 200 when a majority of the database responds, every index exists and no later version migrated it.
 
-        Concurrent requests share one check, and indexes that were found once are not checked again.
+        Raises Unavailable otherwise. Concurrent requests share one check, and indexes that were found once are not
+        checked again.
         """
         if self._readiness_check is None or self._readiness_check.done():
             self._readiness_check = asyncio.create_task(self._check_readiness())
@@ -95,11 +97,14 @@ class OperatorEndpoints:
         try:
             async with asyncio.timeout(monitor.seconds):
                 await monitor.check()
+                await migrations.require_known(self.services.db)
                 if not self._has_indexes:
                     declared = {name: each.indexes for name, each in declared_collections().items()}
                     missing = await missing_indexes(self.services.db, declared)
         except TimeoutError:
             raise unreachable() from None
+        except migrations.NewerDatabase as error:
+            raise Unavailable(str(error)) from None
         if missing:
             message = f"Indexes are missing: {', '.join(missing)}; run: coaching-service ensure-indexes"
             raise Unavailable(message)

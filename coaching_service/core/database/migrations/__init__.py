@@ -16,6 +16,7 @@ import pymongo
 import structlog
 from pymongo.errors import DuplicateKeyError
 
+from coaching_service import __version__
 from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.database.collections import now
 from coaching_service.core.database.context import Database
@@ -41,13 +42,22 @@ _DEADLINE_SECONDS = 24 * 3600.0  # of one operation of a step, instead of that o
 log = structlog.get_logger("coaching_service.migrations")
 
 
+class NewerDatabase(Exception):
+    """A later version has changed the stored documents; the message says what to do."""
+
+
 @dataclass(frozen=True)
 class Step:
-    """One change of stored documents. `number` decides the order and never changes."""
+    """One change of stored documents. `number` decides the order and never changes.
+
+    `release` is the minor version that brings it, such as "0.3". Another patch version of the same minor version may
+    serve the changed documents, an earlier minor version may not: see docs/upgrading.md.
+    """
 
     number: int
     name: str
     apply: Callable[[Database, Vault], Awaitable[None]]
+    release: str
 
     @property
     def description(self) -> str:
@@ -57,19 +67,19 @@ class Step:
 
 
 STEPS = (
-    Step(1, "last_trained_date", step_0001_last_trained_date.apply),
-    Step(2, "sealed_mail", step_0002_sealed_mail.apply),
-    Step(3, "sessions", step_0003_sessions.apply),
-    Step(4, "exercise_media", step_0004_exercise_media.apply),
-    Step(5, "photo_content_types", step_0005_photo_content_types.apply),
-    Step(6, "session_applications", step_0006_session_applications.apply),
-    Step(7, "one_rep_max_estimates", step_0007_one_rep_max_estimates.apply),
-    Step(8, "authors", step_0008_authors.apply),
-    Step(9, "exercise_uploads", step_0009_exercise_uploads.apply),
-    Step(10, "change_log", step_0010_change_log.apply),
-    Step(11, "pending_forms", step_0011_pending_forms.apply),
-    Step(12, "attention", step_0012_attention.apply),
-    Step(13, "file_totals", step_0013_file_totals.apply),
+    Step(1, "last_trained_date", step_0001_last_trained_date.apply, "0.2"),
+    Step(2, "sealed_mail", step_0002_sealed_mail.apply, "0.2"),
+    Step(3, "sessions", step_0003_sessions.apply, "0.2"),
+    Step(4, "exercise_media", step_0004_exercise_media.apply, "0.2"),
+    Step(5, "photo_content_types", step_0005_photo_content_types.apply, "0.2"),
+    Step(6, "session_applications", step_0006_session_applications.apply, "0.2"),
+    Step(7, "one_rep_max_estimates", step_0007_one_rep_max_estimates.apply, "0.2"),
+    Step(8, "authors", step_0008_authors.apply, "0.2"),
+    Step(9, "exercise_uploads", step_0009_exercise_uploads.apply, "0.2"),
+    Step(10, "change_log", step_0010_change_log.apply, "0.2"),
+    Step(11, "pending_forms", step_0011_pending_forms.apply, "0.2"),
+    Step(12, "attention", step_0012_attention.apply, "0.2"),
+    Step(13, "file_totals", step_0013_file_totals.apply, "0.2"),
 )
 
 
@@ -95,6 +105,28 @@ async def find_pending(db: Database, steps: Sequence[Step] = STEPS) -> list[Step
     return sorted((step for step in steps if step.number not in applied), key=lambda step: step.number)
 
 
+async def require_known(db: Database, steps: Sequence[Step] = STEPS, version: str = __version__) -> None:
+    """Raise NewerDatabase if a later minor version has changed the documents in a way that `version` does not know.
+
+    Unknown steps of the same minor version are accepted: its patch versions serve one database together.
+    """
+    known = [step.number for step in steps]
+    unknown = await db[COLLECTION].find({"_id": {"$nin": known}}, sort=[("_id", 1)]).to_list(None)
+    for record in unknown:
+        release = record.get("release", "a later version")
+        if "release" not in record or minor_version(release) > minor_version(version):
+            raise NewerDatabase(
+                f"The database was migrated to {release} (step {record['_id']} {record['name']}), and this is version "
+                f"{version}: start {release} or later, or restore the backup made before the migration"
+            )
+
+
+def minor_version(version: str) -> tuple[int, int]:
+    """The first two numbers of a version: 0.2.1.dev0 is of the minor version (0, 2)."""
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)
+
+
 async def record_new_database(db: Database, steps: Sequence[Step] = STEPS) -> None:
     """Record every step as applied if the database is empty: it has no documents of an older shape.
 
@@ -107,6 +139,8 @@ async def record_new_database(db: Database, steps: Sequence[Step] = STEPS) -> No
 
 async def _record(db: Database, step: Step) -> None:
     try:
-        await db[COLLECTION].insert_one({"_id": step.number, "name": step.name, "appliedAt": now()})
+        await db[COLLECTION].insert_one(
+            {"_id": step.number, "name": step.name, "release": step.release, "appliedAt": now()}
+        )
     except DuplicateKeyError:  # another process applied the step at the same time
         log.info("migration was applied by another process", step=step.number, name=step.name)
