@@ -5,7 +5,6 @@ python -m benchmarks.five_rows ours|sdk: serves on HOST and PORT of the environm
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from typing import Any
@@ -31,6 +30,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.mail import FolderMailSender
 from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.slots import RequestSlots
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.server import make_server
 
@@ -66,7 +66,7 @@ def ours(host: str, port: int) -> None:
         )
         application = web.Application(middlewares=[request_middleware(services)])
         own_url = f"http://{host}:{port}"
-        server = make_server(tools.declared, asyncio.Semaphore(8), services.metrics, own_url, f"{own_url}/icon.svg")
+        server = make_server(tools.declared, RequestSlots(8), services.metrics, own_url, f"{own_url}/icon.svg")
         application.add_routes(McpEndpoint(server, services, authenticate, 1_048_576).routes())
         return application
 

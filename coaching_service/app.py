@@ -16,7 +16,7 @@ from coaching_service.core.changes.numbering.signals import signalling
 from coaching_service.core.database.abandoned import aborting_abandoned_transactions
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.http.availability import Availability, RequestSlots
+from coaching_service.core.http.availability import Availability
 from coaching_service.core.http.cross_origin import CrossOrigin
 from coaching_service.core.http.handlers import Authenticate, HandlerDependencies, mount
 from coaching_service.core.http.interruption import end_interruption
@@ -27,6 +27,7 @@ from coaching_service.core.http.request_limits import RequestLimits
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.jobs import queue
 from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.slots import RequestSlots
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.server import make_server
 from coaching_service.oauth.endpoints import Endpoints
@@ -36,7 +37,7 @@ from coaching_service.settings import Settings
 from coaching_service.web import static_files
 
 SERVICES = web.AppKey("services", Services)
-_BULK_CONCURRENCY = 2
+_BULK_CONCURRENCY, _BULK_PER_COMPANY = 3, 2
 _DOWNLOAD_CONCURRENCY = 4
 READINGS = (*core_readings(features.STEPS), read_webhook_metrics)
 
@@ -64,8 +65,8 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
         services,
         _authentication(authenticate, settings, request_limits),
         RequestSlots(settings.database_concurrency, *queue_limits, services.metrics.queue("database")),
-        RequestSlots(_BULK_CONCURRENCY, *queue_limits, services.metrics.queue("bulk")),
-        asyncio.Semaphore(_DOWNLOAD_CONCURRENCY),
+        RequestSlots(_BULK_CONCURRENCY, *queue_limits, services.metrics.queue("bulk"), alone=_BULK_PER_COMPANY),
+        RequestSlots(_DOWNLOAD_CONCURRENCY),
         settings.max_body_bytes,
         settings.trusted_proxies,
         services.upload_limits,
@@ -94,7 +95,7 @@ async def _end_waiting(app: web.Application) -> None:
 def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerDependencies) -> McpEndpoint:
     tools, icon_url = tools_of(features.TOOLS), services.base_url + static_files.url_of("icon.svg")
     return McpEndpoint(
-        make_server(tools, dependencies.database_semaphore, services.metrics, services.base_url, icon_url),
+        make_server(tools, dependencies.database_slots, services.metrics, services.base_url, icon_url),
         services,
         _authentication(authenticate_assistant, settings, dependencies.request_limits),
         settings.max_body_bytes,

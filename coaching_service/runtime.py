@@ -40,13 +40,14 @@ from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.database.observation import CommandObserver, CommandTracer, ConnectionObserver
 from coaching_service.core.database.shared_mongod import shared_mongod
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.http.availability import Availability, RequestSlots
+from coaching_service.core.http.availability import Availability
 from coaching_service.core.http.connections import ConnectionLimits, raise_descriptor_limit
 from coaching_service.core.http.metrics import metrics_handler
 from coaching_service.core.http.server import Runner
 from coaching_service.core.media import StorageQuota
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
+from coaching_service.core.slots import RequestSlots
 from coaching_service.core.tracing import TracingUnusable, make_tracer
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings, SettingsError
@@ -126,7 +127,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         client_documents=settings.mcp_client_documents,
         upload_limits=settings.upload_limits(),
         storage_quota=StorageQuota(settings.max_files_per_company, settings.max_storage_bytes_per_company),
-        sign_in_lock=RequestSlots(
+        sign_in_slot=RequestSlots(
             1, settings.request_queue_length, settings.request_queue_seconds, metrics.queue("sign_in")
         ),
         database_response_seconds=settings.database_response_seconds,

@@ -12,13 +12,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from coaching_service.core.errors import Unavailable
+from coaching_service.core.slots import RequestSlots
 from coaching_service.core.video import (
     MP4,
     VIDEO_TYPES,
@@ -130,10 +131,12 @@ class ImageProcessor:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
-        self._lock = asyncio.Lock()
+        self._slot = RequestSlots(1)
 
-    async def rewrite(self, file: IO[bytes], content_types: Sequence[str], max_pixels: int) -> ValidatedFile:
-        """Returns the image, upright and without metadata, and its thumbnail.
+    async def rewrite(
+        self, file: IO[bytes], content_types: Sequence[str], max_pixels: int, company: Hashable = None
+    ) -> ValidatedFile:
+        """Returns the image, upright and without metadata, and its thumbnail. Companies take turns.
 
         `max_pixels`: of all frames together. With GIF among the `content_types`, all frames are kept, otherwise the
         first. Raises InvalidFile if it is broken, too large or of another content type, and Unavailable if decoding it
@@ -146,7 +149,7 @@ class ImageProcessor:
                 for name in ("image", "thumbnail")
             )
             request = {"formats": formats, "pixels": max_pixels, "animated": GIF in content_types}
-            async with self._lock:
+            async with self._slot.holding(company):
                 reply = await self._request(request, [file, image, thumbnail])
             if reply.get("error") == "pixels":
                 frames = " in all frames together" if GIF in content_types else ""
@@ -201,9 +204,9 @@ class ImageProcessor:
 
 
 async def validate_file(
-    images: ImageProcessor, file: IO[bytes], content_types: Sequence[str], max_pixels: int
+    images: ImageProcessor, file: IO[bytes], content_types: Sequence[str], max_pixels: int, company: Hashable = None
 ) -> ValidatedFile:
-    """Returns `file` if it is complete and of one of the `content_types`; an image is rewritten by `images`.
+    """Returns `file` of a company if it is complete and of one of the `content_types`; `images` rewrites images.
 
     Metadata of a video is overwritten in `file` itself. Raises InvalidFile otherwise.
     """
@@ -220,7 +223,7 @@ async def validate_file(
         raise _unsupported(content_types)
     if is_video(head) and set(VIDEO_TYPES) & set(content_types):
         return await asyncio.to_thread(_validate_video, file, content_types)
-    return await images.rewrite(file, content_types, max_pixels)
+    return await images.rewrite(file, content_types, max_pixels, company)
 
 
 def _validate_pdf(file: IO[bytes]) -> ValidatedFile:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -33,6 +32,7 @@ from coaching_service.core.mcp.arguments import InvalidArguments, validate_argum
 from coaching_service.core.mcp.confirmation import OUTREACH_DENIED
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.core.metrics import Metrics
+from coaching_service.core.slots import RequestSlots
 from coaching_service.mcp import confirmation, prompts
 from coaching_service.mcp.confirmation import Result, text_result
 from coaching_service.mcp.execution import Call, Unconfirmed, carry_out
@@ -84,9 +84,9 @@ _ADVICE_BY_STATUS = {
 
 
 def make_server(
-    tools: Iterable[Tool], semaphore: asyncio.Semaphore, metrics: Metrics, base_url: str, icon_url: str
+    tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, base_url: str, icon_url: str
 ) -> Server[Any]:
-    """Returns the SDK's server of `tools`; `semaphore` limits how many use the database at once."""
+    """Returns the SDK's server of `tools`; `slots` limits how many use the database at once."""
     by_name = {tool.name: tool for tool in tools}
     descriptions = [(tool, _describe(tool)) for tool in by_name.values()]
 
@@ -108,7 +108,7 @@ def make_server(
             raise MCPError(code=INVALID_PARAMS, message="Unknown tool: tools/list names the tools there are")
         caller = _request(request)
         with observing(metrics, caller.ctx, tool.name, caller.application) as observation:
-            result, observation.outcome = await _call(tool, caller, params, semaphore)
+            result, observation.outcome = await _call(tool, caller, params, slots)
         return result
 
     async def list_all_prompts(_: Request, params: PaginatedRequestParams | None) -> ListPromptsResult:
@@ -174,7 +174,7 @@ def _describe(tool: Tool) -> ToolDescription:
 
 
 async def _call(
-    tool: Tool, request: CallerRequest, params: CallToolRequestParams, semaphore: asyncio.Semaphore
+    tool: Tool, request: CallerRequest, params: CallToolRequestParams, slots: RequestSlots
 ) -> tuple[Result, Outcome]:
     """Return the tool's result, a request for confirmation, or an error result with advice on what to do next."""
     ctx = replace(request.ctx, operation=tool.name)
@@ -188,7 +188,7 @@ async def _call(
         call = _parse(tool, params)
         if was_asked:
             call = replace(call, token=params.request_state)
-        async with semaphore:
+        async with slots.holding(ctx.slot_holder):
             output = await carry_out(ctx, call)
     except InvalidArguments as error:
         return _error("; ".join(error.messages), _CORRECT_ARGUMENTS), "rejected"

@@ -277,12 +277,12 @@ class WebApplication:
     ) -> web.StreamResponse:
         page, browser_session = page_request.page, page_request.browser_session
         check_access(page.access, browser_session.principal, writes=False)
-        async with self.dependencies.limiter(page.request_class):
+        async with self.dependencies.limiter(page.request_class, page_request.ctx):
             result, unread = await self._read_variables(page_request)
         if isinstance(result, web.StreamResponse):
             return result
         if isinstance(result, Download):
-            download = read_with_limit(result, self.dependencies.download_semaphore)
+            download = read_with_limit(result, self.dependencies.download_slots.holding(page_request.ctx.slot_holder))
             return await send_download(page_request.request, download, {"X-Request-Id": page_request.ctx.request_id})
         if isinstance(result, Redirect):
             return redirect_response(browser_session, result)
@@ -342,7 +342,7 @@ class WebApplication:
             if page.schema is not None:
                 arguments["form"] = load_form(page.schema, data)
             stored_file = uploads.with_file(page, ctx, upload, arguments, self.dependencies.limits)
-            async with stored_file as page_with_file, self.dependencies.limiter(page.request_class):
+            async with stored_file as page_with_file, self.dependencies.limiter(page.request_class, ctx):
                 result = await self._run_handler(replace(page_request, page=page_with_file), arguments, claim)
         except (ValidationError, *FORM_ERRORS) as failure:
             if page.on is None or (isinstance(failure, NotFound) and page.form is None):
@@ -374,7 +374,7 @@ class WebApplication:
         browser_session = page_request.browser_session
         if claim is not None and not await form_idempotency.is_first(page_request.ctx, claim):
             return redirect_response(browser_session, Redirect(task.return_url, _TASK_REPEATED))
-        async with self.dependencies.limiter(page_request.page.request_class):
+        async with self.dependencies.limiter(page_request.page.request_class, page_request.ctx):
             return await stream_task(page_request.request, browser_session, task)
 
     async def _form_response(self, page_request: _PageRequest, result: Any, data: FormData) -> web.StreamResponse:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime
@@ -20,13 +19,13 @@ from coaching_service.authentication import authenticate
 from coaching_service.core.auth.access import anyone, public
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
-from coaching_service.core.http.availability import RequestSlots
 from coaching_service.core.http.deprecation import Deprecation
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.routes import Route, Routes, routes_of
+from coaching_service.core.slots import RequestSlots
 
 CHANGES = Path(__file__).parents[2] / "docs" / "api-changes.md"
 OLD = Deprecation(since=date(2026, 12, 1), sunset=date(2027, 6, 1), instead="`GET /new`")
@@ -76,9 +75,7 @@ async def server(services: Services) -> AsyncIterator[TestServer]:
     """Serves these routes."""
     app = web.Application(middlewares=[request_middleware(services)])
     slots = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
-    mount(
-        app, declared_routes(), HandlerDependencies(services, authenticate, *slots, asyncio.Semaphore(1), body_limit=1)
-    )
+    mount(app, declared_routes(), HandlerDependencies(services, authenticate, *slots, RequestSlots(1), body_limit=1))
     async with TestServer(app) as listening:
         yield listening
 

@@ -15,11 +15,11 @@ from pymongo.errors import AutoReconnect
 from coaching_service.authentication import authenticate
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.http.availability import RequestSlots
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.routes import Routes
+from coaching_service.core.slots import RequestSlots
 
 AT_ONCE = 2
 CHUNK = b"x" * 1_000_000
@@ -62,7 +62,7 @@ async def address(services: Services, source: Source) -> AsyncIterator[str]:
 
     app = web.Application(middlewares=[request_middleware(services)])
     slots = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
-    dependencies = HandlerDependencies(services, authenticate, *slots, asyncio.Semaphore(AT_ONCE), body_limit=1)
+    dependencies = HandlerDependencies(services, authenticate, *slots, RequestSlots(AT_ONCE), body_limit=1)
     mount(app, routes.declared, dependencies)
     async with TestServer(app) as server:
         yield str(server.make_url("/download"))

@@ -12,10 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from coaching_service import __version__, features
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.http.availability import RequestSlots
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.metrics import Metrics
+from coaching_service.core.slots import RequestSlots
 from tests.conftest import AsServed
 from tests.core.test_uploads import form
 from tests.support.client import CoachClient
@@ -228,12 +228,12 @@ async def test_queue_for_the_database_is_observed() -> None:
     def value(name: str, **labels: str) -> float | None:
         return metrics.registry.get_sample_value(f"request_queue_{name}", {"queue": "bulk", **labels})
 
-    async with slots:
-        waiting = asyncio.create_task(slots.acquire())
+    async with slots.holding("company"):
+        waiting = asyncio.create_task(slots.acquire("company"))
         await asyncio.sleep(0)
         assert value("waiting") == 1
         with pytest.raises(Unavailable):
-            await slots.acquire()
+            await slots.acquire("company")
         with pytest.raises(Unavailable):
             await waiting
     assert (value("waiting"), value("duration_seconds_count")) == (0, 2)

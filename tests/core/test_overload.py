@@ -2,51 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-
-import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
-from coaching_service.core.errors import Unavailable
-from coaching_service.core.http.availability import Availability, RequestSlots
+from coaching_service.core.http.availability import Availability
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
-
-
-async def test_requests_beyond_the_queue_are_refused_at_once() -> None:
-    slots = RequestSlots(running=1, queued=2, seconds=1000)
-    await slots.acquire()
-    waiting = [asyncio.create_task(slots.acquire()) for _ in range(2)]
-    await asyncio.sleep(0)
-    with pytest.raises(Unavailable) as raised:
-        await slots.acquire()
-    assert raised.value.headers == {"Retry-After": "1"}
-    for _ in range(2):
-        slots.release()
-    assert await asyncio.gather(*waiting) == [True, True]
-
-
-async def test_request_waits_for_a_limited_time() -> None:
-    slots = RequestSlots(running=1, queued=2, seconds=0.01)
-    await slots.acquire()
-    for _ in range(3):  # a request that is cancelled leaves the queue
-        with pytest.raises(Unavailable, match="busy"):
-            await slots.acquire()
-    slots.release()
-    assert await slots.acquire()
-
-
-async def test_earlier_waits_of_a_request_count() -> None:
-    slots = RequestSlots(running=1, queued=2, seconds=1000)
-    async with slots.holding(waited=0):
-        with pytest.raises(Unavailable, match="busy"):
-            async with slots.holding(waited=1000):
-                pass
-    async with slots.holding(waited=1000):
-        assert slots.locked()
 
 
 async def test_sign_in_waits_for_others_for_a_limited_time(settings: Settings) -> None:
@@ -55,7 +18,7 @@ async def test_sign_in_waits_for_others_for_a_limited_time(settings: Settings) -
     async with runtime.open_services(hurried) as services, TestServer(create_app(hurried, services)) as server:
         client = CoachClient(server, None, None)
         credentials = {"email": "nobody@overload.test", "password": "correct horse battery"}
-        async with services.sign_in_lock:
+        async with services.sign_in_slot.holding("another"):
             reply = await client.post("/auth/login", credentials)
             reply.refused(503, "busy")
             assert reply.headers["Retry-After"] == "1"

@@ -93,11 +93,11 @@ async def test_abandoned_sign_in_is_not_verified(coach: CoachClient, as_served: 
     body = json.dumps({"email": address(coach), "password": "wrong password"})
     head = f"POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
     services = as_served.app[SERVICES]
-    line, registry = services.sign_in_lock, services.metrics.registry
-    async with line:  # another sign-in is being verified
+    line, registry = services.sign_in_slot, services.metrics.registry
+    async with line.holding("another"):  # another sign-in is being verified
         _, writer = await asyncio.open_connection(as_served.host, as_served.port)
         writer.write(f"{head}\r\n\r\n{body}".encode())
-        await until(lambda: "waiters:1" in repr(line), "the request waits in line")
+        await until(lambda: line.queued == 1, "the request waits in line")
         writer.close()
         await writer.wait_closed()
         await until(as_served.all_disconnected, "the service notices it")

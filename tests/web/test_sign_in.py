@@ -123,9 +123,9 @@ async def test_failed_sign_ins_count_for_page_and_rest(
 async def test_disconnected_sign_in_is_skipped_in_the_queue(coach: CoachClient, as_served: AsServed) -> None:
     email, services = str(coach.ctx.caller.email), as_served.app[SERVICES]
     visitor = Visitor(as_served)
-    async with services.sign_in_lock:  # another sign-in is in progress
+    async with services.sign_in_slot.holding("another"):  # another sign-in is in progress
         trying = asyncio.create_task(visitor.sign_in(email, "not the password"))
-        await until(lambda: "waiters:1" in repr(services.sign_in_lock), "the form waits in line")
+        await until(lambda: services.sign_in_slot.queued == 1, "the form waits in line")
         trying.cancel()
         with pytest.raises(asyncio.CancelledError):
             await trying

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from email.message import EmailMessage
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -22,6 +21,7 @@ from coaching_service.core.media import ImageProcessor, StorageQuota, UploadLimi
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.signals import CompanySignals
+from coaching_service.core.slots import RequestSlots
 from coaching_service.core.tracing import NO_TRACER, Tracer
 
 if TYPE_CHECKING:
@@ -63,9 +63,10 @@ class Services:
     `events` has the subscribers of domain events; `change_log` records what transactions change; `base_url` is the
     public address without a trailing slash; `registration`: companies may sign up by themselves; `client_documents`:
     OAuth applications may identify themselves by the URL of a document; `upload_limits` limits the size of files,
-    `storage_quota` those of a company; `image_processor` decodes uploaded images; `sign_in_lock` is held while a
-    password is verified; `job_available` notifies the background worker; `file_write_slots` limits how many files
-    are written to GridFS at the same time; `number_signals` notifies the requests that wait for new changes;
+    `storage_quota` those of a company; `image_processor` decodes uploaded images; `sign_in_slot` is held while a
+    password is verified, and network addresses take turns; `job_available` notifies the background worker;
+    `file_write_slots` limits how many files are written to GridFS at the same time; `number_signals` notifies the
+    requests that wait for new changes;
     `schedule_locks` serialise writes to the schedule of one owner; `database_response_seconds`: how long a request
     waits at most while the database does not respond;
     `outbound` sends requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery
@@ -85,9 +86,9 @@ class Services:
     image_processor: ImageProcessor = field(default_factory=ImageProcessor)
     schedule_locks: KeyedLocks = field(default_factory=KeyedLocks)
     number_signals: CompanySignals = field(default_factory=CompanySignals)
-    sign_in_lock: AbstractAsyncContextManager[object] = field(default_factory=asyncio.Lock)
+    sign_in_slot: RequestSlots = field(default_factory=lambda: RequestSlots(1))
     job_available: asyncio.Event = field(default_factory=asyncio.Event)
-    file_write_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_FILE_WRITES))
+    file_write_slots: RequestSlots = field(default_factory=lambda: RequestSlots(MAX_FILE_WRITES))
     database_response_seconds: float = 2.0
     outbound: OutboundClient = field(default_factory=OutboundClient)
     webhook_retry_seconds: tuple[float, ...] = ()
@@ -156,6 +157,11 @@ class Context:
     def company_id(self) -> ObjectId:
         """The caller's company, with which every query begins."""
         return self.caller.company.id
+
+    @property
+    def slot_holder(self) -> Hashable:
+        """Whose requests share slots: the caller's company, or the network address if the caller is not signed in."""
+        return self.network_address if self.principal is None else self.principal.company.id
 
     @property
     def changes(self) -> ChangeRecorder:

@@ -88,7 +88,7 @@ async def store(
         "pending": True,
     }
     collection = chunks.across_companies(ctx.services)
-    async with ctx.services.file_write_slots:
+    async with ctx.services.file_write_slots.holding(ctx.company_id):
         try:
             await files.across_companies(ctx.services).insert_one(new_file)
             for number, chunk in enumerate(_read_chunks(source)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable
@@ -19,7 +18,6 @@ from coaching_service.core.auth.access import check_access
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.external_identity import Upserted
-from coaching_service.core.http.availability import RequestSlots
 from coaching_service.core.http.deprecation import deprecation_headers, mark_deprecated
 from coaching_service.core.http.downloads import Download, read_with_limit, send_download
 from coaching_service.core.http.interruption import interruptible
@@ -48,6 +46,7 @@ from coaching_service.core.idempotency import Claim, StoredResponse, run_in_step
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import AS_OF_HEADER, as_of
 from coaching_service.core.media import UploadLimits
+from coaching_service.core.slots import RequestSlots
 
 Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
 AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -59,28 +58,30 @@ _JSON = "application/json; charset=utf-8"
 class HandlerDependencies:
     """Dependencies shared by all handlers.
 
-    The semaphores limit how many requests use the database at once (`database_semaphore`), how many long-running ones
-    run at once (`bulk_semaphore`), and how many downloads read at once (`download_semaphore`). `proxies`: number of
-    our own reverse proxies in front of the service. `request_limits` counts the requests of each session of the web
-    application; `authenticate` counts those of REST.
+    The slots, which companies share, limit how many requests use the database at once (`database_slots`), how many
+    long-running ones run at once (`bulk_slots`), and how many downloads read at once (`download_slots`). `proxies`:
+    number of our own reverse proxies in front of the service. `request_limits` counts the requests of each session of
+    the web application; `authenticate` counts those of REST.
     """
 
     services: Services
     authenticate: Authenticate
-    database_semaphore: RequestSlots
-    bulk_semaphore: RequestSlots
-    download_semaphore: asyncio.Semaphore
+    database_slots: RequestSlots
+    bulk_slots: RequestSlots
+    download_slots: RequestSlots
     body_limit: int
     proxies: int = 0
     limits: UploadLimits = field(default_factory=UploadLimits)
     request_limits: RequestLimits | None = None
 
-    def limiter(self, request_class: RequestClass, waited: float = 0.0) -> AbstractAsyncContextManager[None]:
+    def limiter(
+        self, request_class: RequestClass, ctx: Context, waited: float = 0.0
+    ) -> AbstractAsyncContextManager[None]:
         """Returns the context to run a request of this class in, which has waited for `waited` seconds before."""
         if request_class == "unlimited":
             return nullcontext()
-        slots = self.bulk_semaphore if request_class == "bulk" else self.database_semaphore
-        return slots.holding(waited)
+        slots = self.bulk_slots if request_class == "bulk" else self.database_slots
+        return slots.holding(ctx.slot_holder, waited)
 
 
 def mount(app: web.Application, routes: Iterable[Route], dependencies: HandlerDependencies) -> None:
@@ -150,10 +151,10 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
             uploaded = await _handle_upload(route, route.multipart, request, ctx, arguments, dependencies)
             return _with_headers(uploaded, ctx)
         read_as_of = as_of()
-        async with dependencies.limiter(route.request_class, waited):
+        async with dependencies.limiter(route.request_class, ctx, waited):
             response: Download | web.StreamResponse = await _call(route, request, ctx, arguments, json_body)
         if isinstance(response, Download):
-            download = read_with_limit(response, dependencies.download_semaphore)
+            download = read_with_limit(response, dependencies.download_slots.holding(ctx.slot_holder))
             headers = {"X-Request-Id": ctx.request_id} | ({"Preference-Applied": STRICT} if is_strict else {})
             return await send_download(request, download, headers | deprecation_headers(request))
         return _with_headers(response, ctx, read_as_of if route.reports_as_of else None)
@@ -188,7 +189,7 @@ async def _handle_upload(
         customer_id = _customer_id(route, ctx, arguments)
         async with store_upload(ctx, upload, multipart, customer_id, limits.photo_pixels) as file:
             arguments["file"] = file
-            async with dependencies.limiter(route.request_class):
+            async with dependencies.limiter(route.request_class, ctx):
                 attaching = replace(route, handler=attach_files(route.handler, file))
                 response: web.StreamResponse = await _call(attaching, request, ctx, arguments, upload.fingerprint)
     return response

@@ -120,7 +120,7 @@ async def verify_sign_in(ctx: Context, email: str, password: str) -> Identity:
     connection meanwhile; Unavailable if too many others wait. Each process verifies one password at a time and reads
     the failures before each, so that concurrent guesses are all counted.
     """
-    async with ctx.services.sign_in_lock:
+    async with ctx.services.sign_in_slot.holding(ctx.network_address):
         if ctx.is_disconnected():
             raise ClientDisconnected()
         _, stored = await gather_reads(ctx, _require_few_failures(ctx, email), store.find_by_email(ctx.services, email))

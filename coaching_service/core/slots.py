@@ -1,0 +1,184 @@
+"""A queue for a limited resource that companies share fairly: one with many requests does not delay the others."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Hashable
+
+from coaching_service.core.errors import Unavailable
+from coaching_service.core.metrics import Metrics, QueueMetrics
+
+_SHARED_SECONDS = 1.0
+
+
+class RequestSlots:
+    """Slots for one class of requests, and the queue of the companies that wait for one.
+
+    `running` requests hold a slot at once, and `queued` others wait, none of them longer than `seconds`. A free slot
+    goes to the company that holds the fewest, and to those that hold as many in turn. A company alone may hold `alone`
+    slots (all by default), and `shared` (as many by default) from the moment another company uses them too until it
+    has used none for a second. When the queue is full, the company that has most requests in it loses one.
+
+    A company is any hashable value (see `Context.slot_holder`). `metrics` are those to report to,
+    and `clock` returns seconds.
+    """
+
+    def __init__(
+        self,
+        running: int,
+        queued: int = sys.maxsize,
+        seconds: float = math.inf,
+        metrics: QueueMetrics | None = None,
+        *,
+        alone: int | None = None,
+        shared: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._size, self._max_queued, self._seconds, self._clock = running, queued, seconds, clock
+        self._metrics = metrics or Metrics().queue("database")
+        self._alone = min(alone or running, running)
+        self._shared = min(shared or self._alone, self._alone)
+        self._free = running
+        self._held: dict[Hashable, int] = {}
+        self._queued = 0
+        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}  # in the order of their turns
+        self._latest: Hashable = self  # no company yet
+        self._shared_until = -math.inf
+
+    @property
+    def queued(self) -> int:
+        """How many requests wait."""
+        return self._queued
+
+    def held(self, company: Hashable) -> int:
+        """How many slots a company holds."""
+        return self._held.get(company, 0)
+
+    def holding(self, company: Hashable, waited: float = 0.0) -> _Holding:
+        """The context to hold a slot in; the arguments are those of `acquire`."""
+        return _Holding(self, company, waited)
+
+    async def acquire(self, company: Hashable, waited: float = 0.0) -> None:
+        """Wait for a slot. `waited`: the seconds that the request has waited before, which count.
+
+        Raises Unavailable if the queue is full or the wait too long.
+        """
+        if company != self._latest:
+            if self._latest is not self:
+                self._shared_until = self._clock() + _SHARED_SECONDS
+            self._latest = company
+        held = self._held.get(company, 0)
+        if self._free and held < self._limit() and company not in self._waiting:
+            self._free -= 1
+            self._held[company] = held + 1
+            self._metrics.seconds.observe(0)
+        else:
+            await self._wait(company, waited)
+
+    def release(self, company: Hashable) -> None:
+        """Return a slot of a company, and give it to the next."""
+        if (held := self._held[company]) > 1:
+            self._held[company] = held - 1
+        else:
+            del self._held[company]
+        self._free += 1
+        if self._waiting:
+            self._start_waiting()
+
+    def _limit(self) -> int:
+        """How many slots one company may hold now."""
+        if self._shared == self._alone:
+            return self._alone
+        return self._shared if self._clock() < self._shared_until else self._alone
+
+    def _start_waiting(self) -> None:
+        """Give the free slots to the companies whose turn it is.
+
+        A company that waits because of its limit holds a slot, so this is called again when it returns that.
+        """
+        limit = self._limit()
+        while self._free and self._waiting:
+            company = min(self._waiting, key=self.held)  # the first of those that hold the fewest
+            if self.held(company) >= limit:
+                return
+            turn = self._waiting[company][0]
+            self._remove(company, turn)
+            if turn.done():  # its request has been cancelled
+                continue
+            if company in self._waiting:
+                self._waiting[company] = self._waiting.pop(company)  # the last in turn
+            turn.set_result(None)
+            self._free -= 1
+            self._held[company] = self.held(company) + 1
+
+    async def _wait(self, company: Hashable, waited: float) -> None:
+        if self._queued >= self._max_queued:
+            self._make_room(company)
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        self._waiting.setdefault(company, deque()).append(turn)
+        self._queued += 1
+        timer = None
+        if self._seconds < math.inf:
+            timer = loop.call_later(self._seconds - waited, self._time_out, company, turn)
+        try:
+            with self._metrics.waiting.track_inprogress(), self._metrics.seconds.time():
+                await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._remove(company, turn)
+            elif turn.exception() is None:  # it got a slot before it was cancelled
+                self.release(company)
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _make_room(self, company: Hashable) -> None:
+        """Refuse the last request of the company that has most in the queue. Raises Unavailable if it is this one."""
+        longest = max(self._waiting, key=lambda each: len(self._waiting[each]))
+        self._metrics.full.inc()
+        if len(self._waiting[longest]) <= len(self._waiting.get(company, ())) + 1:
+            raise _overloaded()
+        self._refuse(longest, self._waiting[longest][-1])
+
+    def _time_out(self, company: Hashable, turn: asyncio.Future[None]) -> None:
+        if not turn.done():
+            self._metrics.timed_out.inc()
+            self._refuse(company, turn)
+
+    def _refuse(self, company: Hashable, turn: asyncio.Future[None]) -> None:
+        self._remove(company, turn)
+        if not turn.done():
+            turn.set_exception(_overloaded())
+
+    def _remove(self, company: Hashable, turn: asyncio.Future[None]) -> None:
+        waiting = self._waiting.get(company)
+        if waiting is not None and turn in waiting:
+            waiting.remove(turn)
+            self._queued -= 1
+            if not waiting:
+                del self._waiting[company]
+
+
+class _Holding:
+    """Holds a slot while the context is open."""
+
+    __slots__ = ("_company", "_slots", "_waited")
+
+    def __init__(self, slots: RequestSlots, company: Hashable, waited: float) -> None:
+        self._slots, self._company, self._waited = slots, company, waited
+
+    async def __aenter__(self) -> None:
+        await self._slots.acquire(self._company, self._waited)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._slots.release(self._company)
+
+
+def _overloaded() -> Unavailable:
+    return Unavailable("The service is busy; try again shortly")
