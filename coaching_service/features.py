@@ -14,6 +14,7 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.integrations.background_jobs import routes as background_jobs
 from coaching_service.integrations.calendar_feed import routes as calendar_feed
 from coaching_service.integrations.company_export import routes as company_export
+from coaching_service.integrations.company_import import checks as company_import_checks
 from coaching_service.integrations.company_import import routes as company_import
 from coaching_service.integrations.company_import import service as company_import_service
 from coaching_service.integrations.sandbox import routes as sandbox
@@ -27,6 +28,7 @@ from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
 from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.lifecycle.export import routes as export
 from coaching_service.lifecycle.orphans import service as orphans
+from coaching_service.people.account import checks as account_checks
 from coaching_service.people.account import routes as account
 from coaching_service.people.account import service as account_service
 from coaching_service.people.account import suspension
@@ -260,6 +262,7 @@ STANDING_JOBS = (
 CHECKS: tuple[Check, ...] = (
     *index_checks.CHECKS,
     *references.CHECKS,
+    *account_checks.CHECKS,
     *file_checks.CHECKS,
     *file_total_checks.CHECKS,
     *customers_checks.CHECKS,
@@ -268,5 +271,6 @@ CHECKS: tuple[Check, ...] = (
     *conversation_checks.CHECKS,
     *numbering_checks.CHECKS,
     *job_checks(STEPS),
+    *company_import_checks.CHECKS,
     *secret_checks.CHECKS,
 )

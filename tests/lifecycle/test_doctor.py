@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -12,19 +13,29 @@ from coaching_service import features, runtime
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
 from coaching_service.core.changes.numbering.checks import find_unnumbered
 from coaching_service.core.changes.numbering.sequencer import sequencing
+from coaching_service.core.database import files
 from coaching_service.core.database.checks import Check, CheckResult, Finding, run_checks
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import declared_collections, now
+from coaching_service.core.database.file_storage import storing
+from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.index_checks import find_unused
 from coaching_service.core.database.portable import FILE_FIELDS
+from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue
 from coaching_service.core.jobs.queue import ensure_standing_jobs
+from coaching_service.core.media import CSV
 from coaching_service.demo import ensure_demo
 from coaching_service.demo.company import EMAIL
+from coaching_service.integrations.background_jobs import service as background_jobs
+from coaching_service.integrations.background_jobs.models import StoredCompanyJob
+from coaching_service.integrations.company_import import service as company_import
 from coaching_service.library.exercises import shared
 from coaching_service.lifecycle.consistency.file_checks import holding_collections
 from coaching_service.lifecycle.erasure.service import ERASE_CUSTOMER
+from coaching_service.people.account.service import ERASE as ERASE_COMPANY
 from coaching_service.people.customers import creation
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
@@ -358,6 +369,68 @@ async def test_stuck_jobs_are_reported(ctx: Context, restored: Restored) -> None
     for name in ("jobs-late", "jobs-failing", "jobs-unknown"):
         [finding] = await reported(ctx, name)
         assert finding.count == 1, name
+
+
+async def test_stuck_erasures_and_imports_are_reported(ctx: Context, restored: Restored) -> None:
+    """As jobs; or, without a job, by what is left."""
+    for kind in (ERASE_CUSTOMER, ERASE_COMPANY, company_import.IMPORT):
+        await restored.insert("jobs", new_job(ctx, kind=kind, runAfter=LONG_AGO, arguments={"companyId": ObjectId()}))
+    [late] = await reported(ctx, "jobs-late")
+    assert late.count == 3
+
+    note = await ctx.db["notes"].find_one({})
+    assert note is not None
+    await restored.delete("customers", {"_id": note["customerId"]})
+    problems = [finding.problem for finding in await reported(ctx, "references")]
+    assert "Documents of notes whose customerId is not in customers" in problems
+    await restored.delete("companies", {"_id": ctx.company_id})
+    problems = [finding.problem for finding in await reported(ctx, "companies")]
+    assert "Documents of notes whose company does not exist" in problems
+
+
+async def test_import_that_no_job_continues_ends_so_that_another_can_begin(ctx: Context) -> None:
+    async def begin(tx: Context, file: StoredFile) -> StoredCompanyJob:
+        job = await company_import.begin(tx, file, dry_run=False)
+        await files.attach(tx, file)
+        return job
+
+    async def upload() -> StoredCompanyJob:
+        name = "clients.csv"
+        async with storing(
+            ctx, io.BytesIO(b"name\nAna\n"), name=name, content_types=(CSV,), customer_id=None, max_pixels=1
+        ) as file:
+            return await in_transaction(ctx, lambda tx: begin(tx, file))
+
+    job = await upload()
+    assert findings_of(await check(ctx.services, "imports")) == [], "its job is queued"
+    await ctx.db["jobs"].delete_one({"arguments.jobId": job["_id"]})
+    with pytest.raises(Conflict):
+        await upload()
+    [(_, finding)] = findings_of(await check(ctx.services, "imports"))
+    assert (finding.count, finding.example) == (1, str(job["_id"]))
+
+    [result] = await check(ctx.services, "imports", repairing=True)
+    assert (result.findings, result.repaired) == ([], [finding])
+    ended = await background_jobs.read_with_work(ctx, job["_id"])
+    assert (ended["status"], len(ended["errors"])) == ("failed", 1)
+    assert ended["work"]["fileId"] is None
+    assert await ctx.db["fs.files"].count_documents({"contentType": CSV}) == 0
+    await company_import.end_abandoned(ctx.services)
+    again = await upload()
+    await ctx.db["jobs"].delete_one({"arguments.jobId": again["_id"]})
+    await company_import.end_abandoned(ctx.services)
+    assert findings_of(await check(ctx.services, "imports", "files-missing", "files-unreferenced", "file-totals")) == []
+
+
+async def test_sandboxes_of_no_company_are_reported(ctx: Context, restored: Restored) -> None:
+    sandbox = {"_id": ObjectId(), "sandboxOf": ctx.company_id, "createdAt": now()}
+    await restored.insert("companies", sandbox | {"companyId": sandbox["_id"]})
+    [finding] = await reported(ctx, "sandboxes")
+    assert (finding.count, finding.example) == (1, str(sandbox["_id"]))
+    await restored.change("companies", {"_id": ctx.company_id}, {"$set": {"sandboxId": sandbox["_id"]}})
+    assert await reported(ctx, "sandboxes") == []
+    await restored.delete("companies", {"_id": ctx.company_id})
+    assert len(await reported(ctx, "sandboxes")) == 1
 
 
 async def test_secrets_that_no_key_opens_are_reported(ctx: Context, restored: Restored) -> None:

@@ -30,11 +30,12 @@ class ImportResult(TypedDict):
 class ImportWork(TypedDict):
     """What the next step of an import needs.
 
-    `entry` and `record` are the position in the file; identifiers are mapped with `seed`. `isStarted` once the whole
-    file has been checked and its records have been counted.
+    `fileId` is None once the import has ended, and the file is deleted. `entry` and `record` are the position in the
+    file; identifiers are mapped with `seed`. `isStarted` once the whole file has been checked and its records have been
+    counted.
     """
 
-    fileId: ObjectId
+    fileId: ObjectId | None
     fileName: str
     contentType: str
     isDryRun: bool

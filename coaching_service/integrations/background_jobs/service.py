@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs import store
@@ -49,6 +49,11 @@ async def find_unfinished(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | 
     """Return a job with what its next step needs; None if it has ended or been removed."""
     job = await store.find_with_work(ctx, job_id)
     return job if job is not None and job["status"] in ("queued", "running") else None
+
+
+async def list_unfinished(services: Services, kind: JobKind) -> dict[ObjectId, ObjectId]:
+    """Return the jobs of a kind, of all companies, that have not ended, with their companies."""
+    return await store.list_unfinished(services, kind)
 
 
 async def update(

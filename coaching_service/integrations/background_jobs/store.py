@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
@@ -26,6 +26,7 @@ jobs = Documents[StoredCompanyJob](
     ),
     private=("companyId", "work"),
     expire=("createdAt", int(RETENTION.total_seconds())),
+    cross_company_reason="the check of the stored data looks for those that do not continue",
     transfer=NotExported("work in progress"),
     has_files=True,
 )
@@ -79,3 +80,10 @@ async def update(
     if errors:
         change["$push"] = {"errors": {"$each": list(errors), "$slice": MAX_ERRORS}}
     return await jobs.update(ctx, where, change, fields=("_id",)) is not None
+
+
+async def list_unfinished(services: Services, kind: str) -> dict[ObjectId, ObjectId]:
+    """Return the jobs of a kind, of all companies, that are queued or running, with their companies."""
+    where = {"kind": kind, "status": {"$in": ["queued", "running"]}}
+    cursor = jobs.across_companies(services).find(where, {"companyId": 1})
+    return {job["_id"]: job["companyId"] async for job in cursor}

@@ -10,7 +10,13 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import ImportWork, JobError, StoredCompanyJob
+from coaching_service.integrations.background_jobs.models import (
+    ImportResult,
+    ImportWork,
+    JobError,
+    JobStatus,
+    StoredCompanyJob,
+)
 
 
 @dataclass(frozen=True)
@@ -67,16 +73,17 @@ class Progress:
         await self._commit({"work": work}, write, done, outcome.errors)
 
     async def finish(self, write: Write) -> None:
-        """Store the result."""
-        work = self.work
-        result = {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}
-        await self._commit({"status": "done", "result": result}, write, 0, ())
+        """Store the result, with what `write` stores, which deletes the file."""
+        await self._end("done", write, ())
 
     async def fail(self, error: JobError, write: Write) -> None:
-        """Store that the import has ended with an error; what was imported before it stays."""
-        work = self.work
-        result = {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}
-        await self._commit({"status": "failed", "result": result}, write, 0, [error])
+        """Store that the import has ended with an error, like finish; what was imported before it stays."""
+        await self._end("failed", write, [error])
+
+    async def _end(self, status: JobStatus, write: Write, errors: Sequence[JobError]) -> None:
+        work: ImportWork = {**self.work, "fileId": None}
+        result: ImportResult = {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}
+        await self._commit({"status": status, "result": result, "work": work}, write, 0, errors)
 
     async def _commit(self, fields: dict[str, Any], write: Write | None, done: int, errors: Sequence[JobError]) -> None:
         async def work(tx: Context) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import IO, Protocol
 
@@ -110,6 +110,25 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
         return None
 
 
+async def list_abandoned(services: Services) -> dict[ObjectId, ObjectId]:
+    """Return the imports that have not ended and that no job continues, with their companies."""
+    unfinished = await background_jobs.list_unfinished(services, "import")
+    if unfinished:
+        queued = {arguments["jobId"] async for arguments in queue.iterate_arguments(services, [IMPORT])}
+        still = await background_jobs.list_unfinished(services, "import")  # some have ended meanwhile
+        return {job_id: still[job_id] for job_id in unfinished.keys() & still.keys() - queued}
+    return {}
+
+
+async def end_abandoned(services: Services) -> None:
+    """End these imports with an error. What they have stored stays; their files are deleted."""
+    for job_id, company_id in (await list_abandoned(services)).items():
+        with suppress(NotFound, Superseded):  # the company is being erased, or the import has ended
+            ctx = Context(services, operation=OPERATION).acting_as(await team.load_owner(services, company_id))
+            if (stored := await background_jobs.find_unfinished(ctx, job_id)) is not None:
+                await _end(Progress(ctx, stored), InvalidArchive("could not be imported completely. Import it again"))
+
+
 async def _continue(progress: Progress, file: IO[bytes]) -> RunAgain | None:
     deadline = time.monotonic() + _STEP_SECONDS
     current = await _open_import(progress, file)
@@ -134,7 +153,8 @@ async def _end(progress: Progress, error: InvalidArchive | None) -> None:
     """Store the result or the error, and delete the file."""
 
     async def write(tx: Context) -> None:
-        await files.discard(tx, [progress.work["fileId"]])
+        if progress.work["fileId"] is not None:
+            await files.discard(tx, [progress.work["fileId"]])
 
     if error is None:
         await progress.finish(write)
@@ -144,9 +164,9 @@ async def _end(progress: Progress, error: InvalidArchive | None) -> None:
 
 
 @asynccontextmanager
-async def _open_file(ctx: Context, file_id: ObjectId) -> AsyncIterator[IO[bytes]]:
+async def _open_file(ctx: Context, file_id: ObjectId | None) -> AsyncIterator[IO[bytes]]:
     """A temporary copy of a stored file. Raises InvalidArchive if it is gone."""
-    if (stored := await files.find(ctx.services, file_id)) is None:
+    if file_id is None or (stored := await files.find(ctx.services, file_id)) is None:
         raise InvalidArchive("is gone")
     with tempfile.TemporaryFile(prefix="coaching-import-") as file:
         async for chunk in files.read(ctx.services, stored, 0, stored["length"]):

@@ -8,8 +8,9 @@ from typing import cast
 from coaching_service.core.auth.principal import Company
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.snapshots import reading_snapshot
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import DEFAULT_ATTENTION, Account, Suspension
 
@@ -70,6 +71,19 @@ async def set_sandbox_id(ctx: Context, sandbox_id: ObjectId) -> bool:
 async def record_overrides(ctx: Context) -> None:
     """Record that the company has changed shared exercises."""
     await companies.set_derived(ctx, {}, {"$set": {"hasOverrides": True}})
+
+
+async def list_lost_sandboxes(services: Services) -> list[ObjectId]:
+    """Return the sandboxes that are not the sandbox of an existing company."""
+    stages: list[Document] = [
+        {"$match": {"sandboxOf": {"$exists": True}}},
+        {"$lookup": {"from": companies.name, "localField": "sandboxOf", "foreignField": "_id", "as": "owners"}},
+        {"$match": {"$expr": {"$not": [{"$in": ["$_id", "$owners.sandboxId"]}]}}},
+        {"$project": {"_id": 1}},
+    ]
+    async with reading_snapshot(services) as session:
+        cursor = companies.across_companies(services).aggregate(stages, session=session)
+        return [company["_id"] async for company in cursor]
 
 
 # --- suspension, and the operator's list -----------------------------------------------------------------------------
