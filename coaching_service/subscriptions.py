@@ -6,7 +6,7 @@ from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.lifecycle.erasure import service as erasure
-from coaching_service.people.account.events import FigureSettingsChanged
+from coaching_service.people.account.events import CompanyResumed, FigureSettingsChanged
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.customer_access import service as customer_access
@@ -15,8 +15,10 @@ from coaching_service.people.customers.events import CustomersCreated, Customers
 from coaching_service.people.identities.events import IdentityDisplaced
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
+from coaching_service.people.webhooks import service as webhooks
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention import service as attention
+from coaching_service.progress.check_ins import scheduling as check_in_scheduling
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import notifications as message_mail
@@ -49,6 +51,9 @@ def assemble() -> EventBus:
     events.subscribe(RecordedItemsRescheduled, metrics.move_values, form_responses.move_responses)
     events.subscribe(ScheduleChanged, compliance.mark_figures_due)
     events.subscribe(FigureSettingsChanged, renewal.queue_renewal_of_all)
+    events.subscribe(
+        CompanyResumed, webhooks.forget_failures, renewal.queue_renewal_of_all, check_in_scheduling.continue_postponed
+    )
     events.subscribe(
         DocumentsRestored,
         follow_restored_workouts,

@@ -59,6 +59,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
         == declared
         == {
             "CoachRemoved",
+            "CompanyResumed",
             "CompletedWorkChanged",
             "CustomersCreated",
             "CustomersDeleted",

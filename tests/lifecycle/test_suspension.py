@@ -22,6 +22,8 @@ from coaching_service.people.sessions import web_sessions
 from tests.conftest import PASSWORD
 from tests.core.test_uploads import PDF, form
 from tests.support.assistants import authorize_assistant
+from tests.support.attention import renew
+from tests.support.check_ins import LONG_AGO, as_if_added_a_week_ago, check_in, run_job
 from tests.support.client import CoachClient
 from tests.support.service_process import until
 from tests.support.visitor import Visitor
@@ -173,6 +175,30 @@ async def test_jobs_pause_and_continue_at_once(coach: CoachClient, services: Ser
     assert ran == [erasure_id, mail_id]
 
 
+async def test_figures_and_check_ins_wait_and_follow_at_once(
+    coach: CoachClient, services: Services, operator: Operator
+) -> None:
+    """What the jobs of all companies do for their clients; those of a suspended company do not block the others."""
+    ana, company_id = await coach.create_customer("Ana"), coach.ctx.company_id
+    await check_in(coach, ana)
+    await as_if_added_a_week_ago(coach, ana)
+    await service.suspend_company(operator, company_id, "x")
+    own = {"companyId": company_id}
+    outdated = {"customerRoleData.complianceRate7d": 55, "figuresUntil": LONG_AGO}
+    await services.db["customers"].update_many(own, {"$set": outdated})
+
+    async def renewed() -> tuple[int | None, bool, int]:
+        await renew(coach)
+        await run_job(coach)
+        [stored] = await services.db["customers"].find(own).to_list(None)
+        blocks = await services.db["workoutBlocks"].count_documents(own)
+        return stored["customerRoleData"]["complianceRate7d"], stored["figuresUntil"] > LONG_AGO, blocks
+
+    assert await renewed() == (55, True, 21)
+    await service.resume_company(operator, company_id)
+    assert await renewed() == (None, True, 28)
+
+
 async def test_the_sandbox_of_a_suspended_company_is_suspended_too(
     coach: CoachClient, interactive: CoachClient, operator: Operator
 ) -> None:
@@ -198,10 +224,14 @@ async def test_actions_are_recorded_and_outlive_the_company(coach: CoachClient, 
     await service.suspend_company(operator, company_id, "not paid")
     await service.erase_company(operator, company_id)
     (await coach.get("/coach/account")).refused(401)
-    await queue.run_due(coach.ctx.services, features.STEPS)
+
+    async def are_coaches_erased() -> bool:
+        await queue.run_due(coach.ctx.services, features.STEPS)  # unless the application has the job
+        return await coach.ctx.db["coaches"].count_documents({"companyId": company_id}) == 0
+
+    await until(are_coaches_erased, "the coaches are erased", 60)
     actions = await coach.ctx.db["operatorActions"].find({"subjectId": company_id}).to_list(None)
     assert [(each["action"], each["operator"]) for each in actions] == [
         ("company.suspended", "root"),
         ("company.erased", "root"),
     ]
-    assert await coach.ctx.db["coaches"].count_documents({"companyId": company_id}) == 0

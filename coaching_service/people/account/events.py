@@ -10,3 +10,8 @@ from coaching_service.core.events import DomainEvent
 @dataclass(frozen=True)
 class FigureSettingsChanged(DomainEvent):
     """The company's time zone, or its settings of attention, changed: figures stored with its clients follow them."""
+
+
+@dataclass(frozen=True)
+class CompanyResumed(DomainEvent):
+    """The suspension of the company has ended: background work that has been put off continues."""

@@ -19,6 +19,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step, Steps
 from coaching_service.people.account import store
+from coaching_service.people.account.events import CompanyResumed
 
 _PAUSE = timedelta(minutes=5)
 
@@ -38,6 +39,7 @@ async def resume(ctx: Context) -> None:
         if not await store.set_suspension(each, None):
             raise NotFound("company")
         await queue.continue_paused(each)
+        await each.publish(CompanyResumed())
 
 
 async def _with_sandbox(ctx: Context) -> list[Context]:

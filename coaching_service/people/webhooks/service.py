@@ -15,6 +15,7 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation_messages import Message
+from coaching_service.people.account.events import CompanyResumed
 from coaching_service.people.webhooks import signatures, store
 from coaching_service.people.webhooks.models import (
     NewWebhook,
@@ -98,6 +99,11 @@ async def update(ctx: Context, webhook_id: ObjectId, change: WebhookChange) -> W
         raise NotFound("webhook")
     await audit.record(ctx, "webhook.changed", webhookId=webhook_id)
     return updated
+
+
+async def forget_failures(ctx: Context, _: CompanyResumed) -> None:
+    """Do not count the time of a suspension as one in which deliveries failed: webhooks would be disabled for it."""
+    await store.forget_failures(ctx)
 
 
 @transactional

@@ -129,6 +129,11 @@ async def set_working(ctx: Context, webhook_id: ObjectId) -> None:
     await webhooks.set_derived(ctx, where, {"$set": {"failingSince": None}})
 
 
+async def forget_failures(ctx: Context) -> None:
+    """Set that no webhook of the company is failing."""
+    await webhooks.set_derived(ctx, {"failingSince": {"$ne": None}}, {"$set": {"failingSince": None}})
+
+
 async def disable(ctx: Context, webhook_id: ObjectId, failing_since: datetime) -> Webhook | None:
     """Disable an active webhook that has been failing since that time or longer; None if it has not."""
     where = {"_id": webhook_id, "isActive": True, "failingSince": {"$lte": failing_since}}

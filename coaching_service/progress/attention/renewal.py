@@ -12,7 +12,7 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.people.account.events import FigureSettingsChanged
+from coaching_service.people.account.events import CompanyResumed, FigureSettingsChanged
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.team import service as team
 from coaching_service.progress.attention import service as attention
@@ -33,9 +33,9 @@ async def renew_batch(services: Services, _: Job) -> RunAgain:
     """Renew the figures of at most 200 clients that are due, company by company.
 
     Each company's clients are renewed in one transaction, so that a log recorded at the same time is not overwritten
-    with older figures. If that fails, or the company is being erased, its clients are postponed for an hour. Runs
-    again at once if more clients may be due, else in four seconds: clients that change all the time are then renewed
-    every four seconds, not all the time.
+    with older figures. If that fails, or the company is suspended or being erased, its clients are postponed for an
+    hour. Runs again at once if more clients may be due, else in four seconds: clients that change all the time are then
+    renewed every four seconds, not all the time.
     """
     due = await derived_figures.list_due(services, _BATCH)
     clients_of: dict[ObjectId, list[ClientTimezone]] = {}
@@ -50,7 +50,10 @@ async def renew_batch(services: Services, _: Job) -> RunAgain:
 
 async def _renew(services: Services, company_id: ObjectId, clients: list[ClientTimezone]) -> bool:
     try:
-        ctx = Context(services, await team.load_owner(services, company_id), interface="system")
+        owner = await team.load_owner(services, company_id)
+        if owner.company.is_suspended:
+            return False
+        ctx = Context(services, owner, interface="system")
         await in_transaction(ctx, lambda tx: attention.store_figures(tx, clients))
     except NotFound:  # the company is being erased
         return False
@@ -60,8 +63,8 @@ async def _renew(services: Services, company_id: ObjectId, clients: list[ClientT
     return True
 
 
-async def queue_renewal_of_all(ctx: Context, _: FigureSettingsChanged) -> None:
-    """Have the figures of all clients of the company renewed, after a change of what they are computed with."""
+async def queue_renewal_of_all(ctx: Context, _: FigureSettingsChanged | CompanyResumed) -> None:
+    """Have the figures of all clients renewed, after a change of what they are computed with, or a suspension."""
     await queue.enqueue(ctx, MARK_ALL_DUE, {"last": None})
 
 

@@ -10,6 +10,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.people.account.events import CompanyResumed
 from coaching_service.people.team import service as team
 from coaching_service.progress.check_ins import service, store
 from coaching_service.progress.check_ins.models import DueCheckIn
@@ -56,3 +57,8 @@ async def _schedule_of_company(services: Services, company_id: ObjectId, check_i
             log.exception("check-in not scheduled", company=str(company_id), check_in=str(check_in["_id"]))
             failed.append(check_in["_id"])
     return failed
+
+
+async def continue_postponed(ctx: Context, _: CompanyResumed) -> None:
+    """Have the check-ins of the company scheduled that have been postponed."""
+    await store.set_due_within(ctx, _POSTPONEMENT)

@@ -102,3 +102,9 @@ async def postpone(services: Services, company_id: ObjectId, ids: Sequence[Objec
     """Schedule a company's check-ins no earlier than `delay` from now on."""
     where = {"companyId": company_id, "_id": {"$in": list(ids)}}
     await check_ins.across_companies(services).update_many(where, {"$set": {"dueAt": now() + delay}})
+
+
+async def set_due_within(ctx: Context, delay: timedelta) -> None:
+    """Make the check-ins of the company due that are due within `delay`."""
+    at = now()
+    await check_ins.set_derived(ctx, {"dueAt": {"$lte": at + delay}}, {"$set": {"dueAt": at}})
