@@ -24,6 +24,7 @@ from coaching_service.command_line.print_openapi import openapi
 from coaching_service.command_line.rotate_secrets import rotate_secrets
 from coaching_service.command_line.seed import seed
 from coaching_service.command_line.serve import serve
+from coaching_service.command_line.shard import shard
 from coaching_service.core.auth.secrets import SecretUnreadable
 from coaching_service.core.database.backup.manifest import BackupError
 from coaching_service.core.database.connection import UNAUTHORIZED, as_service_error
@@ -109,6 +110,7 @@ for command in (
     migrate,
     backup,
     restore,
+    shard,
     gc_files,
     doctor,
     rotate_secrets,

@@ -11,6 +11,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.ids import ObjectId
 
 
@@ -51,6 +52,7 @@ _operator_actions = Documents[OperatorAction](
     private=(),
     global_indexes=(Index(("createdAt", "_id")),),
     cross_company_reason="the operator acts on all companies, and the log of it outlives their data",
+    placement=Unsharded("few documents, which the operator lists"),
     transfer=NotExported("the log of the operator"),
 )
 

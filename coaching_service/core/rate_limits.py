@@ -9,6 +9,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.ids import ObjectId
 
@@ -28,6 +29,7 @@ _counters = Documents[RateCounter](
     "rateCounters",
     global_indexes=(Index(("key",), unique=True), Index(("until",), expire_after=0)),
     cross_company_reason="attempts are counted before the caller is known",
+    placement=Unsharded("small counters that MongoDB deletes when their time is over"),
     transfer=NotExported("state of the service"),
 )
 _IS_OPEN: Document = {"$gt": ["$until", "$$NOW"]}

@@ -17,6 +17,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import ShardKey
 from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.ids import ObjectId
 
@@ -38,6 +39,7 @@ _buckets = Documents[TokenBucket](
     "tokenBuckets",
     global_indexes=(Index(("until",), expire_after=0),),
     cross_company_reason="requests are counted for each credential",
+    placement=ShardKey(("_id",), is_hashed=True),
     transfer=NotExported("state of the service"),
 )
 

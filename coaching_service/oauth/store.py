@@ -8,6 +8,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 from coaching_service.oauth.models import NewOAuthClient, OAuthClient
 
 # A client without a grant is deleted early; one with a grant is kept as long as the grant lasts without use.
@@ -18,6 +19,7 @@ _clients = Documents[Document](
     "oauthClients",
     global_indexes=(Index(("clientId",), unique=True), Index(("expiresAt",), expire_after=0)),
     cross_company_reason="an application registers before any coach gives it access, and acts for many companies",
+    placement=Unsharded("applications act for many companies, and few register"),
     transfer=NotExported("applications belong to no company"),
 )
 

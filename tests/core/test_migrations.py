@@ -7,7 +7,7 @@ from typing import Any
 from coaching_service import features
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.migrations import migrate, step_0012_attention
+from coaching_service.core.database.migrations import migrate, step_0012_attention, step_0014_first_access_index
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.settings import Settings
@@ -304,3 +304,14 @@ async def test_stored_links_to_pictures_of_exercises_become_files(old_database: 
     }
     assert await db["exercises"].find_one({"_id": exercise["_id"]}) == {**exercise, "media": [upload, other]}
     assert await db["exercises"].find_one({"_id": stranger["_id"]}) == stranger, "a file of another company"
+
+
+async def test_the_unique_index_of_first_access_tokens_is_dropped(old_database: Services) -> None:
+    """It cannot be enforced on a sharded cluster; until now it was named after its only field."""
+    customers = old_database.db["customers"]
+    await customers.create_index("firstAccessHash", name="firstAccessHash", unique=True, sparse=True)
+
+    await migrate(old_database.db, old_database.vault)
+
+    assert "firstAccessHash" not in await customers.index_information()
+    await step_0014_first_access_index.apply(old_database.db, old_database.vault)

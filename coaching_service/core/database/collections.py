@@ -13,6 +13,7 @@ from coaching_service.core.database.connection import IGNORE_CASE, Index
 from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.portable import NotExported, Portable
 from coaching_service.core.database.recording import History
+from coaching_service.core.database.sharding import BY_COMPANY, Placement, ShardKey
 
 Document = dict[str, Any]
 Filter = dict[str, Any]
@@ -53,6 +54,7 @@ class ReadableCollection(Generic[D]):
     `cross_company_reason` says why the few collections that have one are also read across companies.
     `transfer` says how the collection is exported with its company, or why not.
     `has_files`: documents that are not exported refer to files.
+    `placement`: the shard key, by default the company, or why the collection is not sharded.
     `process_state`: only running processes need the documents, so they are not part of a backup.
     """
 
@@ -69,12 +71,15 @@ class ReadableCollection(Generic[D]):
     transfer: Portable | NotExported | None = None
     has_files: bool = False
     process_state: bool = False
+    placement: Placement = BY_COMPANY
 
     def __post_init__(self) -> None:
         prefixed = tuple(replace(index, fields=("companyId", *index.fields)) for index in self.indexes)
         if self.expire:
             prefixed += (Index((self.expire[0],), expire_after=self.expire[1]),)
         object.__setattr__(self, "indexes", prefixed + self.global_indexes)
+        if isinstance(self.placement, ShardKey) and not all(map(self.placement.allows, self.indexes)):
+            raise RuntimeError(f"{self.name} has a unique index that does not begin with its shard key")
         registry[self.name] = self
 
     @property

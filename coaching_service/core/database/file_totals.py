@@ -60,8 +60,8 @@ async def add(ctx: Context, files: int, size: int) -> None:
 
 async def subtract(ctx: Context, company_id: ObjectId, files: int, size: int) -> None:
     """Count files that are removed, in the transaction of `ctx`; nothing if the company has been erased."""
-    change = {"$inc": {"files": -files, "bytes": -size}}
-    await _totals.across_companies(ctx.services).update_one({"_id": company_id}, change, session=ctx.session)
+    where, change = {"_id": company_id, "companyId": company_id}, {"$inc": {"files": -files, "bytes": -size}}
+    await _totals.across_companies(ctx.services).update_one(where, change, session=ctx.session)
 
 
 async def correct(ctx: Context, company_id: ObjectId, files: int, size: int) -> None:
@@ -72,7 +72,7 @@ async def correct(ctx: Context, company_id: ObjectId, files: int, size: int) -> 
 
 async def read(services: Services, company_ids: Sequence[ObjectId]) -> dict[ObjectId, FileTotals]:
     """Return the totals of each of these companies that has had files."""
-    cursor = _totals.across_companies(services).find({"_id": {"$in": list(company_ids)}})
+    cursor = _totals.across_companies(services).find({"companyId": {"$in": list(company_ids)}})
     return {each["_id"]: {"files": each["files"], "bytes": each["bytes"]} async for each in cursor}
 
 

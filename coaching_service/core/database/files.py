@@ -21,6 +21,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import ShardKey
 from coaching_service.core.database.transactions import in_transaction, transactional
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
@@ -41,6 +42,7 @@ chunks = Documents[Document](
     "fs.chunks",
     global_indexes=(Index(("files_id", "n"), unique=True),),
     cross_company_reason="a chunk belongs to a file, which belongs to a company",
+    placement=ShardKey(("files_id",)),
     transfer=NotExported("the bytes of files are exported under files/"),
 )
 _ATTACHED: Filter = {"pending": {"$ne": True}}

@@ -11,6 +11,7 @@ from pymongo.errors import DuplicateKeyError
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 
 LEASE = timedelta(seconds=10)
 
@@ -27,6 +28,7 @@ _leases = Documents[Lease](
     "leases",
     secret=True,
     cross_company_reason="one process does the work of all companies",
+    placement=Unsharded("a few documents"),
     transfer=NotExported("state of the service"),
     process_state=True,
 )

@@ -11,6 +11,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.ids import ObjectId
 
 RETENTION = timedelta(days=30)
@@ -32,6 +33,7 @@ _mails = Documents[FailedMail](
     secret=True,
     expire=("createdAt", int(RETENTION.total_seconds())),
     cross_company_reason="the operator lists the mail of all companies that was not sent",
+    placement=Unsharded("few documents, which the operator lists for all companies"),
     transfer=NotExported("mail that was not sent"),
 )
 

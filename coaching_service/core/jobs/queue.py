@@ -24,6 +24,7 @@ from coaching_service.core.database.connection import Index, as_service_error
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.tracing import Span
@@ -66,6 +67,7 @@ _jobs = Documents[StoredJob](
     secret=True,
     global_indexes=(Index(("kind", "runAfter")),),
     cross_company_reason="workers claim the next job of any company",
+    placement=Unsharded("the next job of any company is claimed by one update, and a job is deleted when it is done"),
     transfer=NotExported("work in progress"),
 )
 

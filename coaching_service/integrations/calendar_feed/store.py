@@ -8,6 +8,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.calendar_feed.models import StoredCalendarLink
 
@@ -17,6 +18,7 @@ _links = Documents[StoredCalendarLink](
     client_field="customerId",
     secret=True,
     cross_company_reason="a link is found before its company is known",
+    placement=Unsharded("calendars ask for a link by its identifier, every hour"),
     transfer=NotExported("links of this company, which others have"),
 )
 

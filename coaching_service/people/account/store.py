@@ -10,6 +10,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.snapshots import reading_snapshot
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import DEFAULT_ATTENTION, Account, Suspension
@@ -23,6 +24,7 @@ companies = Documents[Account](
         Index(("suspension.at",), partial_filter=(("suspension.at", {"$exists": True}),)),
     ),
     cross_company_reason="the operator lists companies, and background work leaves out the suspended ones",
+    placement=Unsharded("joined to keys, sessions and grants at each request, on the shard of these"),
     transfer=NotExported("exported as account.json"),
 )
 

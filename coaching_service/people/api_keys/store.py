@@ -10,6 +10,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys.models import ApiKey, ApiKeyWithCoach
 
@@ -21,6 +22,7 @@ keys = Documents[ApiKey](
     private=("companyId", "hash", "sealed"),
     global_indexes=(Index(("hash",), unique=True),),
     cross_company_reason="a key is found by its hash before its company is known",
+    placement=Unsharded("a key is unique among all companies, and found by its hash at each request"),
     transfer=NotExported("API keys"),
 )
 

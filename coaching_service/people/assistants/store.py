@@ -10,6 +10,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants.models import SCOPES, AuthorizationCode, Grant, GrantWithCoach, StoredGrant
 
@@ -33,6 +34,7 @@ grants = Documents[StoredGrant](
         Index(("expiresAt",), expire_after=0),
     ),
     cross_company_reason="a grant is found by the hash of its code or token before its company is known",
+    placement=Unsharded("a token is unique among all companies, and found by its hash at each request"),
     transfer=NotExported("tokens"),
 )
 

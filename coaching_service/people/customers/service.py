@@ -137,12 +137,12 @@ def visible_customer_stage(customer_id: ObjectId) -> PipelineStage:
     return store.lookup_stage(customer_id, SCOPE_FIELDS)
 
 
-def active_customer_stage() -> PipelineStage:
+def active_customer_stage(ctx: Context) -> PipelineStage:
     """Return the pipeline stage that adds the client of a document, by `customerId`, as `client`: a list of one.
 
     It is empty for archived clients, and has what full_name and local dates need.
     """
-    return store.active_lookup_stage(("name", "surname", "timezone"))
+    return store.active_lookup_stage(ctx, ("name", "surname", "timezone"))
 
 
 async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId) -> bool:

@@ -89,7 +89,7 @@ customers = Documents[Customer](
     client_field="_id",
     history=History("customer", _event, (ARCHIVED,), undo="changes", omit=("firstAccessHash", "profilePhoto")),
     global_indexes=(
-        Index(("firstAccessHash",), unique=True, partial_filter=(("firstAccessHash", {"$exists": True}),)),
+        Index(("firstAccessHash", "companyId"), partial_filter=(("firstAccessHash", {"$exists": True}),)),
         Index((ARCHIVED, "figuresUntil")),
     ),
     cross_company_reason="first-access tokens are found by hash, and outdated figures by their time, in any company",
@@ -243,14 +243,17 @@ def lookup_stage(customer_id: ObjectId, fields: Sequence[str]) -> PipelineStage:
     }
 
 
-def active_lookup_stage(fields: Sequence[str]) -> PipelineStage:
+def active_lookup_stage(ctx: Context, fields: Sequence[str]) -> PipelineStage:
     """Return the pipeline stage that adds `fields` of the document's client, unless archived, as `client`, a list."""
     return {
         "$lookup": {
             "from": customers.name,
             "localField": "customerId",
             "foreignField": "_id",
-            "pipeline": [{"$match": {ARCHIVED: False}}, {"$project": customers.projection(fields)}],
+            "pipeline": [
+                {"$match": customers.read_filter(ctx, {ARCHIVED: False})},
+                {"$project": customers.projection(fields)},
+            ],
             "as": "client",
         }
     }

@@ -11,6 +11,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities.models import PasswordReset, StoredIdentity, SubjectKind
@@ -24,6 +25,7 @@ identities = Documents[StoredIdentity](
     secret=True,
     global_indexes=(Index(("address",), unique=True),),
     cross_company_reason="an identity is found by e-mail address before its company is known",
+    placement=Unsharded("an e-mail address is unique among all companies, and found before its company is known"),
     transfer=NotExported("passwords and sign-in addresses"),
 )
 resets = Documents[PasswordReset](
@@ -34,6 +36,7 @@ resets = Documents[PasswordReset](
     expire=("createdAt", int(RESET_LIFETIME.total_seconds())),
     global_indexes=(Index(("tokenHash",), unique=True),),
     cross_company_reason="a reset is found by the hash of its token before its company is known",
+    placement=Unsharded("a reset is found by its token, and exists for an hour"),
     transfer=NotExported("tokens"),
 )
 

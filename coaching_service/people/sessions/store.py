@@ -12,6 +12,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions.models import NewSession, Session, SessionWithSubject
 
@@ -30,6 +31,7 @@ sessions = Documents[Session](
         Index(("expiresAt",), expire_after=0),
     ),
     cross_company_reason="a session is found by the hash of its token before its company is known",
+    placement=Unsharded("a token is unique among all companies, and found by its hash at each request"),
     transfer=NotExported("tokens"),
 )
 
@@ -74,8 +76,12 @@ async def _with_subject(services: Services, where: Filter) -> SessionWithSubject
                 "from": "customers",
                 "localField": "subjectId",
                 "foreignField": "_id",
+                "let": {"companyId": "$companyId"},
                 "as": "customer",
-                "pipeline": [{"$project": {"name": 1, "email": 1, "timezone": 1, "customerRoleData.isArchived": 1}}],
+                "pipeline": [
+                    {"$match": {"$expr": {"$eq": ["$companyId", "$$companyId"]}}},
+                    {"$project": {"name": 1, "email": 1, "timezone": 1, "customerRoleData.isArchived": 1}},
+                ],
             }
         },
     ]

@@ -9,6 +9,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.team.models import Coach, CoachWithCompany
 
@@ -16,6 +17,7 @@ coaches = Documents[Coach](
     "coaches",
     (Index(("_id",)), Index(("role", "createdAt"))),
     cross_company_reason="a session or the command line knows a coach before it knows the company",
+    placement=Unsharded("joined to keys, sessions and grants at each request, on the shard of these"),
     transfer=NotExported("exported as coaches.jsonl; an import finds coaches by their e-mail address"),
 )
 

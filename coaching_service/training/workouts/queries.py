@@ -193,7 +193,7 @@ async def find_pending_forms(
         {"$project": {"date": 1, "customerId": 1, "items": {"$sortArray": {"input": pending, "sortBy": {"_id": 1}}}}},
         {"$unwind": "$items"},
         {"$match": condition},
-        customers.active_customer_stage(),
+        customers.active_customer_stage(ctx),
         {"$unwind": "$client"},
         {"$limit": limit},
         {"$project": {"date": 1, "customerId": 1, "client": 1, "items._id": 1, "items.form": 1}},

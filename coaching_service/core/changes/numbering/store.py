@@ -25,6 +25,7 @@ from coaching_service.core.database.connection import UNAUTHORIZED, Index, is_un
 from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.snapshots import reading_snapshot
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
@@ -43,6 +44,7 @@ _state = Documents[SequencerState](
     "sequencer",
     secret=True,
     cross_company_reason="one process numbers the changes of all companies",
+    placement=Unsharded("one document"),
     transfer=NotExported("state of the service"),
     process_state=True,
 )
@@ -195,7 +197,7 @@ async def _assign_numbers(tx: Context, batch: Sequence[NewChange]) -> None:
         return
     last: defaultdict[ObjectId, int] = defaultdict(int)
     companies = _companies(unnumbered)
-    async for counter in counters.find({"_id": {"$in": companies}}, session=tx.session):
+    async for counter in counters.find({"companyId": {"$in": companies}}, session=tx.session):
         last[counter["_id"]] = counter["lastSeq"]
     writes = []
     for change in unnumbered:
@@ -206,7 +208,7 @@ async def _assign_numbers(tx: Context, batch: Sequence[NewChange]) -> None:
         writes.append(UpdateOne({"companyId": company, "_id": change["_id"]}, numbers))
     await changes.bulk_write(writes, session=tx.session)
     counts = [
-        UpdateOne({"_id": company}, {"$set": {"companyId": company, "lastSeq": last[company]}}, upsert=True)
+        UpdateOne({"_id": company, "companyId": company}, {"$set": {"lastSeq": last[company]}}, upsert=True)
         for company in companies
     ]
     await counters.bulk_write(counts, ordered=False, session=tx.session)
@@ -239,7 +241,7 @@ async def has_deleted_clients(services: Services, company_id: ObjectId) -> bool:
 async def read_head(services: Services, company_id: ObjectId) -> tuple[int, int]:
     """Return the last number of a company by its counter, and by its changes, at one moment; 0 if there is none."""
     async with reading_snapshot(services) as session:
-        counter = await _counters.across_companies(services).find_one({"_id": company_id}, session=session)
+        counter = await _counters.across_companies(services).find_one({"companyId": company_id}, session=session)
         last = await _changes(services).find_one(
             {"companyId": company_id, **_NUMBERED}, {"lastSeq": 1}, sort=[("lastSeq", -1)], session=session
         )
@@ -248,8 +250,8 @@ async def read_head(services: Services, company_id: ObjectId) -> tuple[int, int]
 
 async def raise_counter(services: Services, company_id: ObjectId, last_number: int) -> None:
     """Let the next numbers of a company follow `last_number`."""
-    change = {"$max": {"lastSeq": last_number}, "$set": {"companyId": company_id}}
-    await _counters.across_companies(services).update_one({"_id": company_id}, change, upsert=True)
+    where, change = {"_id": company_id, "companyId": company_id}, {"$max": {"lastSeq": last_number}}
+    await _counters.across_companies(services).update_one(where, change, upsert=True)
 
 
 async def find_long_pending(services: Services, seconds: float, limit: int) -> list[ObjectId]:

@@ -34,6 +34,7 @@ from coaching_service.core.database.migrations import (
     step_0011_pending_forms,
     step_0012_attention,
     step_0013_file_totals,
+    step_0014_first_access_index,
 )
 
 COLLECTION = "migrations"
@@ -80,6 +81,7 @@ STEPS = (
     Step(11, "pending_forms", step_0011_pending_forms.apply, "0.2"),
     Step(12, "attention", step_0012_attention.apply, "0.2"),
     Step(13, "file_totals", step_0013_file_totals.apply, "0.2"),
+    Step(14, "first_access_index", step_0014_first_access_index.apply, "0.2"),
 )
 
 
