@@ -81,15 +81,18 @@ def running_member(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]
             member.kill()
 
 
-def initiate(*ports: int) -> None:
-    """Configure the replica set of these members, with quick elections, once they respond."""
+QUICK_ELECTIONS = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 500}
+
+
+def initiate(*ports: int, settings: dict[str, int] = QUICK_ELECTIONS) -> None:
+    """Configure the replica set of these members, with these settings, once they respond."""
     deadline = time.monotonic() + 60
     while not all(hello(port) for port in ports):
         assert time.monotonic() < deadline, "the members do not start"
     config = {
         "_id": NAME,
         "members": [{"_id": number, "host": f"127.0.0.1:{port}"} for number, port in enumerate(ports)],
-        "settings": {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 500},
+        "settings": settings,
     }
     with MongoClient[dict[str, Any]]("127.0.0.1", ports[0], directConnection=True) as client:
         client.admin.command("replSetInitiate", config)

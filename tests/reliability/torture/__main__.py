@@ -1,20 +1,23 @@
-"""Kill, freeze and step down databases and processes while writers are busy, then compare what is stored.
+"""Kill, freeze, cut off and step down databases and processes while writers are busy, then compare what is stored.
 
     scripts/torture [--minutes N] [--writers N] [--report FILE] [--folder DIR]
 
 Three mongods and two processes of the service run on loopback. Ends with 1 if anything was lost, doubled or half done,
-if a request failed with another status than 503, or if recovery took too long.
+if a request failed with another status than 503 or after more than 3 s, if /readyz was wrong, or if recovery took too
+long.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,22 +25,23 @@ import aiohttp
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from coaching_service import runtime
+from coaching_service import __version__, runtime
 from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context, Services
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.reliability.deployment import Node
-from tests.reliability.torture.database import Members
-from tests.reliability.torture.faults import Faults
+from tests.reliability.torture.database import ELECTION_SECONDS, Members
+from tests.reliability.torture.faults import LONGEST_SECONDS, Faults
 from tests.reliability.torture.ledger import Ledger
-from tests.reliability.torture.load import World, Writer
-from tests.reliability.torture.report import find_problems, write_report
+from tests.reliability.torture.load import record_readiness
+from tests.reliability.torture.operations import BULK_CLIENTS, World, Writer
+from tests.reliability.torture.report import Conditions, find_problems, write_report
 from tests.reliability.torture.verification import Verification
 from tests.support.service_process import until
 
-CLIENTS, NODES = 40, 2
+NODES, PROGRAM_DAYS = 2, (1, 3, 5)
 console = Console(stderr=True)
 
 
@@ -54,7 +58,7 @@ def main() -> int:
         report, problems = asyncio.run(run(folder.absolute(), arguments.minutes, arguments.writers))
     print(report)
     if arguments.report:
-        arguments.report.write_text(report, "utf-8")
+        arguments.report.write_text(f"# Faults under load\n\n{report}", "utf-8")
     return 1 if problems else 0
 
 
@@ -63,7 +67,7 @@ async def run(folder: Path, minutes: float, writers: int) -> tuple[str, list[str
     members, ledger, world = Members(folder), Ledger(), World()
     async with AsyncExitStack() as stack:
         stack.callback(members.close)
-        await asyncio.to_thread(members.start_all)
+        await members.start_all()
         settings = Settings(
             mongodb_uri=members.uri,
             mongodb_database="torture",
@@ -76,19 +80,28 @@ async def run(folder: Path, minutes: float, writers: int) -> tuple[str, list[str
         stack.callback(end_all, nodes)
         await asyncio.gather(*(node.start() for node in nodes))
         async with nodes[0].session(1) as http:
-            await create_world(http, world)
-        await load_with_faults(members, nodes, ledger, world, key, minutes, writers)
+            await create_world(http, world, writers * BULK_CLIENTS)
+        began = time.monotonic()
+        urls = [node.url for node in nodes]
+        load = [Writer(number, urls, key, ledger, world) for number in range(writers + 1)]
+        await load_with_faults(members, nodes, ledger, load, minutes)
+        seconds = time.monotonic() - began
         await until(nodes[1].is_ready, "the service is ready")
         async with nodes[1].session(4) as http:
-            verification = Verification(http, services, ledger)
+            verification = Verification(http, services, ledger, len(PROGRAM_DAYS))
             await verification.run()
-    return write_report(ledger, verification, minutes), find_problems(ledger, verification)
+        mongodb = (await services.db.client.server_info())["version"]
+    problems = verification.problems + find_problems(ledger)
+    command = f"scripts/torture --minutes {minutes:g} --writers {writers}"
+    date = f"{datetime.now(UTC):%Y-%m-%d}"
+    conditions = Conditions(command, seconds, date, __version__, mongodb, os.cpu_count() or 1, ELECTION_SECONDS)
+    return write_report(conditions, ledger, list(verification.checked.items()), problems), problems
 
 
 async def load_with_faults(
-    members: Members, nodes: list[Node], ledger: Ledger, world: World, key: str, minutes: float, writers: int
+    members: Members, nodes: list[Node], ledger: Ledger, load: list[Writer], minutes: float
 ) -> None:
-    """Run writers, the check of readiness and the faults at the same time."""
+    """Run writers, checks of readiness and the faults at the same time; the last writer imports files."""
     end = time.monotonic() + minutes * 60
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
@@ -97,24 +110,14 @@ async def load_with_faults(
         def report(fault: str) -> None:
             bar.update(task, description=fault, completed=minutes * 60 - (end - time.monotonic()))
 
+        checks = [asyncio.create_task(record_readiness(number, node.url, ledger)) for number, node in enumerate(nodes)]
         async with asyncio.TaskGroup() as tasks:
-            readiness = asyncio.create_task(record_readiness(nodes[1], ledger))
-            for number in range(writers):
-                tasks.create_task(Writer(number, nodes, world, ledger, key).run(end))
-            tasks.create_task(Faults(members, nodes, ledger).run(end - 60, report))
-    readiness.cancel()
-
-
-async def record_readiness(node: Node, ledger: Ledger) -> None:
-    """Ask four times a second whether the service is ready."""
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as http:
-        while True:
-            try:
-                async with http.get(f"{node.url}/readyz") as response:
-                    ledger.readiness.append((time.monotonic(), response.status == 200))
-            except (aiohttp.ClientError, TimeoutError):
-                ledger.readiness.append((time.monotonic(), False))
-            await asyncio.sleep(0.25)
+            for writer in load[:-1]:
+                tasks.create_task(writer.run(end))
+            tasks.create_task(load[-1].run_imports(end))
+            tasks.create_task(Faults(members, nodes, ledger).run(end - LONGEST_SECONDS, report))
+        for check in checks:
+            check.cancel()
 
 
 async def create_company(services: Services) -> str:
@@ -124,14 +127,14 @@ async def create_company(services: Services) -> str:
     return str((await api_keys.create(Context(services).acting_as(owner), "Torture"))["key"])
 
 
-async def create_world(http: aiohttp.ClientSession, world: World) -> None:
+async def create_world(http: aiohttp.ClientSession, world: World, clients: int) -> None:
     """Create what the writers use: clients, an exercise, and a program with three workouts."""
     create = creator(http)
     world.exercise = await create("/exercises", {"name": "Squat"})
     world.program = await create("/coach/programs", {"name": "Base"})
-    for day in (1, 3, 5):
+    for day in PROGRAM_DAYS:
         await create(f"/coach/programs/{world.program}/wblocks", {"name": f"Day {day}", "day": day})
-    for number in range(CLIENTS):
+    for number in range(clients):
         world.clients.append(await create("/coach/customers", {"name": f"Client {number}"}))
 
 

@@ -1,7 +1,8 @@
-"""A replica set of three mongods that can be killed, started again, frozen and made to step down."""
+"""A replica set of three mongods that can be killed, frozen, cut off and made to step down."""
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 from contextlib import suppress
@@ -12,49 +13,82 @@ from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
 from coaching_service.core.database.embedded import find_mongod
-from tests.reliability.replica_set import NAME, ReplicaSet, free_port, initiate
+from tests.reliability.replica_set import NAME, ReplicaSet, free_port, hello, initiate
+from tests.reliability.torture.relays import Network
+from tests.support.service_process import until
 
 MEMBERS = 3
+ELECTION_SECONDS = 10  # the default of MongoDB
 
 
 class Members(ReplicaSet):
-    """The members, each with a folder of its own."""
+    """The members by the ports of their relays, each with a folder of its own."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
-        self._folders = {free_port(): folder / f"mongod{number}" for number in range(MEMBERS)}
+        self._folder, self._network = folder, Network()
+        self._folders: dict[int, Path] = {}
+        self._targets: dict[int, int] = {}
 
-    def start_all(self) -> None:
-        """Start all members and configure the replica set."""
-        for port in self._folders:
+    async def start_all(self) -> None:
+        """Start all members behind relays and configure the replica set."""
+        for number in range(MEMBERS):
+            target = free_port()
+            port = await self._network.add(target, self._process_id)
+            self._folders[port], self._targets[port] = self._folder / f"mongod{number}", target
             self.start(port)
-        initiate(*self._folders)
-        self.primary()
+        times = {"electionTimeoutMillis": ELECTION_SECONDS * 1000}
+        await asyncio.to_thread(initiate, *self._folders, settings=times)
+        await self.find_primary()
 
-    def start(self, port: int) -> None:
-        """Start a member on the data it had."""
-        folder = self._folders[port]
-        folder.mkdir(parents=True, exist_ok=True)
+    def start(self, *ports: int) -> None:
+        """Start members on the data they had."""
         options = ["--bind_ip", "127.0.0.1", "--nounixsocket", "--quiet", "--oplogSize", "512", "--replSet", NAME]
-        command = [find_mongod(), "--dbpath", str(folder), "--port", str(port), *options]
-        with (folder.with_suffix(".log")).open("ab") as log:
-            self.members[port] = subprocess.Popen([*command, "--wiredTigerCacheSizeGB", "0.25"], stdout=log)
+        for port in ports:
+            folder, target = self._folders[port], self._targets[port]
+            folder.mkdir(parents=True, exist_ok=True)
+            command = [find_mongod(), "--dbpath", str(folder), "--port", str(target), *options]
+            with (folder.with_suffix(".log")).open("ab") as log:
+                self.members[port] = subprocess.Popen([*command, "--wiredTigerCacheSizeGB", "0.25"], stdout=log)
 
-    def kill(self, port: int) -> None:
-        """Kill a member as a power failure would."""
-        self.members[port].kill()
-        self.members[port].wait()
+    async def find_primary(self) -> int:
+        """The port of the primary, once there is one."""
+        return await asyncio.to_thread(self.primary)
 
-    def step_down(self) -> None:
+    async def find_secondaries(self) -> list[int]:
+        """The ports of the others."""
+        primary = await self.find_primary()
+        return [port for port in self.members if port != primary]
+
+    async def all_respond(self) -> None:
+        """Wait until all members respond."""
+
+        async def respond() -> bool:
+            return all([await asyncio.to_thread(hello, port) for port in self.members])
+
+        await until(respond, "all members respond")
+
+    def kill(self, *ports: int) -> None:
+        """Kill members as a power failure would."""
+        for port in ports:
+            self.members[port].kill()
+            self.members[port].wait()
+
+    def step_down(self, port: int) -> None:
         """Make the primary a secondary."""
-        client = MongoClient[dict[str, Any]]("127.0.0.1", self.primary(), directConnection=True)
+        client = MongoClient[dict[str, Any]]("127.0.0.1", self._targets[port], directConnection=True)
         with client, suppress(PyMongoError):  # the connection may be closed
             client.admin.command({"replSetStepDown": 20, "secondaryCatchUpPeriodSecs": 5})
 
-    def secondary(self) -> int:
-        """The port of a secondary."""
-        primary = self.primary()
-        return next(port for port in self.members if port != primary)
+    def cut_off(self, *ports: int) -> None:
+        """Cut members off from clients and from other members."""
+        self._network.cut(*ports)
+
+    def release(self) -> None:
+        """Continue frozen members and connect those that are cut off."""
+        self._network.join()
+        for member in self.members.values():
+            member.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         """End all members, also frozen ones."""
@@ -62,3 +96,8 @@ class Members(ReplicaSet):
             member.send_signal(signal.SIGCONT)
             member.kill()
             member.wait()
+        self._network.close()
+
+    def _process_id(self, port: int) -> int | None:
+        member = self.members.get(port)
+        return None if member is None else member.pid

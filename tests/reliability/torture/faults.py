@@ -11,10 +11,13 @@ from tests.reliability.deployment import Node
 from tests.reliability.torture.database import Members
 from tests.reliability.torture.ledger import Fault, Ledger
 
-CALM_SECONDS = 12.0
-FROZEN_SECONDS = 15.0
-# The longest time without a successful write after each fault (issue and docs/promises.md), in seconds.
-KILLED_PRIMARY, STEPPED_DOWN, FROZEN_PRIMARY, NOTHING_LOST, RESTARTED = 12.0, 2.0, 15.0, 3.0, 12.0
+CALM_SECONDS = 10.0
+# Longer than an election takes, and shorter than two.
+LONG_SECONDS, SHORT_SECONDS = 18.0, 8.0
+# The longest pause of writes after each fault, in seconds: of the issue, and those that no fault may exceed.
+KILLED_PRIMARY, STEPPED_DOWN, FROZEN_PRIMARY, MAJORITY_LEFT, RECOVERED = 12.0, 2.0, 15.0, 3.0, 15.0
+# How long the last fault takes at most, with the time to recover.
+LONGEST_SECONDS = 50.0
 
 
 class Faults:
@@ -25,60 +28,109 @@ class Faults:
 
     async def run(self, until: float, report: Callable[[str], None]) -> None:
         """Cause each fault in turn."""
-        kinds: list[tuple[str, float, Callable[[], Awaitable[None]]]] = [
-            ("kill -9 of the primary", KILLED_PRIMARY, self._kill_primary),
-            ("step-down of the primary", STEPPED_DOWN, self._step_down),
-            ("frozen primary", FROZEN_PRIMARY, self._freeze_primary),
-            ("frozen secondary", NOTHING_LOST, self._freeze_secondary),
-            ("kill -9 of a process of the service", NOTHING_LOST, self._kill_service),
-            ("kill -9 of the primary and of both processes", RESTARTED, self._kill_everything),
+        kinds: list[tuple[Fault, Callable[[Fault], Awaitable[None]]]] = [
+            (Fault("primary killed (kill -9)", KILLED_PRIMARY), self._kill_primary),
+            (Fault("primary stepped down", STEPPED_DOWN), self._step_down),
+            (Fault("secondary cut off from the network", MAJORITY_LEFT), self._cut_secondary),
+            (Fault("primary frozen (SIGSTOP)", FROZEN_PRIMARY), self._freeze_primary),
+            (Fault("no majority: both secondaries frozen", RECOVERED, outage=True), self._freeze_secondaries),
+            (Fault("process of the service killed (kill -9)", MAJORITY_LEFT), self._kill_service),
+            (Fault("secondary frozen (SIGSTOP)", MAJORITY_LEFT), self._freeze_secondary),
+            (Fault("primary and both processes killed (kill -9)", RECOVERED), self._kill_primary_and_services),
+            (Fault("primary cut off from the network", FROZEN_PRIMARY), self._cut_primary),
+            (Fault("no majority: both secondaries cut off", RECOVERED, outage=True), self._cut_secondaries),
+            (Fault("database frozen (SIGSTOP)", RECOVERED, outage=True), self._freeze_all),
+            (Fault("database killed (kill -9)", RECOVERED, outage=True), self._kill_all),
         ]
         number = 0
         while time.monotonic() < until:
-            name, limit, cause = kinds[number % len(kinds)]
-            report(name)
-            self.ledger.faults.append(Fault(name, time.monotonic(), limit))
-            await cause()
+            kind, cause = kinds[number % len(kinds)]
+            fault = Fault(kind.name, kind.limit_seconds, kind.outage)
+            report(fault.name)
+            await cause(fault)
             await asyncio.sleep(CALM_SECONDS)
+            fault.over = time.monotonic()
             number += 1
 
-    async def _kill_primary(self) -> None:
-        port = await asyncio.to_thread(self.members.primary)
-        self._begin()
-        await asyncio.to_thread(self.members.kill, port)
-        await asyncio.sleep(FROZEN_SECONDS)
+    def _begin(self, fault: Fault) -> None:
+        """Record that the fault begins now, when its target is known."""
+        fault.began = fault.lifted = time.monotonic()
+        self.ledger.faults.append(fault)
+
+    async def _kill_primary(self, fault: Fault) -> None:
+        port = await self.members.find_primary()
+        self._begin(fault)
+        self.members.kill(port)
+        await asyncio.sleep(LONG_SECONDS)
         self.members.start(port)
 
-    async def _step_down(self) -> None:
-        self._begin()
-        await asyncio.to_thread(self.members.step_down)
+    async def _step_down(self, fault: Fault) -> None:
+        port = await self.members.find_primary()
+        self._begin(fault)
+        await asyncio.to_thread(self.members.step_down, port)
 
-    async def _freeze_primary(self) -> None:
-        await self._freeze(await asyncio.to_thread(self.members.primary))
+    async def _freeze_primary(self, fault: Fault) -> None:
+        await self._freeze(fault, LONG_SECONDS, await self.members.find_primary())
 
-    async def _freeze_secondary(self) -> None:
-        await self._freeze(await asyncio.to_thread(self.members.secondary))
+    async def _freeze_secondary(self, fault: Fault) -> None:
+        await self._freeze(fault, SHORT_SECONDS, (await self.members.find_secondaries())[0])
 
-    async def _freeze(self, port: int) -> None:
-        self._begin()
-        self.members.freeze(port)
-        await asyncio.sleep(FROZEN_SECONDS)
-        await asyncio.to_thread(self.members.thaw)
+    async def _freeze_secondaries(self, fault: Fault) -> None:
+        await self._freeze(fault, LONG_SECONDS, *await self.members.find_secondaries())
 
-    async def _kill_service(self) -> None:
-        self._begin()
-        await self.nodes[0].end(signal.SIGKILL)
-        await self.nodes[0].start()
+    async def _freeze_all(self, fault: Fault) -> None:
+        await self._freeze(fault, SHORT_SECONDS, *self.members.members)
 
-    async def _kill_everything(self) -> None:
-        port = await asyncio.to_thread(self.members.primary)
-        self._begin()
-        await asyncio.to_thread(self.members.kill, port)
-        await asyncio.gather(*(node.end(signal.SIGKILL) for node in self.nodes))
+    async def _freeze(self, fault: Fault, seconds: float, *ports: int) -> None:
+        self._begin(fault)
+        self.members.freeze(*ports)
+        await self._release_after(fault, seconds)
+
+    async def _cut_primary(self, fault: Fault) -> None:
+        await self._cut(fault, LONG_SECONDS, await self.members.find_primary())
+
+    async def _cut_secondary(self, fault: Fault) -> None:
+        await self._cut(fault, SHORT_SECONDS, (await self.members.find_secondaries())[0])
+
+    async def _cut_secondaries(self, fault: Fault) -> None:
+        await self._cut(fault, LONG_SECONDS, *await self.members.find_secondaries())
+
+    async def _cut(self, fault: Fault, seconds: float, *ports: int) -> None:
+        self._begin(fault)
+        self.members.cut_off(*ports)
+        await self._release_after(fault, seconds)
+
+    async def _release_after(self, fault: Fault, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        fault.lifted = time.monotonic()
+        self.members.release()
+        await self.members.find_primary()
+
+    async def _kill_all(self, fault: Fault) -> None:
+        ports = list(self.members.members)
+        self._begin(fault)
+        self.members.kill(*ports)
+        await asyncio.sleep(SHORT_SECONDS)
+        self.members.start(*ports)
+        await self.members.all_respond()
+        fault.lifted = time.monotonic()
+        await self.members.find_primary()
+
+    async def _kill_service(self, fault: Fault) -> None:
+        self._begin(fault)
+        await self._restart(fault, 0)
+
+    async def _kill_primary_and_services(self, fault: Fault) -> None:
+        port = await self.members.find_primary()
+        self._begin(fault)
+        self.members.kill(port)
+        restarted = asyncio.create_task(self._restart(fault, *range(len(self.nodes))))
         self.members.start(port)
-        await asyncio.gather(*(node.start() for node in self.nodes))
+        await restarted
 
-    def _begin(self) -> None:
-        """Record that the fault begins now, after its target is known."""
-        last = self.ledger.faults.pop()
-        self.ledger.faults.append(Fault(last.name, time.monotonic(), last.limit_seconds))
+    async def _restart(self, fault: Fault, *numbers: int) -> None:
+        """Kill processes of the service, and start them again as a supervisor would."""
+        fault.killed = numbers
+        for number in numbers:
+            await self.nodes[number].end(signal.SIGKILL)
+        await asyncio.gather(*(self.nodes[number].start() for number in numbers))

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+# How often a write may be stored: one that was answered (`ONCE`), one sent once and not answered (`AT_MOST_ONCE`).
+ONCE, AT_MOST_ONCE = (1,), (0, 1)
+Times = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One request. `status`: of its response; None if there was none. Times in seconds of the monotonic clock."""
+    """One request. `node`: the process of the service; `status`: of its response, None if there was none.
 
+    Times in seconds of the monotonic clock.
+    """
+
+    node: int
     operation: str
     is_write: bool
     began: float
@@ -21,64 +29,115 @@ class Exchange:
     def is_successful_write(self) -> bool:
         return self.is_write and self.status is not None and self.status < 300
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether there was no response, or one that the service could not give."""
+        return self.status is None or self.status >= 500
+
 
 @dataclass(frozen=True)
+class Readiness:
+    """One response of /readyz of a process. Times in seconds."""
+
+    node: int
+    began: float
+    ended: float
+    is_ready: bool
+
+
+@dataclass
 class Fault:
-    """A fault, and the longest time in which writes may not succeed after it; `began` in seconds."""
+    """A fault; times in seconds of the monotonic clock.
+
+    `limit_seconds`: the longest pause of successful writes, from the beginning of the fault; if it is an `outage`, in
+    which no write can succeed, from its end (`lifted`). `killed`: the processes of the service that were killed.
+    `over`: when the time to recover ended.
+    """
 
     name: str
-    began: float
     limit_seconds: float
+    outage: bool = False
+    began: float = 0.0
+    lifted: float = 0.0
+    over: float = 0.0
+    killed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Move:
+    """An item that was sent from the first of two blocks of a client to the second."""
+
+    client: str
+    item: str
+    blocks: tuple[str, str]
+    is_answered: bool
+
+
+@dataclass(frozen=True)
+class Log:
+    """The repetitions that were logged for an item of a client's block."""
+
+    client: str
+    item: str
+    reps: int
+
+
+@dataclass(frozen=True)
+class BulkMessage:
+    """A message to several clients; `times`: how often it may be stored for each, the same for all of them."""
+
+    marker: str
+    clients: Sequence[str]
+    times: Times
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A program that was assigned to a client who had no workouts; `times`: how often."""
+
+    client: str
+    times: Times
+
+
+@dataclass(frozen=True)
+class Photo:
+    """A photo of a client who had none; `times`: how often it may be stored."""
+
+    client: str
+    times: Times
+
+
+@dataclass(frozen=True)
+class Import:
+    """An imported file of clients with these names, of an import that ended."""
+
+    names: Sequence[str]
 
 
 @dataclass
 class Ledger:
     """All exchanges and faults, and what must, or may, be stored.
 
-    `once`: markers of writes that were answered 2xx, or repeated until they were. `at_most_once`: markers of writes
-    that were sent once and not answered 2xx.
+    `notes`: how often each note may be stored. `groups`: clients that were added to each group. `unplanned`: responses
+    that no fault explains.
     """
 
     exchanges: list[Exchange] = field(default_factory=list)
+    readiness: list[Readiness] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    readiness: list[tuple[float, bool]] = field(default_factory=list)
-    once: dict[str, str] = field(default_factory=dict)
-    at_most_once: dict[str, str] = field(default_factory=dict)
-    moved_items: dict[str, list[str]] = field(default_factory=dict)
-    logged_items: dict[str, int] = field(default_factory=dict)
-    bulk_groups: dict[str, list[str]] = field(default_factory=dict)
-    assignments: dict[str, dict[str, Any]] = field(default_factory=dict)
-    photos: dict[str, str] = field(default_factory=dict)
-    deleted_clients: list[str] = field(default_factory=list)
     unplanned: list[str] = field(default_factory=list)
+    replayed: int = 0
+
+    notes: dict[str, Times] = field(default_factory=dict)
+    moves: list[Move] = field(default_factory=list)
+    logs: list[Log] = field(default_factory=list)
+    groups: dict[str, set[str]] = field(default_factory=dict)
+    messages: list[BulkMessage] = field(default_factory=list)
+    assignments: list[Assignment] = field(default_factory=list)
+    photos: list[Photo] = field(default_factory=list)
+    imports: list[Import] = field(default_factory=list)
+    deleted_clients: list[str] = field(default_factory=list)
 
     def statuses(self) -> Counter[str]:
         """How often each status was received."""
         return Counter(str(exchange.status or "no response") for exchange in self.exchanges)
-
-    def recovery_seconds(self, fault: Fault) -> float | None:
-        """The time from a fault to the first write that was begun after it and succeeded; None if none did."""
-        ended = [each.ended for each in self.exchanges if each.is_successful_write and each.began >= fault.began]
-        return min(ended) - fault.began if ended else None
-
-    def longest_seconds(self, *, failed: bool) -> float:
-        """The longest time of a request that failed, or of one that succeeded."""
-        chosen = [
-            each.ended - each.began
-            for each in self.exchanges
-            if (each.status is None or each.status >= 500) == failed and each.status is not None
-        ]
-        return max(chosen, default=0.0)
-
-    def longest_wrong_readiness_seconds(self) -> float:
-        """The longest time for which /readyz was 200 at each check while no write of anyone succeeded."""
-        successes = sorted(each.ended for each in self.exchanges if each.is_successful_write)
-        longest, since = 0.0, None
-        position = 0
-        for moment, is_ready in self.readiness:
-            while position < len(successes) and successes[position] <= moment:
-                position += 1
-                since = None if not is_ready else successes[position - 1]
-            since = None if not is_ready else (moment if since is None else since)
-            longest = max(longest, moment - since if since is not None else 0.0)
-        return longest

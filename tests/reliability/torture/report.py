@@ -1,58 +1,126 @@
-"""The report of a run, as Markdown."""
+"""The report of a run, as Markdown without anything that names the machine but its number of processors."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
 
-from tests.reliability.torture.ledger import Ledger
-from tests.reliability.torture.verification import Verification
+from tests.reliability.torture.ledger import Fault, Ledger
+from tests.reliability.torture.measures import Measures
 
 MOST_SECONDS_OF_A_FAILURE = 3.0
+MOST_SECONDS_OF_WRONG_READINESS = 3.0
+MOST_SECONDS_OF_A_SUCCESS = 15.0
+_MOST_PROBLEMS = 50
 
 
-def write_report(ledger: Ledger, verification: Verification, minutes: float) -> str:
-    """Return the report."""
+@dataclass(frozen=True)
+class Conditions:
+    """How the service was run. `seconds`: of the load; `election`: the election timeout of MongoDB in seconds."""
+
+    command: str
+    seconds: float
+    date: str
+    version: str
+    mongodb: str
+    processors: int
+    election: int
+
+
+def write_report(
+    conditions: Conditions, ledger: Ledger, checked: Sequence[tuple[str, int]], problems: Sequence[str]
+) -> str:
+    """Return the report. `checked`: what was verified afterwards, with its number."""
+    measures = Measures(ledger)
+    verdict = f"**{len(problems)} problems**, listed below." if problems else "**Passed**: no problems."
     writes = sum(each.is_successful_write for each in ledger.exchanges)
-    statuses = ", ".join(f"{status}: {number}" for status, number in sorted(ledger.statuses().items()))
-    sections = [
-        f"{minutes:.0f} minutes, {len(ledger.exchanges)} requests, {writes} successful writes, {len(ledger.faults)} faults.",
-        f"Responses by status: {statuses}.",
-        f"Longest failed request: {ledger.longest_seconds(failed=True):.1f} s; longest successful one: "
-        f"{ledger.longest_seconds(failed=False):.1f} s. Longest time with /readyz 200 but without a successful write: "
-        f"{ledger.longest_wrong_readiness_seconds():.1f} s.",
-        "### Faults\n\n" + _faults(ledger),
-        "### Verified afterwards\n\n" + _table(("What", "Number"), sorted(verification.checked.items())),
-        "### Problems\n\n" + ("\n".join(f"- {each}" for each in find_problems(ledger, verification)) or "None."),
+    facts = [
+        ("Command", f"`{conditions.command}`"),
+        ("Date", conditions.date),
+        ("Service, MongoDB", f"{conditions.version}, {conditions.mongodb}"),
+        ("Duration of the load", f"{conditions.seconds / 60:.1f} minutes on {conditions.processors} processors"),
+        (
+            "Processes",
+            f"3 mongod (elections after {conditions.election} s, the default), 2 of the service, on loopback",
+        ),
+        ("Faults", len(ledger.faults)),
+        ("Requests", f"{len(ledger.exchanges):,}"),
+        ("Successful writes", f"{writes:,}"),
+        ("Responses by status", _statuses(ledger)),
+        ("Requests repeated after their response, with the same `Idempotency-Key`", f"{ledger.replayed:,}"),
     ]
+    longest = [
+        ("Request that failed", measures.slowest(failed=True)[0], MOST_SECONDS_OF_A_FAILURE),
+        ("Request that succeeded", measures.slowest(failed=False)[0], MOST_SECONDS_OF_A_SUCCESS),
+        ("Response of `/readyz`", measures.longest_readiness_check(), MOST_SECONDS_OF_A_FAILURE),
+        ("`/readyz` 200 while no write succeeds", measures.longest_wrongly_ready(), MOST_SECONDS_OF_WRONG_READINESS),
+        ("`/readyz` 503 while writes succeed", measures.longest_wrongly_unready(), MOST_SECONDS_OF_WRONG_READINESS),
+    ]
+    rows = [(what, f"{seconds:.1f} s", f"{limit:.0f} s") for what, seconds, limit in longest]
+    sections = [
+        verdict,
+        _table(("", ""), facts),
+        "## Faults\n\nThe recovery is the longest pause of successful writes to any process of the service that was not "
+        "killed: from the beginning of the fault, or from the end of an outage, in which no write can succeed.",
+        _table(("Fault", "Times", "Recovery, median", "Longest", "Limit"), _fault_rows(ledger.faults, measures)),
+        "## Longest times",
+        _table(("What", "Longest", "Limit"), rows),
+        "## Verified afterwards",
+        _table(("What", "Number"), [(what, f"{number:,}") for what, number in sorted(checked)]),
+    ]
+    if problems:
+        listed = [f"- {each}" for each in problems[:_MOST_PROBLEMS]]
+        more = [f"- and {len(problems) - _MOST_PROBLEMS} more"] if len(problems) > _MOST_PROBLEMS else []
+        sections.append("## Problems\n\n" + "\n".join(listed + more))
     return "\n\n".join(sections) + "\n"
 
 
-def find_problems(ledger: Ledger, verification: Verification) -> list[str]:
-    """What contradicts the promises; empty after a successful run."""
-    problems = [*verification.problems, *ledger.unplanned]
+def find_problems(ledger: Ledger) -> list[str]:
+    """What contradicts the promises in responses and times; empty after a successful run."""
+    measures, problems = Measures(ledger), list(ledger.unplanned)
     for fault in ledger.faults:
-        seconds = ledger.recovery_seconds(fault)
-        if seconds is None or seconds > fault.limit_seconds:
-            after = "never" if seconds is None else f"after {seconds:.1f} s"
-            problems.append(f"{fault.name}: writes succeeded {after}, not within {fault.limit_seconds:.0f} s")
-    if (longest := ledger.longest_seconds(failed=True)) > MOST_SECONDS_OF_A_FAILURE:
-        problems.append(f"a request failed after {longest:.1f} s, not within {MOST_SECONDS_OF_A_FAILURE:.0f} s")
+        problems += _problems_of(fault, measures)
+    (failure, failed), (success, succeeded) = measures.slowest(failed=True), measures.slowest(failed=False)
+    limits = [
+        (failure, MOST_SECONDS_OF_A_FAILURE, f"{failed} failed after"),
+        (success, MOST_SECONDS_OF_A_SUCCESS, f"{succeeded} succeeded after"),
+        (measures.longest_readiness_check(), MOST_SECONDS_OF_A_FAILURE, "/readyz responded after"),
+        (measures.longest_wrongly_ready(), MOST_SECONDS_OF_WRONG_READINESS, "/readyz was 200 without writes for"),
+        (measures.longest_wrongly_unready(), MOST_SECONDS_OF_WRONG_READINESS, "/readyz was 503 beside writes for"),
+    ]
+    problems += [f"{what} {seconds:.1f} s, limit {limit:.0f} s" for seconds, limit, what in limits if seconds > limit]
     return problems
 
 
-def _faults(ledger: Ledger) -> str:
-    by_name: defaultdict[str, list[float]] = defaultdict(list)
-    limits: dict[str, float] = {}
-    for fault in ledger.faults:
-        limits[fault.name] = fault.limit_seconds
-        if (seconds := ledger.recovery_seconds(fault)) is not None:
-            by_name[fault.name].append(seconds)
-    rows = [
-        (name, len(each), f"{sorted(each)[len(each) // 2]:.1f} s", f"{max(each):.1f} s", f"{limits[name]:.0f} s")
-        for name, each in by_name.items()
-    ]
-    return _table(("Fault", "Times", "Writes succeed after (median)", "Longest", "Limit"), rows)
+def _problems_of(fault: Fault, measures: Measures) -> list[str]:
+    problems, seconds = [], measures.recovery(fault)
+    if seconds is None:
+        problems.append(f"{fault.name}: writes did not succeed any more")
+    elif seconds > fault.limit_seconds:
+        problems.append(f"{fault.name}: writes paused for {seconds:.1f} s, limit {fault.limit_seconds:.0f} s")
+    if fault.outage and (writes := measures.writes_during(fault)):
+        problems.append(f"{fault.name}: {writes} writes succeeded during the outage")
+    if fault.outage and (ready := measures.ready_during(fault, MOST_SECONDS_OF_WRONG_READINESS)):
+        problems.append(f"{fault.name}: /readyz was 200 {ready} times during the outage")
+    return problems
+
+
+def _fault_rows(faults: Sequence[Fault], measures: Measures) -> list[tuple[object, ...]]:
+    by_name: defaultdict[str, list[Fault]] = defaultdict(list)
+    for fault in faults:
+        by_name[fault.name].append(fault)
+    rows: list[tuple[object, ...]] = []
+    for name, each in by_name.items():
+        recoveries = [seconds for fault in each if (seconds := measures.recovery(fault)) is not None]
+        times = (f"{median(recoveries):.1f} s", f"{max(recoveries):.1f} s") if recoveries else ("never", "never")
+        rows.append((name, len(each), *times, f"{each[0].limit_seconds:.0f} s"))
+    return rows
+
+
+def _statuses(ledger: Ledger) -> str:
+    return ", ".join(f"{status}: {number:,}" for status, number in sorted(ledger.statuses().items()))
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -11,125 +12,174 @@ from coaching_service import features
 from coaching_service.core.database.checks import run_checks
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
-from tests.reliability.torture.ledger import Ledger
+from coaching_service.integrations.company_import.service import IMPORT
+from coaching_service.lifecycle.erasure.service import ERASE_CUSTOMER
+from tests.reliability.torture.ledger import ONCE, Ledger, Times
 from tests.support.service_process import until
 
 Json = dict[str, Any]
 YEAR = {"startDate": "2026-01-01", "endDate": "2027-03-31"}
+ITEMS_OF_MOVE = 3
 
 
 class Verification:
-    """Reads the data over REST, and what no operation shows from the database."""
+    """Reads the data over REST, and what no operation shows from the database. `blocks`: workouts of the program."""
 
-    def __init__(self, http: aiohttp.ClientSession, services: Services, ledger: Ledger) -> None:
-        self.http, self.services, self.ledger = http, services, ledger
+    def __init__(self, http: aiohttp.ClientSession, services: Services, ledger: Ledger, blocks: int) -> None:
+        self.http, self.services, self.ledger, self.blocks = http, services, ledger, blocks
         self.problems: list[str] = []
         self.checked: Counter[str] = Counter()
-        self._calendars: dict[str, dict[str, Json]] = {}
+        self._calendars: dict[str, list[Json]] = {}
 
     async def run(self) -> None:
         """Check everything; `problems` has a line for each contradiction."""
+        await self._wait_for_jobs()
         await self._check_notes()
         await self._check_moves()
         await self._check_logs()
         await self._check_groups()
+        await self._check_messages()
         await self._check_assignments()
         await self._check_photos()
+        await self._check_imports()
         await self._check_deleted()
         await self._check_consistency()
+
+    async def _wait_for_jobs(self) -> None:
+        """Wait until erasures and imports have ended and all changes are numbered."""
+        database = self.services.db
+
+        async def have_ended() -> bool:
+            kinds = {"kind": {"$in": [ERASE_CUSTOMER, IMPORT]}}
+            pending = await database["changes"].count_documents({"pending": True})
+            return pending == await database["jobs"].count_documents(kinds) == 0
+
+        await until(have_ended, "erasures and imports have ended", 300.0)
+
+    # --- single clients ----------------------------------------------------------------------------------------------
+
+    async def _check_notes(self) -> None:
+        stored = Counter([text async for text in self._stored_texts("notes", "content")])
+        for marker, times in self.ledger.notes.items():
+            self._expect_times(stored[marker], times, "Notes", marker)
+
+    async def _check_moves(self) -> None:
+        for move in self.ledger.moves:
+            items = {
+                block["_id"]: [item["_id"] for item in block["items"]] for block in await self._blocks(move.client)
+            }
+            lists = [items.get(block, []) for block in move.blocks]
+            places = [each.count(move.item) for each in lists]
+            expected = ([0, 1],) if move.is_answered else ([0, 1], [1, 0])
+            is_right = places in expected and sum(map(len, lists)) == ITEMS_OF_MOVE
+            self._expect(is_right, "Items moved from one workout to another", f"{move.item} is {places} times in them")
+
+    async def _check_logs(self) -> None:
+        for log in self.ledger.logs:
+            items = [item for block in await self._blocks(log.client) for item in block["items"]]
+            sets = [each for item in items if item["_id"] == log.item for each in item["customerSets"] or []]
+            stored = [each["reps"] for each in sets if each["isCompleted"]]
+            self._expect(stored == [log.reps], "Sets logged", f"{log.item} has {stored}, not [{log.reps}]")
+
+    async def _check_assignments(self) -> None:
+        for assignment in self.ledger.assignments:
+            blocks, remainder = divmod(len(await self._blocks(assignment.client)), self.blocks)
+            self._expect(remainder == 0, "Programs assigned, complete", f"{assignment.client} has a part of it")
+            self._expect_times(blocks, assignment.times, "Programs assigned", assignment.client)
+
+    async def _check_photos(self) -> None:
+        for photo in self.ledger.photos:
+            path = f"/coach/customers/{photo.client}/progress-photos"
+            records = (await self._get(path, pageSize=10, pageNum=1))["docs"]
+            self._expect_times(len(records), photo.times, "Photos uploaded", photo.client)
+            for record in records:
+                async with self.http.get(_path_of(record["photos"]["frontUrl"])) as response:
+                    is_right = response.status == 200 and bool(await response.read())
+                    self._expect(is_right, "Files of photos readable", f"{photo.client}: {response.status}")
+
+    # --- many clients ------------------------------------------------------------------------------------------------
+
+    async def _check_groups(self) -> None:
+        for group, clients in self.ledger.groups.items():
+            members = await self._members(group)
+            for client in clients:
+                self._expect(client in members, "Clients added to groups", f"{client} is not in {group}")
+
+    async def _check_messages(self) -> None:
+        stored = Counter([text async for text in self._stored_texts("messages", "text", by="customerId")])
+        for message in self.ledger.messages:
+            times = {stored[f"{message.marker} {client}"] for client in message.clients}
+            self._expect(len(times) == 1, "Messages to several clients, complete", f"only some have {message.marker}")
+            for each in times:
+                self._expect_times(each, message.times, "Messages to several clients", message.marker)
+
+    async def _check_imports(self) -> None:
+        stored = Counter([name async for name in self._stored_texts("customers", "name")])
+        for imported in self.ledger.imports:
+            for name in imported.names:
+                self._expect_times(stored[name], ONCE, "Clients imported", name)
+
+    async def _check_deleted(self) -> None:
+        """Count what is left of deleted clients in each collection, files included."""
+        identifiers = [ObjectId(client) for client in self.ledger.deleted_clients]
+        for name in sorted(await self.services.db.list_collection_names()):
+            if name == "changes":  # the deletion itself stays in the history
+                continue
+            left = await self.services.db[name].count_documents({"customerId": {"$in": identifiers}})
+            self._expect(left == 0, "Collections without data of deleted clients", f"{name} has {left} documents")
+        for client in self.ledger.deleted_clients:
+            async with self.http.get(f"/coach/customers/{client}") as response:
+                self._expect(response.status == 404, "Clients deleted", f"{client}: {response.status}")
+
+    async def _check_consistency(self) -> None:
+        """The checks of `coaching-service doctor`."""
+        for result in await run_checks(self.services, features.CHECKS):
+            self._expect(result.error is None, "Checks of `doctor`", f"{result.check.name}: {result.error}")
+            self.problems += [
+                f"doctor: {each.problem}: {each.count}, such as {each.example}" for each in result.problems
+            ]
+
+    # --- reading -----------------------------------------------------------------------------------------------------
 
     async def _get(self, path: str, **query: Any) -> Any:
         async with self.http.get(path, params=query) as response:
             assert response.status == 200, f"GET {path}: {response.status} {await response.text()}"
             return await response.json()
 
-    async def _find_block(self, place: str) -> Json | None:
-        """The block at "client date block"."""
-        client, _, block = place.split()
+    async def _members(self, group: str) -> set[str]:
+        members: set[str] = set()
+        number = 1
+        while number:
+            query = {"archived": "false", "pageSize": 50, "pageNum": number, "groups": group}
+            page = await self._get("/coach/customers", **query)
+            members |= {each["_id"] for each in page["docs"]}
+            number = page["nextPage"]
+        return members
+
+    async def _blocks(self, client: str) -> list[Json]:
+        """The workouts of a client; those of clients with several operations are read once."""
         if client not in self._calendars:
-            blocks = await self._get(f"/coach/customers/{client}/wblock", **YEAR)
-            self._calendars[client] = {each["_id"]: each for each in blocks}
-        return self._calendars[client].get(block)
+            self._calendars[client] = await self._get(f"/coach/customers/{client}/wblock", **YEAR)
+        return self._calendars[client]
 
-    async def _check_notes(self) -> None:
-        stored: Counter[str] = Counter()
-        async for note in self.services.db["notes"].find({"content": {"$regex": "marker-"}}, {"content": 1}):
-            stored[note["content"].removeprefix("<p>").removesuffix("</p>")] += 1
-        for marker in self.ledger.once:
-            self._expect(stored[marker] == 1, "notes answered, stored once", f"{marker}: {stored[marker]} times")
-        for marker in self.ledger.at_most_once:
-            self._expect(stored[marker] <= 1, "notes not answered, stored at most once", f"{marker} twice")
+    async def _stored_texts(self, collection: str, field: str, by: str | None = None) -> AsyncIterator[str]:
+        """The markers in a field of all documents, each with the value of another field."""
+        async for document in self.services.db[collection].find(
+            {field: {"$regex": "marker-"}}, {field: 1, by or "_id": 1}
+        ):
+            yield f"{document[field]} {document[by]}" if by else document[field]
 
-    async def _check_moves(self) -> None:
-        for item, places in self.ledger.moved_items.items():
-            blocks = [await self._find_block(place) for place in places]
-            lists = [[each["_id"] for each in block["items"]] if block else [] for block in blocks]
-            number = sum(items.count(item) for items in lists)
-            total = sum(len(items) for items in lists)
-            self._expect((number, total) == (1, 3), "items moved, in one workout", f"item {item}: {number} of {total}")
+    # --- results -----------------------------------------------------------------------------------------------------
 
-    async def _check_logs(self) -> None:
-        for place, reps in self.ledger.logged_items.items():
-            client, day, item = place.split()
-            if client not in self._calendars:
-                await self._find_block(place)
-            items = {each["_id"]: each for block in self._calendars[client].values() for each in block["items"]}
-            sets = items.get(item, {}).get("customerSets") or []
-            stored = [each["reps"] for each in sets if each["isCompleted"]]
-            self._expect(stored == [reps], "sets logged, stored", f"item {item} on {day}: {stored} instead of {reps}")
-
-    async def _check_groups(self) -> None:
-        for group, clients in self.ledger.bulk_groups.items():
-            query = {"archived": "false", "pageSize": 50, "pageNum": 1, "groups": group}
-            members = {each["_id"] for each in (await self._get("/coach/customers", **query))["docs"]}
-            for client in clients:
-                self._expect(client in members, "clients added to groups", f"{client} is not in {group}")
-
-    async def _check_assignments(self) -> None:
-        for client, answer in self.ledger.assignments.items():
-            blocks = await self._get(f"/coach/customers/{client}/wblock", **YEAR)
-            dates = sorted(block["date"] for block in blocks)
-            self._expect(dates == sorted(answer["dates"]), "programs assigned, complete", f"{client}: {dates}")
-
-    async def _check_photos(self) -> None:
-        for client, photo in self.ledger.photos.items():
-            path = f"/coach/customers/{client}/progress-photos"
-            docs = (await self._get(path, pageSize=10, pageNum=1))["docs"]
-            self._expect([each["_id"] for each in docs] == [photo], "photos uploaded, stored once", f"{client}: {docs}")
-            for each in docs:
-                async with self.http.get(each["photos"]["frontUrl"]) as response:
-                    size = len(await response.read())
-                    self._expect(response.status == 200 and size > 0, "files readable", f"{client}: {response.status}")
-
-    async def _check_deleted(self) -> None:
-        """Wait for the erasures, which are jobs, and count what is left of deleted clients in each collection."""
-        jobs = self.services.db["jobs"]
-
-        async def is_erased() -> bool:
-            return await jobs.count_documents({"kind": {"$regex": "eras"}}) == 0
-
-        await until(is_erased, "deleted clients are erased", 300.0)
-        identifiers = [ObjectId(client) for client in self.ledger.deleted_clients]
-        for name in await self.services.db.list_collection_names():
-            if name == "changes":  # the deletion itself stays in the history
-                continue
-            left = await self.services.db[name].count_documents({"customerId": {"$in": identifiers}})
-            self._expect(left == 0, "collections without data of deleted clients", f"{name}: {left} documents")
-        for client in self.ledger.deleted_clients:
-            async with self.http.get(f"/coach/customers/{client}") as response:
-                self._expect(response.status == 404, "clients deleted", f"{client}: {response.status}")
-
-    async def _check_consistency(self) -> None:
-        """The checks of `coaching-service doctor`."""
-        results = await run_checks(
-            self.services, features.CHECKS, repairing=False, deleting_files=False, report=lambda _: None
-        )
-        for result in results:
-            self._expect(result.error is None, "checks of doctor", f"{result.check.name}: {result.error}")
-            for finding in result.problems:
-                self.problems.append(f"doctor: {finding.problem}: {finding.count}")
+    def _expect_times(self, stored: int, times: Times, what: str, which: str) -> None:
+        answered = "answered, stored once" if times == ONCE else "not answered, stored at most once"
+        self._expect(stored in times, f"{what}, {answered}", f"{which}: stored {stored} times")
 
     def _expect(self, is_right: bool, what: str, problem: str) -> None:
         self.checked[what] += 1
         if not is_right:
             self.problems.append(f"{what}: {problem}")
+
+
+def _path_of(url: str) -> str:
+    return "/" + url.partition("://")[2].partition("/")[2]

@@ -1,0 +1,112 @@
+"""The report of `scripts/torture` names what took too long, and when /readyz was wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.reliability.torture.ledger import Exchange, Fault, Ledger, Readiness
+from tests.reliability.torture.measures import Measures
+from tests.reliability.torture.report import Conditions, find_problems, write_report
+
+CONDITIONS = Conditions("scripts/torture --minutes 1", 60.0, "2026-03-02", "0.1.0", "7.0.1", 2, 10)
+KILLED, LOST = "primary killed (kill -9)", "database frozen (SIGSTOP)"
+
+
+def write(node: int, moment: float, status: int | None = 201, seconds: float = 0.1) -> Exchange:
+    """A write that ended at a moment."""
+    return Exchange(node, "POST /coach/customers", is_write=True, began=moment - seconds, ended=moment, status=status)
+
+
+def make_ledger(*silent: tuple[float, float], nodes: tuple[int, ...] = (0, 1)) -> Ledger:
+    """Writes and checks of readiness four times a second for a minute, but none that succeed in these times."""
+    ledger = Ledger(
+        faults=[
+            Fault(KILLED, 12.0, began=10.0, lifted=10.0, over=30.0),
+            Fault(LOST, 15.0, outage=True, began=30.0, lifted=40.0, over=60.0),
+        ]
+    )
+    for quarter in range(240):
+        moment = quarter / 4
+        for node in (0, 1):
+            fails = node in nodes and any(begin < moment < end for begin, end in (*silent, (30.0, 40.0)))
+            is_lost = fails or 30.0 < moment < 40.0
+            ledger.exchanges.append(write(node, moment, 503 if is_lost else 201))
+            ledger.readiness.append(Readiness(node, moment, moment + 0.1, not is_lost))
+    return ledger
+
+
+def test_faults_with_recovery_in_time_pass() -> None:
+    ledger = make_ledger((10.0, 20.0), (40.0, 44.0))
+    assert find_problems(ledger) == []
+    assert [Measures(ledger).recovery(fault) for fault in ledger.faults] == [10.0, 4.0]
+    report = write_report(CONDITIONS, ledger, [("Notes", 1200)], [])
+    assert "**Passed**: no problems." in report
+    assert f"| {KILLED} | 1 | 10.0 s | 10.0 s | 12 s |" in report
+    assert f"| {LOST} | 1 | 4.0 s | 4.0 s | 15 s |" in report
+    assert "| Notes | 1,200 |" in report
+    assert "## Problems" not in report
+
+
+@pytest.mark.parametrize("nodes", [(0,), (0, 1)], ids=["one process", "both processes"])
+def test_late_recovery_of_any_process_is_a_problem(nodes: tuple[int, ...]) -> None:
+    ledger = make_ledger((10.0, 23.0), (40.0, 56.0), nodes=nodes)
+    assert find_problems(ledger) == [
+        f"{KILLED}: writes paused for 13.0 s, limit 12 s",
+        f"{LOST}: writes paused for 16.0 s, limit 15 s",
+    ]
+
+
+def test_a_pause_after_the_first_success_counts() -> None:
+    """A write that succeeds just before the fault has its effect hides nothing."""
+    assert find_problems(make_ledger((10.5, 24.0))) == [f"{KILLED}: writes paused for 13.5 s, limit 12 s"]
+
+
+def test_no_recovery_is_a_problem_unless_the_process_was_killed() -> None:
+    ledger = make_ledger((9.9, 30.1), nodes=(0,))
+    assert find_problems(ledger) == [f"{KILLED}: writes did not succeed any more"]
+    assert "| never | never | 12 s |" in write_report(CONDITIONS, ledger, [], [])
+    ledger.faults[0].killed = (0,)
+    assert find_problems(ledger) == []
+    ledger = make_ledger((10.0, 25.0))
+    ledger.faults[0].killed = (0, 1)
+    assert find_problems(ledger) == [f"{KILLED}: writes paused for 15.0 s, limit 12 s"]
+
+
+def test_writes_and_readiness_during_an_outage_are_problems() -> None:
+    ledger = make_ledger()
+    ledger.exchanges.append(write(0, 36.0))
+    ledger.readiness = [replace(each, is_ready=True) if each.began == 36.0 else each for each in ledger.readiness]
+    assert find_problems(ledger) == [
+        f"{LOST}: 1 writes succeeded during the outage",
+        f"{LOST}: /readyz was 200 2 times during the outage",
+    ]
+
+
+def test_wrong_readiness_is_a_problem() -> None:
+    ledger = make_ledger((10.0, 20.0))
+    ledger.readiness = [replace(each, is_ready=True) for each in ledger.readiness if each.began < 30]
+    assert find_problems(ledger) == ["/readyz was 200 without writes for 9.8 s, limit 3 s"]
+    ledger = make_ledger()
+    ledger.readiness = [replace(each, is_ready=each.began < 50) for each in ledger.readiness if each.began > 40]
+    assert find_problems(ledger) == ["/readyz was 503 beside writes for 9.8 s, limit 3 s"]
+
+
+@pytest.mark.parametrize(("status", "seconds"), [(503, 3.5), (None, 3.5), (200, 15.5)])
+def test_slow_requests_are_problems(status: int | None, seconds: float) -> None:
+    ledger = make_ledger()
+    ledger.exchanges.append(write(0, 20.0, status, seconds))
+    (problem,) = find_problems(ledger)
+    assert problem.startswith("POST /coach/customers ")
+    assert f"after {seconds:.1f} s" in problem
+
+
+def test_problems_are_listed_in_the_report() -> None:
+    ledger = make_ledger()
+    ledger.unplanned.append("POST /coach/customers: 500 {}")
+    assert find_problems(ledger) == ["POST /coach/customers: 500 {}"]
+    problems = [f"Notes: marker-{number}: stored 0 times" for number in range(60)]
+    report = write_report(CONDITIONS, ledger, [], problems)
+    assert "**60 problems**" in report
+    assert "- Notes: marker-49: stored 0 times\n- and 10 more\n" in report
