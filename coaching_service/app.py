@@ -25,7 +25,7 @@ from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.core.http.request_limits import RequestLimits
 from coaching_service.core.http.routes import routes_of
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import worker
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.slots import RequestSlots
 from coaching_service.mcp.endpoint import McpEndpoint
@@ -135,7 +135,7 @@ def _background(services: Services, availability: Availability) -> Callable[[web
             sequencing(services, start=availability.ready),
             signalling(services),
             delivering(services, start=availability.ready),
-            queue.working(
+            worker.working(
                 services, features.STEPS, features.STANDING_JOBS, features.DEDICATED_JOBS, start=availability.ready
             ),
         ):

@@ -13,7 +13,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.file_storage import storing
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import BadRequest
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import worker
 from coaching_service.core.media import CSV, ZIP, InvalidFile
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import StoredCompanyJob
@@ -62,7 +62,7 @@ async def import_file(
     except InvalidFile as error:
         raise BadRequest("The file is neither an export of a company nor a CSV file", code=error.code) from None
     while job["status"] in ("queued", "running"):
-        ran = await queue.run_due(ctx.services, {company_import.IMPORT: company_import.run_step}, limit=1)
+        ran = await worker.run_due(ctx.services, {company_import.IMPORT: company_import.run_step}, limit=1)
         if not ran:  # a running service has it
             await asyncio.sleep(_POLL_SECONDS)
         job = await background_jobs.read(ctx, job["_id"])

@@ -15,8 +15,9 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId, stable_id
-from coaching_service.core.jobs import queue
-from coaching_service.core.jobs.queue import Job, RunAgain, Steps, enqueue, ensure_standing_jobs, run_due
+from coaching_service.core.jobs import worker
+from coaching_service.core.jobs.queue import Job, RunAgain, Steps, enqueue
+from coaching_service.core.jobs.worker import ensure_standing_jobs, run_due
 from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.people.customers import creation
 from coaching_service.people.customers import service as customers
@@ -188,10 +189,10 @@ async def test_arguments_are_stored_as_they_are(services: Services) -> None:
 async def test_worker_runs_new_jobs_at_once_and_survives_a_failure(
     idle: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "POLL_SECONDS", 1000.0)  # jobs run because the worker is notified
+    monkeypatch.setattr(worker, "POLL_SECONDS", 1000.0)  # jobs run because the worker is notified
     runs: Runs = []
     steps = recording(runs, ZeroDivisionError())
-    async with queue.working(idle, steps):
+    async with worker.working(idle, steps):
         for number in range(3):
             await enqueue(Context(idle), *steps, {"number": number})
             await until(lambda number=number: {"number": number} in runs, "the job is run")
@@ -202,9 +203,9 @@ async def test_worker_runs_new_jobs_at_once_and_survives_a_failure(
 @pytest.mark.parametrize("turns", range(5))
 async def test_worker_stops_right_after_a_wake_up(idle: Services, monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
     """However many iterations of the event loop are between the notification and the stop."""
-    monkeypatch.setattr(queue, "POLL_SECONDS", 1000.0)
+    monkeypatch.setattr(worker, "POLL_SECONDS", 1000.0)
     async with asyncio.timeout(60) as limit:
-        async with queue.working(idle, recording([])):
+        async with worker.working(idle, recording([])):
             await asyncio.sleep(0)
             await until(lambda: len(idle.job_available._waiters) == 1, "the worker waits for jobs")
             idle.job_available.set()

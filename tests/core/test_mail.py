@@ -16,7 +16,7 @@ from coaching_service import features
 from coaching_service.core.auth.secrets import Vault, parse_master_key
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
-from coaching_service.core.jobs import mail, queue
+from coaching_service.core.jobs import mail, queue, worker
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 from coaching_service.core.jobs.queue import RunAgain, enqueue
 from coaching_service.people.customer_access import service as customer_access
@@ -61,7 +61,7 @@ async def test_invitation_is_sent_once_by_concurrent_workers(
     for _ in range(6):
         await create(mailing, coach, send_invitation=True)
 
-    await asyncio.gather(*(queue.run_due(mailing, MAIL) for _ in range(4)))
+    await asyncio.gather(*(worker.run_due(mailing, MAIL) for _ in range(4)))
 
     received, _ = mailbox
     assert len(received.mails) == received.tries == 6
@@ -73,7 +73,7 @@ async def test_invitation_names_the_company_and_contains_the_token(
     coach: CoachClient, mailing: Services, mailbox: tuple[Mailbox, int]
 ) -> None:
     created = await create(mailing, coach, send_invitation=True)
-    await queue.run_due(mailing, MAIL)
+    await worker.run_due(mailing, MAIL)
 
     [message] = mailbox[0].mails
     text = part_of(message, "plain")
@@ -89,7 +89,7 @@ async def test_no_invitation_without_request_or_address(
     """Specification 2: when `sendInvitation` is false, no invitation e-mail is sent."""
     await create(mailing, coach, send_invitation=False)
     await creation.create_customer(Context(mailing, coach.ctx.principal), {"name": "No address"}, send_invitation=True)
-    await queue.run_due(mailing, MAIL)
+    await worker.run_due(mailing, MAIL)
     assert mailbox[0].tries == 0
 
 
@@ -107,7 +107,7 @@ async def test_second_invitation_invalidates_the_first_token(
 ) -> None:
     created = await create(mailing, coach, send_invitation=False)
     await customer_access.invite(Context(mailing, coach.ctx.principal), created["_id"])
-    await queue.run_due(mailing, MAIL)
+    await worker.run_due(mailing, MAIL)
 
     [message] = mailbox[0].mails
     text = part_of(message, "plain")
@@ -126,8 +126,8 @@ async def test_mail_of_an_erased_client_is_not_sent(
     created = await create(mailing, coach, send_invitation=True)
     await customers.erase(Context(mailing, coach.ctx.principal), created["_id"])
     erase = {name: step for name, step in features.STEPS.items() if name == "erase_customer"}
-    await queue.run_due(mailing, erase)
-    await queue.run_due(mailing, MAIL, at=now() + LATER)
+    await worker.run_due(mailing, erase)
+    await worker.run_due(mailing, MAIL, at=now() + LATER)
     assert mailbox[0].tries == 0
 
 
@@ -141,14 +141,14 @@ async def test_tokens_are_never_stored_in_clear(
     created = await create(mailing, coach, send_invitation=True)
     await sessions.sign_up(Context(mailing), "Company", "Olga", "olga@tokens.test", "correct horse battery")
     await sessions.request_password_reset(Context(mailing), "olga@tokens.test")
-    await queue.run_due(mailing, {sessions.RESET_REQUESTED: features.STEPS[sessions.RESET_REQUESTED]})
+    await worker.run_due(mailing, {sessions.RESET_REQUESTED: features.STEPS[sessions.RESET_REQUESTED]})
     stored = repr(await queued(mailing))
     with MongoClient[Any](str(settings.mongodb_uri)) as client:
         stored += repr(
             list(client["local"]["oplog.rs"].find({"ns": {"$in": [f"{mailing.db.name}.jobs", "admin.$cmd"]}}))
         )
 
-    await queue.run_due(mailing, MAIL)
+    await worker.run_due(mailing, MAIL)
     texts = [part_of(message, "plain") for message in mailbox[0].mails]
     tokens = {text.partition("token=")[2].split()[0] for text in texts}
     assert len(tokens) == 2
@@ -161,9 +161,9 @@ async def test_mail_with_a_missing_key_is_sent_once_the_key_is_back(
     coach: CoachClient, mailing: Services, mailbox: tuple[Mailbox, int]
 ) -> None:
     await create(mailing, coach, send_invitation=True)
-    await queue.run_due(replace(mailing, vault=Vault([parse_master_key("A" * 43 + "=")])), MAIL)
+    await worker.run_due(replace(mailing, vault=Vault([parse_master_key("A" * 43 + "=")])), MAIL)
     assert mailbox[0].tries == 0
-    await queue.run_due(mailing, MAIL, at=now() + LATER)
+    await worker.run_due(mailing, MAIL, at=now() + LATER)
     assert len(mailbox[0].mails) == 1
 
 
@@ -182,7 +182,7 @@ async def test_hanging_mail_server_does_not_delay_other_jobs(coach: CoachClient,
         await create(mailing, coach, send_invitation=True)
     async with silent_server() as server:
         services = sending_to(mailing, port=server.port)
-        async with queue.working(services, {**MAIL, "finish": finish}, dedicated={mail.SEND: mail.CONNECTIONS}):
+        async with worker.working(services, {**MAIL, "finish": finish}, dedicated={mail.SEND: mail.CONNECTIONS}):
             await until(lambda: server.connections == mail.CONNECTIONS, "every connection hangs")
             await enqueue(Context(services), "finish", {})
             await asyncio.wait_for(finished.wait(), 60)
@@ -195,11 +195,11 @@ async def test_rejected_mail_is_retried_later_and_sent_once(
     received.responses = ["451 later", "452 later still"]
     await create(mailing, coach, send_invitation=True)
 
-    await queue.run_due(mailing, MAIL)
+    await worker.run_due(mailing, MAIL)
     assert received.tries == 1
-    await queue.run_due(mailing, MAIL)
+    await worker.run_due(mailing, MAIL)
     assert received.tries == 1, "not before its time"
-    await queue.run_due(mailing, MAIL, at=now() + LATER)
+    await worker.run_due(mailing, MAIL, at=now() + LATER)
 
     assert (received.tries, len(received.mails)) == (3, 1)
     assert await queued(mailing) == []
@@ -211,7 +211,7 @@ async def test_permanently_rejected_mail_is_dropped(
     received, _ = mailbox
     received.responses = ["550 no such user"]
     await create(mailing, coach, send_invitation=True)
-    await queue.run_due(mailing, MAIL, at=now() + LATER)
+    await worker.run_due(mailing, MAIL, at=now() + LATER)
     assert (received.tries, received.mails, await queued(mailing)) == (1, [], [])
 
 
@@ -219,11 +219,11 @@ async def test_mail_is_sent_once_the_server_is_back(
     coach: CoachClient, mailing: Services, mailbox: tuple[Mailbox, int]
 ) -> None:
     await create(mailing, coach, send_invitation=True)
-    await queue.run_due(sending_to(mailing, port=9), MAIL)
+    await worker.run_due(sending_to(mailing, port=9), MAIL)
     [job] = await queued(mailing)
     assert job["arguments"]["tries"] == 1
 
-    await queue.run_due(mailing, MAIL, at=now() + LATER)
+    await worker.run_due(mailing, MAIL, at=now() + LATER)
     assert len(mailbox[0].mails) == 1
 
 
@@ -234,11 +234,11 @@ async def test_mail_that_was_certainly_not_accepted_is_sent_later(
     server, options = REJECTING_SERVERS[reason]
     await create(mailing, coach, send_invitation=True)
     async with listening(lambda: server(tmp_path)) as port:
-        await queue.run_due(sending_to(mailing, port=port, **options), MAIL)
+        await worker.run_due(sending_to(mailing, port=port, **options), MAIL)
     [job] = await queued(mailing)
     assert job["arguments"]["tries"] == 1
 
-    await queue.run_due(mailing, MAIL, at=now() + LATER)
+    await worker.run_due(mailing, MAIL, at=now() + LATER)
     assert len(mailbox[0].mails) == 1
     assert await queued(mailing) == []
 
@@ -246,7 +246,7 @@ async def test_mail_that_was_certainly_not_accepted_is_sent_later(
 async def test_mail_to_a_rejected_recipient_is_dropped(coach: CoachClient, mailing: Services) -> None:
     await create(mailing, coach, send_invitation=True)
     async with listening(lambda: SMTP(RejectsRecipient())) as port:
-        await queue.run_due(sending_to(mailing, port=port), MAIL)
+        await worker.run_due(sending_to(mailing, port=port), MAIL)
     assert await queued(mailing) == []
 
 
@@ -255,10 +255,10 @@ async def test_slow_server_is_abandoned_within_the_lease(coach: CoachClient, mai
     received = Mailbox()
     await create(mailing, coach, send_invitation=True)
     async with listening(lambda: Slow(received)) as port:
-        await queue.run_due(sending_to(mailing, port=port, total_seconds=1.0), MAIL)
+        await worker.run_due(sending_to(mailing, port=port, total_seconds=1.0), MAIL)
     [job] = await queued(mailing)
     assert (job["arguments"]["tries"], received.tries) == (1, 0)
-    assert SmtpMailSender("host", 25, "sender").total_seconds < queue.LEASE.total_seconds()
+    assert SmtpMailSender("host", 25, "sender").total_seconds < worker.LEASE.total_seconds()
 
 
 async def test_mail_is_not_repeated_after_a_disconnect_without_response(coach: CoachClient, mailing: Services) -> None:
@@ -266,7 +266,7 @@ async def test_mail_is_not_repeated_after_a_disconnect_without_response(coach: C
     await create(mailing, coach, send_invitation=True)
     async with listening(lambda: SMTP(received)) as port:
         for _ in range(2):
-            await queue.run_due(sending_to(mailing, port=port), MAIL, at=now() + LATER)
+            await worker.run_due(sending_to(mailing, port=port), MAIL, at=now() + LATER)
     assert (received.tries, await queued(mailing)) == (1, [])
 
 
@@ -276,7 +276,7 @@ async def test_mail_of_an_interrupted_attempt_is_not_repeated(
     """A process that dies between the server's confirmation and the removal of the job leaves a claimed job."""
     await create(mailing, coach, send_invitation=True)
     await mailing.db["jobs"].update_many({}, {"$set": {"attempts": 1, "lease": "a dead process"}})
-    await queue.run_due(mailing, MAIL, at=now() + LATER)
+    await worker.run_due(mailing, MAIL, at=now() + LATER)
     assert (mailbox[0].tries, await queued(mailing)) == (0, [])
 
 
@@ -288,13 +288,13 @@ async def test_mail_file_is_written_once_the_folder_is_usable(
     folder.write_text("not a folder")
     writing = replace(mailing, mail_sender=FolderMailSender(folder, "us@example.com"))
     await create(mailing, coach, send_invitation=True)
-    await queue.run_due(writing, MAIL)
+    await worker.run_due(writing, MAIL)
     [job] = await queued(mailing)
     assert job["arguments"]["tries"] == 1
 
     folder.unlink()
     await mailing.db["jobs"].update_many({}, {"$set": {"attempts": 1, "lease": "a dead process"}})
-    await queue.run_due(writing, MAIL, at=now() + LATER)
+    await worker.run_due(writing, MAIL, at=now() + LATER)
     [written] = folder.iterdir()
     assert "To: ana@example.com" in written.read_text()
     assert await queued(mailing) == []

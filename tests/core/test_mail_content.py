@@ -13,7 +13,7 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import mail, queue
+from coaching_service.core.jobs import mail, queue, worker
 from coaching_service.people.customers import creation
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
@@ -47,14 +47,14 @@ async def company_of(mailing: Services, name: str, owner: str) -> tuple[Context,
 
 async def sent_by(mailing: Services, mailbox: tuple[Mailbox, int]) -> list[Message]:
     """The mails that arrived at the mail server, once every queued one is sent."""
-    await queue.run_due(mailing, MAIL)
+    await worker.run_due(mailing, MAIL)
     assert await mailing.db["jobs"].count_documents({"kind": mail.SEND}) == 0
     return mailbox[0].mails
 
 
 async def forget_password(mailing: Services, address: str) -> None:
     await sessions.request_password_reset(Context(mailing), address)
-    await queue.run_due(mailing, {sessions.RESET_REQUESTED: features.STEPS[sessions.RESET_REQUESTED]})
+    await worker.run_due(mailing, {sessions.RESET_REQUESTED: features.STEPS[sessions.RESET_REQUESTED]})
 
 
 @pytest.mark.parametrize("kind", NAMES)

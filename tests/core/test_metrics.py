@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from coaching_service import __version__, features
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import inspection, queue, worker
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.slots import RequestSlots
@@ -168,7 +168,7 @@ async def test_steps_of_jobs_are_counted_by_kind_and_outcome(coach: CoachClient,
     await queue.enqueue(Context(services), "test metrics", {})
     while outcomes:
         await services.db["jobs"].update_one({"kind": "test metrics"}, [{"$set": {"runAfter": "$$NOW"}}])
-        await queue.run_due(services, {"test metrics": step})
+        await worker.run_due(services, {"test metrics": step})
     figures = await read(coach)
     for outcome in ("done", "continued", "interrupted", "failed"):
         assert figure(figures, "job_runs_total", kind="test metrics", outcome=outcome) == 1, outcome
@@ -177,10 +177,10 @@ async def test_steps_of_jobs_are_counted_by_kind_and_outcome(coach: CoachClient,
 
 async def test_jobs_that_no_worker_runs_are_pending(services: Services) -> None:
     kind = "test pending"
-    assert await queue.count_due(services, [kind]) == {}
+    assert await inspection.count_due(services, [kind]) == {}
     for minutes in (-3, -2, 5):
         await queue.enqueue(Context(services), kind, {}, after=timedelta(minutes=minutes))
-    count, seconds = (await queue.count_due(services, [kind]))[kind]
+    count, seconds = (await inspection.count_due(services, [kind]))[kind]
     await services.db["jobs"].delete_many({"kind": kind})
     assert count == 2, "the third is not due yet"
     assert 180 <= seconds < 240

@@ -9,7 +9,7 @@ from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.migrations import migrate, step_0012_attention, step_0014_first_access_index
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import worker
 from coaching_service.settings import Settings
 from tests.support.release_0_1_0 import CREATED
 
@@ -44,7 +44,7 @@ async def test_steps_bring_old_documents_to_the_current_shape(old_database: Serv
 
     [job] = await db["jobs"].find({}).to_list(None)
     assert set(job["arguments"]) == {"sealed", "tries"}
-    assert await queue.run_due(old_database, {"send_mail": features.STEPS["send_mail"]}) == 1
+    assert await worker.run_due(old_database, {"send_mail": features.STEPS["send_mail"]}) == 1
     written = (settings.data_dir / "mail" / f"{job['_id']}.eml").read_text()
     assert "To: ana@example.com" in written
     assert "token=3Dsecret-token" in written or "token=secret-token" in written

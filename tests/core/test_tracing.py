@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import Span
 from coaching_service import logs, runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import queue, worker
 from coaching_service.core.outbound.client import OutboundClient, OutboundError
 from coaching_service.core.tracing import NO_TRACER, TracingUnusable, make_tracer
 from coaching_service.settings import Settings
@@ -111,7 +111,7 @@ async def failing_job(services: Services) -> None:
         raise ValueError("Zanzibar 4711")
 
     await queue.enqueue(Context(services), "test tracing", {"name": "Zanzibar"})
-    await queue.run_due(services, {"test tracing": step}, limit=1)
+    await worker.run_due(services, {"test tracing": step}, limit=1)
     await services.db["jobs"].delete_many({"kind": "test tracing"})
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from coaching_service import features
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import worker
 from coaching_service.people.account import service as account
 from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD
@@ -107,4 +107,4 @@ async def _wait_until_erased(coach: CoachClient, collection: str, sandbox: dict[
     steps = {account.ERASE: features.STEPS[account.ERASE]}
     async with asyncio.timeout(60):
         while await coach.ctx.db[collection].count_documents({"companyId": ObjectId(sandbox["companyId"])}):
-            await queue.run_due(coach.ctx.services, steps)
+            await worker.run_due(coach.ctx.services, steps)

@@ -13,7 +13,7 @@ from coaching_service import features
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import CompanySuspended, Conflict, NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import mail, queue
+from coaching_service.core.jobs import mail, queue, worker
 from coaching_service.core.jobs.mail import MailRejected
 from coaching_service.lifecycle.administration import background, people, service
 from coaching_service.lifecycle.administration.service import Operator
@@ -96,7 +96,7 @@ async def test_jobs_are_listed_by_state_retried_and_cancelled(
         return job["state"]
 
     assert await state() == "due"
-    await queue.run_due(services, {kind: fail})
+    await worker.run_due(services, {kind: fail})
     assert await state() == "failing"
     assert await every(background.iterate_jobs(operator, kind, "due")) == []
     before = await coach.ctx.db["jobs"].find_one({"_id": job_id})

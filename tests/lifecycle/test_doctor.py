@@ -24,8 +24,8 @@ from coaching_service.core.database.portable import FILE_FIELDS
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import mail, queue
-from coaching_service.core.jobs.queue import ensure_standing_jobs
+from coaching_service.core.jobs import mail, worker
+from coaching_service.core.jobs.worker import ensure_standing_jobs
 from coaching_service.core.media import CSV
 from coaching_service.demo import ensure_demo
 from coaching_service.demo.company import EMAIL
@@ -476,7 +476,7 @@ async def test_erasures_in_progress_are_no_findings(ctx: Context) -> None:
     await customers.erase(ctx, note["customerId"])
     erase = {ERASE_CUSTOMER: features.STEPS[ERASE_CUSTOMER]}
     steps = 0
-    while await queue.run_due(ctx.services, erase, at=now() + timedelta(minutes=5), limit=1):
+    while await worker.run_due(ctx.services, erase, at=now() + timedelta(minutes=5), limit=1):
         steps += 1
         checked = ("references", "companies", "files-missing", "files-unreferenced", "client-numbers")
         assert findings_of(await check(ctx.services, *checked)) == []

@@ -13,7 +13,7 @@ from coaching_service import features
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import CompanySuspended, Conflict, NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import queue, worker
 from coaching_service.lifecycle.administration import service
 from coaching_service.lifecycle.administration.service import Operator
 from coaching_service.people.assistants import service as assistants
@@ -162,16 +162,16 @@ async def test_jobs_pause_and_continue_at_once(coach: CoachClient, services: Ser
     erasure_id = await queue.enqueue(coach.ctx, erasure_kind, {})
     await coach.ctx.db["jobs"].update_one({"_id": mail_id}, {"$set": {"attempts": 1}})
 
-    await queue.run_due(services, steps)
+    await worker.run_due(services, steps)
     assert ran == [erasure_id]
     paused = await coach.ctx.db["jobs"].find_one({"_id": mail_id})
     assert paused is not None
     assert (paused["attempts"], paused["isPaused"]) == (1, True)
-    await queue.run_due(services, steps)
+    await worker.run_due(services, steps)
     assert ran == [erasure_id], "it is not due for minutes"
 
     await service.resume_company(operator, coach.ctx.company_id)
-    await queue.run_due(services, steps)
+    await worker.run_due(services, steps)
     assert ran == [erasure_id, mail_id]
 
 
@@ -226,7 +226,7 @@ async def test_actions_are_recorded_and_outlive_the_company(coach: CoachClient, 
     (await coach.get("/coach/account")).refused(401)
 
     async def are_coaches_erased() -> bool:
-        await queue.run_due(coach.ctx.services, features.STEPS)  # unless the application has the job
+        await worker.run_due(coach.ctx.services, features.STEPS)  # unless the application has the job
         return await coach.ctx.db["coaches"].count_documents({"companyId": company_id}) == 0
 
     await until(are_coaches_erased, "the coaches are erased", 60)

@@ -8,7 +8,7 @@ from typing import Any
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.queue import run_due
+from coaching_service.core.jobs.worker import run_due
 from coaching_service.settings import Settings
 from tests.contract.test_queries import profiling
 from tests.support.client import UNKNOWN, CoachClient, Reply

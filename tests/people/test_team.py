@@ -13,7 +13,7 @@ from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import run_due
+from coaching_service.core.jobs.worker import run_due
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities import service as identities

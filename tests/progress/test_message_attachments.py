@@ -12,7 +12,7 @@ from PIL import Image
 
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import run_due
+from coaching_service.core.jobs.worker import run_due
 from coaching_service.progress.conversation import attachments
 from tests.core.test_uploads import PDF, fetch, form, picture, stored
 from tests.support.client import CoachClient

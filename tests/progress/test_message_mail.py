@@ -14,7 +14,7 @@ import time_machine
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.queue import run_due
+from coaching_service.core.jobs.worker import run_due
 from coaching_service.progress.conversation import notifications
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient

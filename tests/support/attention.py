@@ -8,7 +8,8 @@ from typing import Any
 from coaching_service import features
 from coaching_service.core.dates import midnight
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job, RunAgain, run_due
+from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.core.jobs.worker import run_due
 from coaching_service.progress.attention.reasons import WEIGHTS
 from coaching_service.progress.attention.renewal import MARK_ALL_DUE, renew_batch
 from tests.support.client import CoachClient

@@ -8,7 +8,7 @@ import secrets
 import aiohttp
 from PIL import Image
 
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
@@ -96,7 +96,7 @@ async def make_world(coach: CoachClient) -> World:
     spreadsheet = _form(file=b"name\nAna\n", dryRun="true")
     job = (await coach.send("POST", "/coach/import", data=spreadsheet)).ok(202)
     while (await coach.get(f"/coach/jobs/{job['_id']}")).ok()["status"] in ("queued", "running"):
-        await queue.run_due(coach.ctx.services, {company_import.IMPORT: company_import.run_step})
+        await worker.run_due(coach.ctx.services, {company_import.IMPORT: company_import.run_step})
     return {
         "externalId": number,
         "webhookId": hook["_id"],

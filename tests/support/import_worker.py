@@ -11,7 +11,7 @@ import os
 import sys
 
 from coaching_service import features, runtime
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.settings import Settings
 
@@ -19,7 +19,7 @@ from coaching_service.settings import Settings
 async def run_imports() -> None:
     """Run steps of imports until none is due."""
     async with runtime.open_services(Settings()) as services:
-        while await queue.run_due(services, {company_import.IMPORT: features.STEPS[company_import.IMPORT]}):
+        while await worker.run_due(services, {company_import.IMPORT: features.STEPS[company_import.IMPORT]}):
             pass
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 
 from coaching_service import features
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
 from tests.support.client import CoachClient, Reply
 
@@ -75,7 +75,7 @@ async def send(coach: CoachClient, content: bytes, *, dry_run: bool = False, nam
 
 async def run(coach: CoachClient) -> None:
     """Run all steps of imports that are due."""
-    await queue.run_due(coach.ctx.services, {company_import.IMPORT: features.STEPS[company_import.IMPORT]})
+    await worker.run_due(coach.ctx.services, {company_import.IMPORT: features.STEPS[company_import.IMPORT]})
 
 
 async def import_file(

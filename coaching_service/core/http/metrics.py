@@ -13,7 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from coaching_service.core.changes.numbering.sequencer import count_pending
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Services
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import inspection
 from coaching_service.core.metrics import Reading, reading_in_time
 
 _MAX_COUNT = 10_000
@@ -48,7 +48,7 @@ async def _read_files(services: Services) -> None:
 
 
 async def _read_jobs(services: Services, kinds: Collection[str]) -> None:
-    due = await reading_in_time(queue.count_due(services, kinds), None, "jobs")
+    due = await reading_in_time(inspection.count_due(services, kinds), None, "jobs")
     for kind in kinds:
         count, seconds = (nan, nan) if due is None else due.get(kind, (0, 0.0))
         services.metrics.jobs_pending.labels(kind).set(count)

@@ -22,7 +22,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound, StorageQuotaExceeded, invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import inspection, queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import ZIP
 from coaching_service.integrations.background_jobs import service as background_jobs
@@ -114,7 +114,7 @@ async def list_abandoned(services: Services) -> dict[ObjectId, ObjectId]:
     """Return the imports that have not ended and that no job continues, with their companies."""
     unfinished = await background_jobs.list_unfinished(services, "import")
     if unfinished:
-        queued = {arguments["jobId"] async for arguments in queue.iterate_arguments(services, [IMPORT])}
+        queued = {arguments["jobId"] async for arguments in inspection.iterate_arguments(services, [IMPORT])}
         still = await background_jobs.list_unfinished(services, "import")  # some have ended meanwhile
         return {job_id: still[job_id] for job_id in unfinished.keys() & still.keys() - queued}
     return {}

@@ -13,7 +13,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import failed_mail, mail, queue
+from coaching_service.core.jobs import failed_mail, inspection, mail
 from coaching_service.core.jobs.failed_mail import FailedMail
 from coaching_service.core.jobs.mail import MailContent
 from coaching_service.core.jobs.queue import StoredJob
@@ -26,7 +26,7 @@ from coaching_service.lifecycle.administration.service import Operator
 async def iterate_jobs(operator: Operator, kind: str | None, state: JobState | None) -> AsyncIterator[JobSummary]:
     """Yield the jobs of all companies, of a kind and in a state if given."""
     await operator.record("jobs.listed")
-    async for job in queue.iterate(operator.services, kind):
+    async for job in inspection.iterate(operator.services, kind):
         if state in (None, _state_of(job)):
             yield _summary(job)
 
@@ -46,14 +46,14 @@ async def cancel_job(operator: Operator, job_id: ObjectId, *, permanent_kinds: C
 
 @transactional
 async def _change_job(ctx: Context, operator: str, job: StoredJob, action: str) -> None:
-    changes = queue.make_due if action == "job.retried" else queue.remove
+    changes = inspection.make_due if action == "job.retried" else inspection.remove
     if not await changes(ctx, job):
         raise Conflict("A worker has begun the job meanwhile; try again")
     await audit.record_operator(ctx, operator, action, job["_id"], kind=job["kind"])
 
 
 async def _require_idle(operator: Operator, job_id: ObjectId) -> StoredJob:
-    if (job := await queue.find(operator.services, job_id)) is None:
+    if (job := await inspection.find(operator.services, job_id)) is None:
         raise NotFound("job")
     if _state_of(job) == "running":
         raise Conflict("The job is running; try again when it has ended")
@@ -92,7 +92,7 @@ async def iterate_unsent_mail(operator: Operator) -> AsyncIterator[MailSummary]:
     await operator.record("mail.listed")
     async for failed in failed_mail.iterate(operator.services):
         yield _mail_summary(operator, failed, failed["sealed"], failed["reason"], failed["tries"], None)
-    async for job in queue.iterate(operator.services, mail.SEND):
+    async for job in inspection.iterate(operator.services, mail.SEND):
         arguments = job["arguments"]
         if arguments["tries"]:
             reason = arguments.get("reason", "")

@@ -13,7 +13,7 @@ from coaching_service import features
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import mail, queue
+from coaching_service.core.jobs import mail, worker
 from coaching_service.core.outbound.client import OutboundClient, Relaxations
 from tests.support.client import CoachClient
 from tests.support.mails import read_mail
@@ -128,7 +128,7 @@ async def test_webhook_is_disabled_after_three_days_of_failures(
 
 async def mails_to(services: Services, coach: CoachClient) -> list[EmailMessage]:
     """The mails about webhooks to the owner, which are in the folder of mails or still queued."""
-    await queue.run_due(services, {mail.SEND: features.STEPS[mail.SEND]})
+    await worker.run_due(services, {mail.SEND: features.STEPS[mail.SEND]})
     assert isinstance(services.mail_sender, mail.FolderMailSender)
     folder = services.mail_sender.folder
     files = sorted(folder.glob("*.eml")) if folder.exists() else []

@@ -1,0 +1,208 @@
+"""Running jobs: a worker claims a due job for a limited time (a lease), runs one step, and releases or removes the job.
+
+When a process dies during a step, the job is claimed again after the lease. All times come from the clock of the
+database, so a wrong clock of a process neither delays nor repeats work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Literal
+
+import structlog
+
+from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.background import running_in_background
+from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import Unavailable
+from coaching_service.core.ids import stable_id
+from coaching_service.core.jobs.queue import Job, Step, Steps, StoredJob, from_now, new_job, stored_jobs
+from coaching_service.core.tracing import Span
+
+LEASE = timedelta(seconds=60)
+POLL_SECONDS = 2.0
+RETRY_SECONDS = (1, 5, 30, 120, 600)
+_LONGEST_PAUSE = timedelta(hours=1)  # of a standing job
+_SHARED_SLOT = "shared"
+
+JobOutcome = Literal["done", "continued", "interrupted", "failed"]
+
+log = structlog.get_logger("coaching_service.jobs")
+
+
+async def ensure_standing_jobs(services: Services, kinds: Collection[str]) -> None:
+    """Store one job of each of these kinds, unless it exists; such jobs are repeated indefinitely.
+
+    A job that is due in more than an hour, because the clock of the database was ahead, is due in an hour.
+    """
+    for kind in kinds:
+        stages: list[Document] = [
+            {"$replaceWith": {"$mergeObjects": [new_job(kind, {}), "$$ROOT"]}},
+            {"$set": {"runAfter": {"$min": ["$runAfter", from_now(_LONGEST_PAUSE)]}}},
+        ]
+        await stored_jobs.across_companies(services).update_one({"_id": stable_id("job", kind)}, stages, upsert=True)
+
+
+async def run_due(services: Services, steps: Steps, *, at: datetime | None = None, limit: int | None = None) -> int:
+    """Run one step of every job that is due (at `at`, by default now) until none is, and return how many steps ran.
+
+    At most `limit` steps, if given.
+    """
+    count = 0
+    while count != limit and (job := await _claim(services, steps, at)) is not None:
+        await _run_step(services, steps[job["kind"]], job)
+        count += 1
+    return count
+
+
+def working(
+    services: Services,
+    steps: Steps,
+    standing_kinds: Collection[str] = (),
+    dedicated: Mapping[str, int] | None = None,
+    *,
+    start: asyncio.Event | None = None,
+) -> AbstractAsyncContextManager[None]:
+    """Run jobs in the background while the context is open, and store those of the `standing_kinds`.
+
+    Jobs run one at a time, except the kinds in `dedicated`: each of these runs that many at a time, independently of
+    all others. With `start`, no job runs before that event.
+    """
+    worker = _Worker(services, steps, dedicated or {})
+    return running_in_background(partial(worker.run, standing_kinds), start=start)
+
+
+class _Worker:
+    """Claims due jobs and runs their steps in slots: one that all kinds share, and those of the dedicated kinds."""
+
+    def __init__(self, services: Services, steps: Steps, dedicated: Mapping[str, int]) -> None:
+        self._services, self._steps, self._dedicated = services, steps, dedicated
+        self._running: dict[str, set[asyncio.Task[None]]] = {name: set() for name in (_SHARED_SLOT, *dedicated)}
+
+    async def run(self, standing_kinds: Collection[str]) -> None:
+        """Work until cancelled."""
+        has_standing_jobs = False
+        try:
+            while True:
+                self._services.job_available.clear()
+                try:
+                    if not has_standing_jobs:
+                        await ensure_standing_jobs(self._services, standing_kinds)
+                        has_standing_jobs = True
+                    while await self._start_next():
+                        pass
+                except Exception as error:  # noqa: BLE001 - the worker has to survive the loss of the database
+                    _log_failure(error)
+                # Not asyncio.wait_for, which on Python 3.11 loses a cancellation that coincides with the event.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(POLL_SECONDS):
+                        await self._services.job_available.wait()
+        finally:
+            await self._cancel_all()
+
+    async def _start_next(self) -> bool:
+        """Start the next job that has a free slot; returns False if there is none."""
+        kinds = [kind for kind in self._steps if self._has_free_slot(kind)]
+        job = await _claim(self._services, kinds) if kinds else None
+        if job is None:
+            return False
+        running = self._running[self._slot(job["kind"])]
+
+        def release_slot(task: asyncio.Task[None]) -> None:
+            running.discard(task)
+            self._services.job_available.set()
+
+        task = asyncio.create_task(self._run(job))
+        running.add(task)
+        task.add_done_callback(release_slot)
+        return True
+
+    async def _run(self, job: StoredJob) -> None:
+        try:
+            await _run_step(self._services, self._steps[job["kind"]], job)
+        except Exception as error:  # noqa: BLE001 - the job is claimed again after its lease
+            _log_failure(error)
+
+    def _slot(self, kind: str) -> str:
+        return kind if kind in self._dedicated else _SHARED_SLOT
+
+    def _has_free_slot(self, kind: str) -> bool:
+        return len(self._running[self._slot(kind)]) < self._dedicated.get(kind, 1)
+
+    async def _cancel_all(self) -> None:
+        tasks = [task for running in self._running.values() for task in running]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _log_failure(error: Exception) -> None:
+    if (known := _as_unavailable(error)) is None:
+        log.error("worker failed", exc_info=error)
+    else:
+        log.warning("worker waits", reason=known.message)
+
+
+def _as_unavailable(error: Exception) -> Unavailable | None:
+    """The reason why the database could not be used; None for other failures."""
+    known = error if isinstance(error, Unavailable) else as_service_error(error)
+    return known if isinstance(known, Unavailable) else None
+
+
+async def _claim(services: Services, kinds: Collection[str], at: datetime | None = None) -> StoredJob | None:
+    """Claim the next due job of these kinds. One indexed condition covers new jobs and those whose lease has ended."""
+    due = {"$expr": {"$lte": ["$runAfter", "$$NOW"]}} if at is None else {"runAfter": {"$lte": at}}
+    claimed: Any = await stored_jobs.across_companies(services).find_one_and_update(
+        {**due, "kind": {"$in": list(kinds)}},
+        [{"$set": {"runAfter": from_now(LEASE), "lease": new_token(), "attempts": {"$add": ["$attempts", 1]}}}],
+        sort=[("runAfter", 1)],
+        hint="kind_runAfter",
+        return_document=True,
+    )
+    job: StoredJob | None = claimed
+    return job
+
+
+async def _run_step(services: Services, step: Step, job: StoredJob) -> None:
+    with services.tracer.span("job " + job["kind"], "consumer") as span:
+        await _run_observed(services, step, job, span)
+
+
+async def _run_observed(services: Services, step: Step, job: StoredJob, span: Span) -> None:
+    own = {"_id": job["_id"], "lease": job["lease"]}
+    jobs, metrics, started = stored_jobs.across_companies(services), services.metrics, time.perf_counter()
+    outcome: JobOutcome = "interrupted"  # also when the service stops
+    try:
+        again = await step(services, Job(job["_id"], job["arguments"], job["attempts"], job["companyId"], job["about"]))
+    except Exception as error:
+        span.fail(type(error).__name__)
+        details = {"kind": job["kind"], "job": str(job["_id"]), "attempts": job["attempts"]}
+        if (known := _as_unavailable(error)) is None:
+            outcome = "failed"
+            log.exception("job failed", **details)
+        else:
+            log.warning("job interrupted", reason=known.message, **details)
+        delay = timedelta(seconds=RETRY_SECONDS[min(job["attempts"], len(RETRY_SECONDS)) - 1])
+        await jobs.update_one(own, [{"$set": {"runAfter": from_now(delay), "lease": None}}])
+        return
+    else:
+        outcome = "done" if again is None else "continued"
+    finally:
+        metrics.job_seconds.labels(job["kind"]).observe(time.perf_counter() - started)
+        metrics.job_runs.labels(job["kind"], outcome).inc()
+    if again is None:
+        await jobs.delete_one(own)
+        return
+    change: Document = {"runAfter": from_now(again.after), "attempts": 0, "lease": None}
+    if again.is_pause:  # this claim does not count: an interrupted attempt is still the last one
+        change |= {"attempts": job["attempts"] - 1, "isPaused": True}
+    if again.progress is not None:
+        change["arguments"] = {"$literal": job["arguments"] | again.progress}
+    await jobs.update_one(own, [{"$set": change}])
