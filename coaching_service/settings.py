@@ -78,7 +78,7 @@ Items = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 class Settings(BaseSettings):
     """Every setting of the service, each read from the environment variable of the same name in capitals.
 
-    An empty variable counts as unset. `describe_settings` lists them for the documentation.
+    An empty variable counts as unset. `coaching-service settings` lists them for the documentation.
     """
 
     model_config = SettingsConfigDict(
@@ -369,23 +369,6 @@ def _describe_error(error: ErrorDetails) -> str:
         return error["msg"]
     message = error["msg"].replace("Input should", "it should").removeprefix("Value error, ")
     return f"The setting {str(error['loc'][0]).upper()} is invalid: {message}"
-
-
-def describe_settings() -> str:
-    """The settings as a Markdown table: variable, default and description."""
-    rows = ["| Variable | Default | Description |", "|---|---|---|"]
-    for name, setting in Settings.model_fields.items():
-        default = setting.default
-        rows.append(f"| `{name.upper()}` | {_describe_default(default)} | {setting.description} |")
-    return "\n".join(rows)
-
-
-def _describe_default(default: object) -> str:
-    if default in (None, ()):
-        return "none"
-    if isinstance(default, tuple):
-        return f"`{','.join(map(str, default))}`"
-    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 
 def _read_or_create_key(file: Path) -> str:

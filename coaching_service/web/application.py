@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,10 +12,7 @@ from aiohttp import web
 from marshmallow import ValidationError
 
 from coaching_service.core.auth.access import check_access
-from coaching_service.core.auth.permissions import CUSTOMERS
-from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import (
     ClientDisconnected,
     CompanySuspended,
@@ -33,11 +30,8 @@ from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import is_disconnected, network_address
 from coaching_service.core.http.uploads import Upload
 from coaching_service.core.idempotency import Claim
-from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import camel_case
 from coaching_service.core.token_buckets import RateLimitExceeded
-from coaching_service.people.changes import undo
-from coaching_service.progress.conversation import service as conversation
 from coaching_service.web import (
     form_idempotency,
     reauthentication,
@@ -50,6 +44,7 @@ from coaching_service.web import (
 from coaching_service.web.browser_sessions import CSRF_FIELD, BrowserSession, StaleForm, device_of, home_of
 from coaching_service.web.error_pages import render_error, to_service_error
 from coaching_service.web.forms import FormData, FormState, field_names, load_form
+from coaching_service.web.page_requests import PageRequest
 from coaching_service.web.pages import Handler, Page, Redirect, Render, StreamedTask
 from coaching_service.web.redirects import redirect_response, redirect_to_sign_in, see_other
 from coaching_service.web.rejections import FORM_ERRORS, reject, reject_form_of
@@ -75,33 +70,6 @@ def mount(app: web.Application, dependencies: HandlerDependencies) -> None:
     for prefix in ("/app", "/train"):
         app.router.add_route("*", prefix + "/{rest:.*}", application.fallback_handler([]))
     app.router.add_get("/", application.handle_root)
-
-
-@dataclass(frozen=True)
-class _PageRequest:
-    """One request of a page or form."""
-
-    page: Page
-    request: web.Request
-    browser_session: BrowserSession
-    ctx: Context
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments of the page's handler, without those of its form."""
-        page = self.page
-        arguments: dict[str, Any] = {
-            argument: ObjectId(self.request.match_info[name])
-            for name, argument in page.path_parameters
-            if name in self.request.match_info
-        }
-        if page.query is not None:
-            try:
-                arguments["query"] = load_form(page.query, self.request.query)
-            except ValidationError:
-                arguments["query"] = load_form(page.query, {})
-        if page.with_request:
-            arguments["request"] = self.request
-        return arguments
 
 
 class WebApplication:
@@ -177,7 +145,7 @@ class WebApplication:
             raise web.HTTPNotFound
         return see_other("/app")
 
-    def _page_request(self, page: Page, request: web.Request, browser_session: BrowserSession) -> _PageRequest:
+    def _page_request(self, page: Page, request: web.Request, browser_session: BrowserSession) -> PageRequest:
         ctx = Context(
             self.dependencies.services,
             browser_session.principal,
@@ -186,13 +154,13 @@ class WebApplication:
             is_disconnected=partial(is_disconnected, request),
             operation=camel_case(page.name),
         )
-        return _PageRequest(page, request, browser_session, ctx)
+        return PageRequest(page, request, browser_session, ctx)
 
     def _page_url(self, form: Page, request: web.Request) -> str:
         """Return the path of the page that a form is on."""
         return self.pages[form.on].path.format_map(request.match_info) if form.on else "/app"
 
-    async def _respond(self, page_request: _PageRequest) -> web.StreamResponse:
+    async def _respond(self, page_request: PageRequest) -> web.StreamResponse:
         page, browser_session = page_request.page, page_request.browser_session
         if page.access.audience != "public":
             if browser_session.is_suspended:
@@ -201,7 +169,7 @@ class WebApplication:
                 return await self._reauthenticate(page_request)
             page_request.request[PRINCIPAL] = browser_session.principal
         if page.method == "GET":
-            if (home := _home_elsewhere(page, browser_session.principal)) is not None:
+            if (home := page_request.find_home_elsewhere()) is not None:
                 return see_other(home)
             return await self._render(page_request)
         check_access(page.access, browser_session.principal, writes=True)
@@ -215,7 +183,7 @@ class WebApplication:
                 return await self._render_stale_form(page_request, data)
             return await self._process_form(page_request, data, upload)
 
-    async def _reauthenticate(self, page_request: _PageRequest) -> web.StreamResponse:
+    async def _reauthenticate(self, page_request: PageRequest) -> web.StreamResponse:
         """Respond to a request without a session: a form is shown again after signing in, filled in but not processed.
 
         Raises Unauthorized for a page, and for a form from elsewhere.
@@ -246,7 +214,7 @@ class WebApplication:
 
     @staticmethod
     def _render_reauthentication(
-        page_request: _PageRequest, values: FormData, form_state: FormState, status: int = Unauthorized.status
+        page_request: PageRequest, values: FormData, form_state: FormState, status: int = Unauthorized.status
     ) -> web.Response:
         return rendering.render_page(
             page_request.request,
@@ -257,7 +225,7 @@ class WebApplication:
             status=status,
         )
 
-    async def _render_stale_form(self, page_request: _PageRequest, data: FormData) -> web.StreamResponse:
+    async def _render_stale_form(self, page_request: PageRequest, data: FormData) -> web.StreamResponse:
         """Render a form of another session of the same browser again, with the submitted values."""
         page = page_request.page
         if page_request.browser_session.is_same_site(page_request.request) is not True:
@@ -270,7 +238,7 @@ class WebApplication:
 
     async def _render(
         self,
-        page_request: _PageRequest,
+        page_request: PageRequest,
         form_state: FormState | None = None,
         additional_variables: dict[str, Any] | None = None,
         status: int = 200,
@@ -278,7 +246,7 @@ class WebApplication:
         page, browser_session = page_request.page, page_request.browser_session
         check_access(page.access, browser_session.principal, writes=False)
         async with self.dependencies.limiter(page.request_class, page_request.ctx):
-            result, unread = await self._read_variables(page_request)
+            result, unread = await page_request.read_variables()
         if isinstance(result, web.StreamResponse):
             return result
         if isinstance(result, Download):
@@ -288,7 +256,7 @@ class WebApplication:
             return redirect_response(browser_session, result)
         if form_state is not None and "version" in result:
             form_state.compare_version(result["version"])
-        undoable_change = {"undoable_change": await self._find_undoable_change(page_request)}
+        undoable_change = {"undoable_change": await page_request.find_undoable_change()}
         return rendering.render_page(
             page_request.request,
             browser_session,
@@ -299,31 +267,9 @@ class WebApplication:
             external_redirect=page.external_redirect,
         )
 
-    @staticmethod
-    async def _read_variables(page_request: _PageRequest) -> tuple[Any, dict[str, int]]:
-        """Return the result of a page's handler and, for a client, how many messages are unread.
-
-        Both are read at the same time, so that the number in the navigation does not delay the page.
-        """
-        page, ctx = page_request.page, page_request.ctx
-        handler_result = page.handler(ctx, **page_request.arguments())
-        if page.access.audience != "customer" or not page.template:
-            return await handler_result, {}
-        result, unread = await gather_reads(ctx, handler_result, conversation.count_own_unread(ctx))
-        return result, {"unread_messages": unread}
-
-    @staticmethod
-    async def _find_undoable_change(page_request: _PageRequest) -> ObjectId | None:
-        """Return the change that the notice of a page reports, if the coach may undo it."""
-        change_id = page_request.browser_session.read_notice(page_request.request).change_id
-        principal = page_request.browser_session.principal
-        if change_id is None or principal is None or CUSTOMERS.VIEW not in principal.permissions:
-            return None
-        return change_id if await undo.is_undoable(page_request.ctx, change_id) else None
-
     async def _render_form_page(
         self,
-        page_request: _PageRequest,
+        page_request: PageRequest,
         form_state: FormState | None = None,
         additional_variables: dict[str, Any] | None = None,
         status: int = 200,
@@ -334,7 +280,7 @@ class WebApplication:
         form_page = self.pages[page_request.page.on]
         return await self._render(replace(page_request, page=form_page), form_state, additional_variables, status)
 
-    async def _process_form(self, page_request: _PageRequest, data: FormData, upload: Upload) -> web.StreamResponse:
+    async def _process_form(self, page_request: PageRequest, data: FormData, upload: Upload) -> web.StreamResponse:
         page, request, ctx = page_request.page, page_request.request, page_request.ctx
         claim = form_idempotency.create_claim(ctx, request, data, upload.digest) if page.runs_once else None
         try:
@@ -359,7 +305,7 @@ class WebApplication:
             return await self._run_task(page_request, result, claim)
         return await self._form_response(page_request, result, data)
 
-    async def _run_handler(self, page_request: _PageRequest, arguments: dict[str, Any], claim: Claim | None) -> Any:
+    async def _run_handler(self, page_request: PageRequest, arguments: dict[str, Any], claim: Claim | None) -> Any:
         page, ctx = page_request.page, page_request.ctx
         if claim is not None and page.external_redirect and not await form_idempotency.is_first(ctx, claim):
             raise Conflict(_CONSENT_REPEATED)  # the authorization code in the first redirect works once
@@ -368,16 +314,14 @@ class WebApplication:
         page_url = self._page_url(page, page_request.request)
         return await form_idempotency.run_once(ctx, claim, page, page_url, arguments)
 
-    async def _run_task(
-        self, page_request: _PageRequest, task: StreamedTask, claim: Claim | None
-    ) -> web.StreamResponse:
+    async def _run_task(self, page_request: PageRequest, task: StreamedTask, claim: Claim | None) -> web.StreamResponse:
         browser_session = page_request.browser_session
         if claim is not None and not await form_idempotency.is_first(page_request.ctx, claim):
             return redirect_response(browser_session, Redirect(task.return_url, _TASK_REPEATED))
         async with self.dependencies.limiter(page_request.page.request_class, page_request.ctx):
             return await stream_task(page_request.request, browser_session, task)
 
-    async def _form_response(self, page_request: _PageRequest, result: Any, data: FormData) -> web.StreamResponse:
+    async def _form_response(self, page_request: PageRequest, result: Any, data: FormData) -> web.StreamResponse:
         if isinstance(result, web.StreamResponse):
             return result
         if isinstance(result, Redirect) and scripted_forms.is_scripted(page_request.request):
@@ -392,12 +336,3 @@ class WebApplication:
             form_state = FormState(page.form_name, data) if page.preview_of is not None else None
             return await self._render_form_page(page_request, form_state, result.variables)
         raise TypeError(f"{page_request.page.path}: a form returns a Redirect, Render or StreamedTask")
-
-
-def _home_elsewhere(page: Page, principal: Principal | None) -> str | None:
-    """Return the start page of a user who opens a page for others: a client one for coaches, or a coach a client's."""
-    if principal is None or page.access.audience not in ("coach", "customer"):
-        return None
-    if (page.access.audience == "coach") == principal.is_coach:
-        return None
-    return home_of(principal)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from coaching_service.settings import Settings, SettingsError, describe_settings
+from coaching_service.command_line.list_settings import describe_settings
+from coaching_service.settings import Settings, SettingsError
 
 # Values of the settings that do not take any text or the number 1234.
 EXAMPLES: dict[str, tuple[str, object]] = {

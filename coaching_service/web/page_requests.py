@@ -1,0 +1,74 @@
+"""One request of a page or form, and what its page needs of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+from marshmallow import ValidationError
+
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.changes import undo
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.web.browser_sessions import BrowserSession, home_of
+from coaching_service.web.forms import load_form
+from coaching_service.web.pages import Page
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """One request of a page or form."""
+
+    page: Page
+    request: web.Request
+    browser_session: BrowserSession
+    ctx: Context
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of the page's handler, without those of its form."""
+        page = self.page
+        arguments: dict[str, Any] = {
+            argument: ObjectId(self.request.match_info[name])
+            for name, argument in page.path_parameters
+            if name in self.request.match_info
+        }
+        if page.query is not None:
+            try:
+                arguments["query"] = load_form(page.query, self.request.query)
+            except ValidationError:
+                arguments["query"] = load_form(page.query, {})
+        if page.with_request:
+            arguments["request"] = self.request
+        return arguments
+
+    async def read_variables(self) -> tuple[Any, dict[str, int]]:
+        """Return the result of the page's handler and, for a client, how many messages are unread.
+
+        Both are read at the same time, so that the number in the navigation does not delay the page.
+        """
+        handler_result = self.page.handler(self.ctx, **self.arguments())
+        if self.page.access.audience != "customer" or not self.page.template:
+            return await handler_result, {}
+        result, unread = await gather_reads(self.ctx, handler_result, conversation.count_own_unread(self.ctx))
+        return result, {"unread_messages": unread}
+
+    async def find_undoable_change(self) -> ObjectId | None:
+        """Return the change that the notice of the page reports, if the coach may undo it."""
+        change_id = self.browser_session.read_notice(self.request).change_id
+        principal = self.browser_session.principal
+        if change_id is None or principal is None or CUSTOMERS.VIEW not in principal.permissions:
+            return None
+        return change_id if await undo.is_undoable(self.ctx, change_id) else None
+
+    def find_home_elsewhere(self) -> str | None:
+        """Return the start page of a user who opens a page for others: a client of coaches, or a coach of clients."""
+        principal, audience = self.browser_session.principal, self.page.access.audience
+        if principal is None or audience not in ("coach", "customer"):
+            return None
+        if (audience == "coach") == principal.is_coach:
+            return None
+        return home_of(principal)
