@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.attention.reasons import WEIGHTS
-from coaching_service.progress.attention.service import store_figures
-from coaching_service.progress.compliance.models import ClientTimezone
+from coaching_service.progress.attention.service import renew_due
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.attention import (
     ATTENTION,
@@ -253,13 +253,14 @@ async def test_client_that_needs_nobody_is_not_listed(coach: CoachClient) -> Non
 
 async def test_many_clients_are_renewed_with_a_fixed_number_of_queries(coach: CoachClient) -> None:
     async def count_queries(clients: int) -> int:
-        """The number of queries of the transaction that renews so many clients."""
+        """The number of queries of the renewal of so many clients; a transaction tells them from those of others."""
         created = [await coach.create_customer(f"Client {number}") for number in range(clients)]
         for customer in created:
             (await coach.post(client_path(customer, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
-        due: list[ClientTimezone] = [{"_id": ObjectId(customer["_id"]), "timezone": None} for customer in created]
+        ids = [ObjectId(customer["_id"]) for customer in created]
+        due: Any = await coach.ctx.db["customers"].find({"_id": {"$in": ids}}).to_list(None)
         async with profiling(coach) as profile:
-            await in_transaction(coach.ctx, lambda tx: store_figures(tx, due))
+            await in_transaction(coach.ctx, lambda tx: renew_due(tx, due))
             entries = await profile()
         transactions = Counter(
             (entry["command"]["lsid"]["id"], entry["command"]["txnNumber"])

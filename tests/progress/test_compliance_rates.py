@@ -13,6 +13,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.progress.attention import renewal
+from coaching_service.progress.attention import service as attention
 from coaching_service.progress.attention.renewal import RENEW, renew_batch
 from tests.conftest import PASSWORD
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
@@ -255,8 +256,23 @@ async def test_renewal_does_not_overwrite_the_figures_of_a_concurrent_log(coach:
         while not logging.done():
             await set_stored(coach, ana, figuresUntil=LONG_AGO)
             await renew_batch(coach.ctx.services, JOB)
+        await renew(coach)
         assert await list_rates(coach, ana) == await read_rates(coach, ana)
     assert await read_rates(coach, ana) == rates(coach, 100, 100, 100)
+
+
+async def test_client_who_changes_during_the_renewal_stays_due(coach: CoachClient) -> None:
+    """Also if the times of two changes are the same millisecond."""
+    ana, today = await coach.create_customer(), coach.ctx.caller.today()
+    await renew(coach)
+    await set_stored(coach, ana, figuresUntil=LONG_AGO)
+    due: Any = await coach.ctx.db["customers"].find_one({"_id": ObjectId(ana["_id"])})
+    await schedule(coach, ana, today - timedelta(days=1), "-")
+    await set_stored(coach, ana, figuresUntil=LONG_AGO)
+    await attention.renew_due(coach.ctx, [due])
+    assert await list_rates(coach, ana) == rates(coach, None, None, None)
+    await renew(coach)
+    assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
 
 
 async def test_renewal_is_a_permanent_job(coach: CoachClient) -> None:

@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import PipelineStage
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import figures_store, listing, service, store
-from coaching_service.people.customers.models import Attention, Customer, CustomerRate, ReasonType
+from coaching_service.people.customers.models import Attention, Customer, CustomerRate, FigureMark, ReasonType
 
 RateOrder = Literal["percentage", "name"]
 RateDays = Literal[7, 30, 90]
@@ -103,12 +103,15 @@ async def store_figures(
     figures: Mapping[ObjectId, Mapping[str, object]],
     valid_until: Mapping[ObjectId, datetime],
     attention: Mapping[ObjectId, Attention] | None = None,
+    *,
+    marks: Mapping[ObjectId, FigureMark] | None = None,
 ) -> None:
     """Store figures (fields of customerRoleData) of clients, and until when they are valid (UTC), by client.
 
-    `attention`: why they need attention; without it, what is stored stays.
+    `attention`: why they need attention; without it, what is stored stays. `marks`: those that were read before the
+    figures were computed; the figures of clients that have others now are not stored.
     """
-    await figures_store.set_figures(ctx, figures, valid_until, attention or {})
+    await figures_store.set_figures(ctx, figures, valid_until, attention or {}, marks)
 
 
 async def mark_due(ctx: Context, customer_ids: Sequence[ObjectId]) -> None:
@@ -127,9 +130,14 @@ async def mark_all_due(services: Services, company_id: ObjectId, last: ObjectId 
 async def list_due(services: Services, limit: int) -> list[Customer]:
     """Return at most `limit` active clients of any company whose figures are no longer valid, longest due first.
 
-    Each has only `_id`, `companyId` and `timezone`.
+    Each has only `_id`, `companyId`, `timezone` and the fields of its mark.
     """
     return await figures_store.list_with_due_figures(services, limit)
+
+
+def mark_of(client: Customer) -> FigureMark:
+    """Return the mark of a client that `list_due` returned."""
+    return {"figuresUntil": client["figuresUntil"], "scheduleChanges": client.get("scheduleChanges")}
 
 
 async def postpone(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], delay: timedelta) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Filter, PipelineStage, now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers.models import Attention, Customer
+from coaching_service.people.customers.models import Attention, Customer, FigureMark
 from coaching_service.people.customers.store import (
     ARCHIVED,
     ATTENTION_FIELDS,
@@ -24,6 +24,7 @@ from coaching_service.people.customers.store import (
     SCORE_INDEX_OF,
     TRAINER,
     customers,
+    mark,
     rate_field,
 )
 
@@ -99,21 +100,29 @@ async def set_figures(
     figures: Mapping[ObjectId, Mapping[str, object]],
     valid_until: Mapping[ObjectId, datetime],
     attention: Mapping[ObjectId, Attention],
+    marks: Mapping[ObjectId, FigureMark] | None,
 ) -> None:
-    """Set the derived figures of clients, until when they are valid, and why they need attention, where it is given."""
+    """Set the derived figures of clients, until when they are valid, and why they need attention, where it is given.
+
+    With `marks`, only of clients whose figures have neither been marked nor stored since these were read.
+    """
     changes: list[tuple[Filter, Document]] = []
     for customer_id, values in figures.items():
         fields = {f"customerRoleData.{name}": value for name, value in values.items()}
         if customer_id in attention:
             fields["attention"] = attention[customer_id]
-        changes.append(({"_id": customer_id}, {"$set": {**fields, "figuresUntil": valid_until[customer_id]}}))
+        where = {"_id": customer_id} if marks is None else {"_id": customer_id, **marks[customer_id]}
+        changes.append((where, {"$set": {**fields, "figuresUntil": valid_until[customer_id]}}))
     await customers.set_derived_each(ctx, changes)
 
 
 async def list_with_due_figures(services: Services, limit: int) -> list[Customer]:
-    """Return `_id, companyId, timezone` of active clients of any company whose figures are invalid, oldest first."""
+    """Return `_id, companyId, timezone` of active clients of any company whose figures are invalid, oldest first.
+
+    Also the fields of their marks, `figuresUntil` and `scheduleChanges`.
+    """
     where = {ARCHIVED: False, "figuresUntil": {"$lte": now()}}
-    fields = {"companyId": 1, "timezone": 1}
+    fields = dict.fromkeys(("companyId", "timezone", "figuresUntil", "scheduleChanges"), 1)
     cursor = customers.across_companies(services).find(where, fields, limit=limit).sort("figuresUntil", 1)
     due: list[Any] = await cursor.to_list(None)
     return due
@@ -132,7 +141,7 @@ async def mark_figures_due_after(
     ids: list[ObjectId] = [client["_id"] async for client in cursor]
     if not ids:
         return None
-    await collection.update_many({"companyId": company_id, "_id": {"$in": ids}}, {"$set": {"figuresUntil": now()}})
+    await collection.update_many({"companyId": company_id, "_id": {"$in": ids}}, mark())
     return ids[-1]
 
 

@@ -118,6 +118,13 @@ class NewCustomerDocument(_ProfileFields, StoredIdentity):
     suf: list[str]
 
 
+class FigureMark(TypedDict):
+    """Until when the figures of a client were valid, and how often they had been marked (None: never)."""
+
+    figuresUntil: datetime
+    scheduleChanges: int | None
+
+
 class Customer(_Profile, StoredIdentity):
     """A stored client.
 
@@ -125,8 +132,9 @@ class Customer(_Profile, StoredIdentity):
     `sortName`, `sortSurname`, `search` and `suf` serve sorting and searching; `firstAccessHash` is the hash of an
     unused first-access token; the derived figures are valid until `figuresUntil`; `attention` is absent until it is
     first computed with them; `scheduleChanges` is a counter that makes concurrent changes of one client's schedule
-    conflict; `notifications` and `language` are absent until the client changes them; `erasureRequestedAt` is the time
-    at which the client asked for the erasure of their data.
+    conflict, and shows that the figures have become invalid while they were computed; `notifications` and
+    `language` are absent until the client changes them; `erasureRequestedAt` is the time at which the client asked
+    for the erasure of their data.
     """
 
     profilePhoto: ProfilePhoto | None

@@ -328,7 +328,8 @@ async def _write_and_lock(
     ctx: Context, customer_id: ObjectId, fields: Document, operators: Document | None = None
 ) -> bool:
     """Write to the client as `lock` does, together with derived fields."""
-    change = {**(operators or {}), "$set": {**fields, "figuresUntil": now()}, "$inc": {"scheduleChanges": 1}}
+    marked = mark()
+    change = {**(operators or {}), **marked, "$set": {**fields, **marked["$set"]}}
     if await customers.set_derived(ctx, {"_id": customer_id}, change) == 0:
         return False
     _locked(ctx).add(customer_id)
@@ -343,4 +344,12 @@ def _locked(ctx: Context) -> set[ObjectId]:
 async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
     """Make the derived figures of clients invalid from now on; the lock of a client has done so."""
     if others := set(ids) - _locked(ctx):
-        await customers.set_derived(ctx, {"_id": {"$in": list(others)}}, {"$set": {"figuresUntil": now()}})
+        await customers.set_derived(ctx, {"_id": {"$in": list(others)}}, mark())
+
+
+def mark() -> Document:
+    """The update that makes the derived figures of clients invalid from now on.
+
+    It counts the marks: figures that are computed in the meantime are not stored.
+    """
+    return {"$set": {"figuresUntil": now()}, "$inc": {"scheduleChanges": 1}}

@@ -7,16 +7,15 @@ from datetime import timedelta
 import structlog
 
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.account.events import CompanyResumed, FigureSettingsChanged
 from coaching_service.people.customers import derived_figures
+from coaching_service.people.customers.models import Customer
 from coaching_service.people.team import service as team
 from coaching_service.progress.attention import service as attention
-from coaching_service.progress.compliance.models import ClientTimezone
 
 RENEW = "renew_compliance"
 MARK_ALL_DUE = "mark_all_figures_due"
@@ -32,15 +31,14 @@ log = structlog.get_logger("coaching_service.attention")
 async def renew_batch(services: Services, _: Job) -> RunAgain:
     """Renew the figures of at most 200 clients that are due, company by company.
 
-    Each company's clients are renewed in one transaction, so that a log recorded at the same time is not overwritten
-    with older figures. If that fails, or the company is suspended or being erased, its clients are postponed for an
-    hour. Runs again at once if more clients may be due, else in four seconds: clients that change all the time are then
-    renewed every four seconds, not all the time.
+    Clients that change in the meantime stay due. If the renewal of a company's clients fails, or the company is
+    suspended or being erased, they are postponed for an hour. Runs again at once if more clients may be due, else in
+    four seconds: clients that change all the time are then renewed every four seconds, not all the time.
     """
     due = await derived_figures.list_due(services, _BATCH)
-    clients_of: dict[ObjectId, list[ClientTimezone]] = {}
+    clients_of: dict[ObjectId, list[Customer]] = {}
     for client in due:
-        clients_of.setdefault(client["companyId"], []).append({"_id": client["_id"], "timezone": client["timezone"]})
+        clients_of.setdefault(client["companyId"], []).append(client)
     for company_id, clients in clients_of.items():
         if not await _renew(services, company_id, clients):
             ids = [client["_id"] for client in clients]
@@ -48,13 +46,12 @@ async def renew_batch(services: Services, _: Job) -> RunAgain:
     return RunAgain() if len(due) == _BATCH else RunAgain(_PAUSE)
 
 
-async def _renew(services: Services, company_id: ObjectId, clients: list[ClientTimezone]) -> bool:
+async def _renew(services: Services, company_id: ObjectId, clients: list[Customer]) -> bool:
     try:
         owner = await team.load_owner(services, company_id)
         if owner.company.is_suspended:
             return False
-        ctx = Context(services, owner, interface="system")
-        await in_transaction(ctx, lambda tx: attention.store_figures(tx, clients))
+        await attention.renew_due(Context(services, owner, interface="system"), clients)
     except NotFound:  # the company is being erased
         return False
     except Exception:

@@ -10,6 +10,7 @@ from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.cursors import CursorPage
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.dates import next_midnight
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
@@ -17,7 +18,7 @@ from coaching_service.core.links import file_url
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import Attention, Customer, ReasonType
+from coaching_service.people.customers.models import Attention, Customer, FigureMark, ReasonType
 from coaching_service.progress.attention import store
 from coaching_service.progress.attention.loading import LoadedClient, load_clients
 from coaching_service.progress.attention.models import (
@@ -124,10 +125,23 @@ async def renew(ctx: Context, customer_id: ObjectId) -> None:
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-    await store_figures(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
+    await _compute_and_store(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
 
 
-async def store_figures(ctx: Context, clients: Sequence[ClientTimezone]) -> None:
+@on_worker_thread
+async def renew_due(ctx: Context, clients: Sequence[Customer]) -> None:
+    """Compute and store the figures and reasons of clients of the company that `derived_figures.list_due` returned.
+
+    Without a transaction, which would collide with each log of one of these clients: what is stored of a client that
+    has been marked or renewed in the meantime stays, and the client stays due.
+    """
+    marks = {client["_id"]: derived_figures.mark_of(client) for client in clients}
+    await _compute_and_store(ctx, [{"_id": each["_id"], "timezone": each["timezone"]} for each in clients], marks)
+
+
+async def _compute_and_store(
+    ctx: Context, clients: Sequence[ClientTimezone], marks: Mapping[ObjectId, FigureMark] | None = None
+) -> None:
     """Compute the figures of clients and why they need attention, and store both for the lists.
 
     They are valid until the client's next midnight. The number of queries does not depend on the number of clients.
@@ -138,11 +152,14 @@ async def store_figures(ctx: Context, clients: Sequence[ClientTimezone]) -> None
         client: summarize(find_reasons(each.state, settings), each.dismissals, each.state.today)
         for client, each in loaded.items()
     }
-    await _store(ctx, loaded, attention)
+    await _store(ctx, loaded, attention, marks)
 
 
 async def _store(
-    ctx: Context, loaded: Mapping[ObjectId, LoadedClient], attention: Mapping[ObjectId, Attention]
+    ctx: Context,
+    loaded: Mapping[ObjectId, LoadedClient],
+    attention: Mapping[ObjectId, Attention],
+    marks: Mapping[ObjectId, FigureMark] | None = None,
 ) -> None:
     figures: dict[ObjectId, ClientFigures] = {}
     valid_until: dict[ObjectId, datetime] = {}
@@ -152,7 +169,7 @@ async def _store(
         valid_until[client] = next_midnight(each.state.today, each.state.timezone)
         unread = each.state.unread
         stored[client] = {**attention[client], "unread": unread["count"] if unread else None}
-    await derived_figures.store_figures(ctx, figures, valid_until, stored)
+    await derived_figures.store_figures(ctx, figures, valid_until, stored, marks=marks)
 
 
 def _timezones(ctx: Context, clients: Sequence[ClientTimezone]) -> dict[ObjectId, str]:

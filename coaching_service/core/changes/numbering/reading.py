@@ -14,10 +14,12 @@ from coaching_service.core.database.context import Services
 
 _MAX_UNREAD = 2 * store.BATCH
 _CHECK_SECONDS = 1.0
-# After a change the reader waits, so that the next round trip returns all changes of that time, unless there are many.
+# After a change the reader waits, so that the next round trip returns all changes of that time: longer while they are
+# frequent, and not at all if a round trip returned many.
 _PAUSE_SECONDS = 0.04
+_LONG_PAUSE_SECONDS = 0.15
 _READING_SECONDS = 0.005
-_MANY = 100
+_FEW, _MANY = 4, 100
 
 # A change, or None after a second without one, and the position in the stream after it.
 Received = tuple[NewChange | None, Position | None]
@@ -78,7 +80,7 @@ class ChangeReader:
         if time.monotonic() - self._read_since < _READING_SECONDS:
             return
         if self._read_count < _MANY:
-            time.sleep(_PAUSE_SECONDS)
+            time.sleep(_PAUSE_SECONDS if self._read_count <= _FEW else _LONG_PAUSE_SECONDS)
         self._read_since, self._read_count = time.monotonic(), 0
 
     def _wake(self) -> None:

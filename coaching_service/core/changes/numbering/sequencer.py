@@ -22,6 +22,8 @@ from coaching_service.core.database.context import Services
 
 _RENEW_SECONDS = 3.0
 _INTERVAL_SECONDS = 0.05
+_LONG_INTERVAL_SECONDS = 0.2
+_FEW = 4
 _RETRY_SECONDS = 1.0
 _RELEASE_SECONDS = 1.0
 
@@ -100,7 +102,7 @@ class Sequencer:
     async def _number_from(self, start: Start) -> None:
         """Number the changes that a stream returns, as many at a time as there are.
 
-        While changes are frequent, a batch is numbered 20 times a second: one transaction then serves many of them.
+        After a batch the next one waits, longer while changes are frequent: one transaction then serves many of them.
         """
         clock = asyncio.get_running_loop().time
         renewed = clock()
@@ -116,7 +118,8 @@ class Sequencer:
                 self._report_success()
                 renewed = clock()
                 if batch:
-                    await asyncio.sleep(_INTERVAL_SECONDS - (renewed - began))
+                    interval = _INTERVAL_SECONDS if len(batch) <= _FEW else _LONG_INTERVAL_SECONDS
+                    await asyncio.sleep(interval - (renewed - began))
 
 
 def _log_failure(error: Exception) -> None:
