@@ -25,6 +25,7 @@ from coaching_service.people.customers import creation
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
+from tests.support.fail_points import fail_point, wait_for_fail_point
 from tests.support.service_process import until
 
 
@@ -70,6 +71,16 @@ async def _none_pending(ctx: Context, count: int) -> bool:
 def aged(position: Any) -> Any:
     """A position of the year 2020, which the oplog does not reach back to."""
     return {"_data": position["_data"][:2] + "5E0BE100" + position["_data"][10:]}
+
+
+async def test_lease_is_free_when_the_sequencer_stops_while_it_takes_it(ctx: Context, settings: Settings) -> None:
+    """The driver's thread finishes the second update, the one that takes the lease."""
+    client, namespace = ctx.db.client, f"{ctx.db.name}.sequencer"
+    async with fail_point(client, settings.mongodb_uri, failCommands=["update"], namespace=namespace) as block:
+        met = await block({"times": 2}, blockConnection=True, blockTimeMS=400)
+        async with sequencing(ctx.services):
+            await wait_for_fail_point(client, met + 2)
+    assert not await store.is_leased(ctx.services)
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 import pytest
@@ -15,7 +12,7 @@ from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 
 from coaching_service.core.database import transactions
-from coaching_service.core.database.connection import as_service_error, database, hosts_of, is_disk_full
+from coaching_service.core.database.connection import as_service_error, database, is_disk_full
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction, transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
@@ -24,9 +21,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
+from tests.support.fail_points import FailCommand, fail_point
 
 MAX_TIME_EXPIRED, NO_SUCH_TRANSACTION, OUT_OF_DISK_SPACE = 50, 251, 14031
-FailCommit = Callable[..., Awaitable[None]]
 RunInTransaction = Callable[..., Awaitable[Any]]
 
 
@@ -62,22 +59,12 @@ async def ctx(coach: CoachClient, settings: Settings) -> AsyncIterator[Context]:
 
 
 @pytest.fixture
-async def fail_commit(ctx: Context, coach: CoachClient, settings: Settings) -> AsyncIterator[FailCommit]:
-    """Make the next commits of `ctx` fail, by the fail point `failCommand` of MongoDB.
-
-    The database has only one, which the tests of other processes wait for.
-    """
-    admin = coach.ctx.db.client.admin
+async def fail_commit(ctx: Context, coach: CoachClient, settings: Settings) -> AsyncIterator[FailCommand]:
+    """Make the next commits of `ctx` fail."""
     name = ctx.db.client.delegate.options.pool_options.metadata["application"]["name"]
-
-    async def configure(mode: object = "alwaysOn", **data: Any) -> None:
-        failure = {"failCommands": ["commitTransaction"], "appName": name, **data}
-        await admin.command("configureFailPoint", "failCommand", mode=mode, data=failure)
-
-    with (Path(gettempdir()) / f"fail-point-{hosts_of(settings.mongodb_uri)}.lock").open("w") as lock:
-        await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
+    common = {"failCommands": ["commitTransaction"], "appName": name}
+    async with fail_point(coach.ctx.db.client, settings.mongodb_uri, **common) as configure:
         yield configure
-        await admin.command("configureFailPoint", "failCommand", mode="off")
 
 
 @pytest.fixture(params=["event loop", "worker thread"])
@@ -109,7 +96,7 @@ class Change:
 
 
 async def test_transient_failure_at_commit_runs_the_whole_transaction_again(
-    ctx: Context, fail_commit: FailCommit, run: RunInTransaction
+    ctx: Context, fail_commit: FailCommand, run: RunInTransaction
 ) -> None:
     change = Change(ctx)
     await fail_commit({"times": 1}, errorCode=NO_SUCH_TRANSACTION, errorLabels=["TransientTransactionError"])
@@ -118,7 +105,7 @@ async def test_transient_failure_at_commit_runs_the_whole_transaction_again(
 
 
 async def test_unknown_commit_result_repeats_only_the_commit(
-    ctx: Context, fail_commit: FailCommit, run: RunInTransaction
+    ctx: Context, fail_commit: FailCommand, run: RunInTransaction
 ) -> None:
     change = Change(ctx)
     await fail_commit({"times": 3}, errorCode=MAX_TIME_EXPIRED)
@@ -127,7 +114,7 @@ async def test_unknown_commit_result_repeats_only_the_commit(
 
 
 async def test_connection_lost_at_commit_takes_effect_once(
-    ctx: Context, fail_commit: FailCommit, run: RunInTransaction
+    ctx: Context, fail_commit: FailCommand, run: RunInTransaction
 ) -> None:
     change = Change(ctx)
     await fail_commit({"times": 2}, closeConnection=True)
@@ -135,7 +122,7 @@ async def test_connection_lost_at_commit_takes_effect_once(
     assert (change.runs, await change.count()) == (1, 2)
 
 
-async def test_commit_is_not_repeated_for_ever(ctx: Context, fail_commit: FailCommit, run: RunInTransaction) -> None:
+async def test_commit_is_not_repeated_for_ever(ctx: Context, fail_commit: FailCommand, run: RunInTransaction) -> None:
     change = Change(ctx)
     await fail_commit(errorCode=MAX_TIME_EXPIRED)
     with pytest.raises(OperationFailure):
@@ -144,7 +131,7 @@ async def test_commit_is_not_repeated_for_ever(ctx: Context, fail_commit: FailCo
 
 
 async def test_transient_failures_do_not_run_the_transaction_for_ever(
-    ctx: Context, fail_commit: FailCommit, run: RunInTransaction
+    ctx: Context, fail_commit: FailCommand, run: RunInTransaction
 ) -> None:
     change = Change(ctx)
     await fail_commit(errorCode=NO_SUCH_TRANSACTION, errorLabels=["TransientTransactionError"])
@@ -166,7 +153,7 @@ async def test_other_failures_abort_at_once(ctx: Context, run: RunInTransaction)
     assert (change.runs, await change.count()) == (1, 0)
 
 
-async def test_full_disk_is_unavailable(ctx: Context, fail_commit: FailCommit, run: RunInTransaction) -> None:
+async def test_full_disk_is_unavailable(ctx: Context, fail_commit: FailCommand, run: RunInTransaction) -> None:
     """Commands report it by code; the build of an index by the text of the operating system alone (seen: code 8)."""
     await fail_commit({"times": 1}, errorCode=OUT_OF_DISK_SPACE)
     with pytest.raises(OperationFailure) as failure:
@@ -202,7 +189,7 @@ async def test_transactional_function_joins_the_transaction_of_its_caller(ctx: C
 
 
 async def test_abort_that_takes_too_long_does_not_block_the_next_attempt(
-    ctx: Context, fail_commit: FailCommit, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, fail_commit: FailCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The abort continues in the background; the transaction is retried in another session."""
     change = Change(ctx)

@@ -142,7 +142,7 @@ async def test_events_hold_no_free_text(coach: CoachClient) -> None:
 async def numbered(coach: CoachClient, count: int) -> None:
     """Wait until so many events are numbered."""
     cursor, met = None, 0
-    while met < count:
-        page = await events(coach, wait=20, **({"after": cursor} if cursor else {}))
-        assert page["docs"], f"{met} of {count} events after 20 seconds"
-        cursor, met = page["nextCursor"], met + len(page["docs"])
+    async with asyncio.timeout(60):
+        while met < count:
+            page = await events(coach, wait=20, **({"after": cursor} if cursor else {}))
+            cursor, met = page["nextCursor"], met + len(page["docs"])

@@ -8,7 +8,9 @@ or that has lost its lease without noticing, leaves nothing missing and numbers 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any, TypeVar
 
 import structlog
 
@@ -27,6 +29,7 @@ _FEW = 4
 _RETRY_SECONDS = 1.0
 _RELEASE_SECONDS = 1.0
 
+T = TypeVar("T")
 log = structlog.get_logger("coaching_service.changes")
 
 
@@ -52,13 +55,14 @@ class Sequencer:
         self._services = services
         self._holder = new_token()
         self._is_failing = False
+        self._operation: asyncio.Future[Any] | None = None
 
     async def run(self) -> None:
         """Work until cancelled."""
         try:
             while True:
                 try:
-                    if await store.acquire_lease(self._services, self._holder):
+                    if await self._completed(store.acquire_lease(self._services, self._holder)):
                         await self._follow()
                 except store.LeaseLost:
                     log.info("another process numbers the changes")
@@ -68,7 +72,18 @@ class Sequencer:
         finally:
             with suppress(Exception):
                 async with asyncio.timeout(_RELEASE_SECONDS):
-                    await store.release_lease(self._services, self._holder)
+                    await self._release()
+
+    async def _completed(self, operation: Coroutine[Any, Any, T]) -> T:
+        """The result of an operation that takes or renews the lease; it continues if its caller is cancelled."""
+        self._operation = asyncio.ensure_future(operation)
+        return await asyncio.shield(self._operation)
+
+    async def _release(self) -> None:
+        """Release the lease, once nothing takes or renews it any more."""
+        if self._operation is not None:
+            await asyncio.wait([self._operation])
+        await store.release_lease(self._services, self._holder)
 
     async def _handle(self, error: Exception) -> None:
         """Report a failure, only the first until changes are numbered again."""
@@ -96,7 +111,7 @@ class Sequencer:
             return
         now = await store.current_time(self._services)
         while batch := await store.find_pending(self._services):
-            await store.number(self._services, self._holder, batch, None)
+            await self._completed(store.number(self._services, self._holder, batch, None))
         await self._number_from(now)
 
     async def _number_from(self, start: Start) -> None:
@@ -114,7 +129,7 @@ class Sequencer:
                     continue
                 began = clock()
                 _, position = received[-1]
-                await store.number(self._services, self._holder, batch, position)
+                await self._completed(store.number(self._services, self._holder, batch, position))
                 self._report_success()
                 renewed = clock()
                 if batch:
