@@ -36,7 +36,7 @@ def running(name: str, module: list[str], settings: dict[str, str], core: int, l
     Raises RuntimeError when it does not respond in time.
     """
     port = _free_port()
-    environment = {"PATH": os.environ["PATH"], "HOST": "127.0.0.1", "PORT": str(port), **settings}
+    environment = {"PATH": os.environ["PATH"], "HOST": "127.0.0.1", "PORT": str(port), "WORKERS": "1", **settings}
     command = ["taskset", "-c", str(core), sys.executable, "-m", *module]
     with log.open("w") as said:
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said)

@@ -7,13 +7,16 @@ import sys
 
 import orjson
 import structlog
-from structlog.typing import EventDict
+from structlog.typing import EventDict, Processor
 
 from coaching_service.core.tracing import trace_id
 
 
-def configure(log_format: str, level: str) -> None:
-    """Send the service's log to standard error. `log_format`: `json`, `console`, or `auto` (console on a terminal)."""
+def configure(log_format: str, level: str, worker: int | None = None) -> None:
+    """Send the service's log to standard error. `log_format`: `json`, `console`, or `auto` (console on a terminal).
+
+    `worker`: the number of this worker process, which each line has.
+    """
     pretty = log_format == "console" or (log_format == "auto" and sys.stderr.isatty())
     # Not the renderer's own choice, which also prints local variables: passwords and keys are among them.
     console = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
@@ -22,6 +25,7 @@ def configure(log_format: str, level: str) -> None:
         processors=[
             structlog.processors.add_log_level,
             add_trace_id,
+            *([] if worker is None else [_add_worker(worker)]),
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *([console] if pretty else [structlog.processors.format_exc_info, json_lines]),
         ],
@@ -31,6 +35,14 @@ def configure(log_format: str, level: str) -> None:
         ),
         cache_logger_on_first_use=False,
     )
+
+
+def _add_worker(worker: int) -> Processor:
+    def add_worker(_logger: object, _method: str, entry: EventDict) -> EventDict:
+        entry["worker"] = worker
+        return entry
+
+    return add_worker
 
 
 def add_trace_id(_logger: object, _method: str, entry: EventDict) -> EventDict:

@@ -8,18 +8,21 @@ import os
 import platform
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import structlog
 from aiohttp import web
 
 from coaching_service import __version__, subscriptions
-from coaching_service.app import READINGS, SERVICES, create_app
+from coaching_service.app import READINGS, create_app
 from coaching_service.core.changes.log import StoredChangeLog
 from coaching_service.core.database import migrations
 from coaching_service.core.database.connection import (
@@ -49,6 +52,7 @@ from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.slots import RequestSlots
 from coaching_service.core.tracing import TracingUnusable, make_tracer
+from coaching_service.core.worker_connection import SupervisorConnection, retire_seconds
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings, SettingsError
 
@@ -58,6 +62,7 @@ _RETRY_SECONDS = 1.0
 _MAX_DRAIN_SECONDS = 5.0
 _FORCED_EXIT_SECONDS = 2.0  # after SHUTDOWN_SECONDS; 3 are promised
 _DATABASE_LOST_SECONDS = 2.5
+_IDLE_SECONDS = 5.0  # after which a worker that is replaced closes a connection without a request
 
 
 @dataclass(frozen=True)
@@ -167,22 +172,49 @@ async def make_indexes(services: Services) -> list[str]:
     return await ensure_indexes(services.db, {name: each.indexes for name, each in declared_collections().items()})
 
 
-def bind(settings: Settings) -> tuple[socket.socket, Settings]:
-    """Reserve the port, and return the socket with the settings that have the port (0 becomes a free one).
+@dataclass(frozen=True)
+class Sockets:
+    """The sockets of the API, and of the metrics if they have a port of their own."""
 
-    The socket does not accept connections yet. Raises SettingsError if the address cannot be used.
+    api: socket.socket
+    metrics: socket.socket | None = None
+
+    def __enter__(self) -> Sockets:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.api.close()
+        if self.metrics is not None:
+            self.metrics.close()
+
+
+def bind(settings: Settings) -> tuple[Sockets, Settings]:
+    """Reserve the ports, and return the sockets with the settings that have the port (0 becomes a free one).
+
+    The sockets do not accept connections yet. Raises SettingsError if an address cannot be used.
     """
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    api = _bind(settings.host, settings.port, "--host or --port")
+    port = settings.metrics_port
+    try:
+        metrics = None if port is None else _bind(settings.host, port, "METRICS_PORT")
+    except SettingsError:
+        api.close()
+        raise
+    return Sockets(api, metrics), settings.model_copy(update={"port": api.getsockname()[1]})
+
+
+def _bind(host: str, port: int, setting: str) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        bound.bind((settings.host, settings.port))
+        bound.bind((host, port))
     except OSError as error:
         bound.close()
-        raise _cannot_listen(settings.host, settings.port, error, "--host or --port") from None
-    return bound, settings.model_copy(update={"port": bound.getsockname()[1]})
+        raise _cannot_listen(host, port, error, setting) from None
+    return bound
 
 
 def _cannot_listen(host: str, port: int, error: OSError, setting: str) -> SettingsError:
@@ -191,32 +223,91 @@ def _cannot_listen(host: str, port: int, error: OSError, setting: str) -> Settin
     return SettingsError(f"Cannot listen on {host}:{port} ({reason}): choose another with {setting}")
 
 
-async def serve(opened: OpenedDatabase, bound: socket.socket, on_ready: Callable[[Services], Awaitable[None]]) -> None:
-    """Serve on `bound` until SIGINT or SIGTERM.
+class _Stop:
+    """When and how this process ends: on a signal, for a successor, or because its supervisor has ended."""
 
-    Requests are answered from the start, with 503 until the database is prepared and `on_ready` has returned.
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.reason: Literal["signal", "retired", "abandoned"] = "signal"
+
+    def because(self, reason: Literal["signal", "retired", "abandoned"]) -> None:
+        """End for this reason, unless it has another one already."""
+        if not self.event.is_set():
+            self.reason = reason
+            self.event.set()
+
+
+async def serve(
+    opened: OpenedDatabase,
+    sockets: Sockets,
+    on_ready: Callable[[Services], Awaitable[None]],
+    supervisor: SupervisorConnection | None = None,
+) -> None:
+    """Serve on `sockets` until SIGINT or SIGTERM; a worker until its `supervisor` lets it end.
+
+    Requests are answered from the start, with 503 until the database is prepared and `on_ready` has returned. A worker
+    that replaces another, or joins others, accepts connections only then.
     """
-    settings = opened.settings
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    settings, stop = opened.settings, _Stop()
+    _handle_signals(stop, is_worker=supervisor is not None)
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(open_services(settings))
-        _log_start(opened)
+        if supervisor is not None:
+            services.metrics.add_others = supervisor.add_others
+            following = supervisor.following(
+                services.metrics.report, partial(stop.because, "retired"), partial(stop.because, "abandoned")
+            )
+            await stack.enter_async_context(following)
+        prepares = supervisor is None or supervisor.instructions.prepares
+        if prepares:
+            _log_start(opened)
         availability = Availability("starting")
-        app = create_app(settings, services, availability)
-        await _listen(stack, app, settings, bound)
-        preparation = asyncio.create_task(_prepare(opened, services, availability, on_ready))
-        stopping = asyncio.create_task(stop.wait())
+        runner = await _start_runner(stack, create_app(settings, services, availability), settings)
+
+        listen = partial(_listen, stack, runner, services, settings, sockets)
+        prepare = partial(_prepare, opened, services, availability, on_ready, prepares=prepares)
+        if supervisor is None or supervisor.instructions.listens_at_once:
+            await listen()
+        preparation = asyncio.create_task(prepare() if supervisor is None else _join(supervisor, prepare, listen))
+        stopping = asyncio.create_task(stop.event.wait())
         await asyncio.wait((preparation, stopping), return_when=asyncio.FIRST_COMPLETED)
         if preparation.done():
             preparation.result()
             await stopping
-        _exit_after(settings.shutdown_seconds + _FORCED_EXIT_SECONDS)
-        availability.stop()
+        patience = retire_seconds(settings.shutdown_seconds) if stop.reason == "retired" else 0.0
+        _exit_after(patience + settings.shutdown_seconds + _FORCED_EXIT_SECONDS)
         preparation.cancel()
         await asyncio.gather(preparation, return_exceptions=True)
-        await asyncio.sleep(_drain_seconds(settings))
+        if stop.reason == "retired":  # others serve: this one is still ready
+            await runner.answer_until_closed(_IDLE_SECONDS, patience, services.number_signals.end_waiting)
+        else:
+            availability.stop()
+            runner.leave()
+            await asyncio.sleep(_drain_seconds(settings) if stop.reason == "signal" else 0)
+
+
+async def _join(
+    supervisor: SupervisorConnection, prepare: Callable[[], Awaitable[None]], listen: Callable[[], Awaitable[None]]
+) -> None:
+    """Prepare, and accept connections as a worker among others."""
+    await prepare()
+    if not supervisor.instructions.listens_at_once:
+        await listen()
+    supervisor.report_ready()
+
+
+def _handle_signals(stop: _Stop, *, is_worker: bool) -> None:
+    """Stop on SIGTERM, and on SIGINT unless a supervisor gets it too; SIGHUP must not end the process."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.because, "signal")
+    if is_worker:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        return
+    loop.add_signal_handler(signal.SIGINT, stop.because, "signal")
+    if sys.stdin is None or not sys.stdin.isatty():  # closing a terminal sends it too, and ends the service
+        message = "SIGHUP is ignored: one process cannot replace itself; restart the service, or use --workers 2"
+        loop.add_signal_handler(signal.SIGHUP, log.warning, message)
 
 
 def _log_start(opened: OpenedDatabase) -> None:
@@ -250,18 +341,16 @@ def _exit_after(seconds: float, code: int = 0) -> None:
     timer.start()
 
 
-async def _listen(stack: AsyncExitStack, app: web.Application, settings: Settings, bound: socket.socket) -> None:
-    """Start the HTTP server, and that of the metrics if it has a port of its own."""
-    await web.SockSite(await _start_runner(stack, app, settings), bound, backlog=1024).start()
-    if settings.metrics_port is None:
+async def _listen(
+    stack: AsyncExitStack, runner: Runner, services: Services, settings: Settings, sockets: Sockets
+) -> None:
+    """Accept connections, also for the metrics if they have a port of their own."""
+    await web.SockSite(runner, sockets.api, backlog=1024).start()
+    if sockets.metrics is None:
         return
     metrics_app = web.Application()
-    metrics_app.router.add_get("/metrics", metrics_handler(app[SERVICES], READINGS))
-    runner = await _start_runner(stack, metrics_app, settings)
-    try:
-        await web.TCPSite(runner, settings.host, settings.metrics_port).start()
-    except OSError as error:
-        raise _cannot_listen(settings.host, settings.metrics_port, error, "METRICS_PORT") from None
+    metrics_app.router.add_get("/metrics", metrics_handler(services, READINGS))
+    await web.SockSite(await _start_runner(stack, metrics_app, settings), sockets.metrics).start()
 
 
 async def _start_runner(stack: AsyncExitStack, app: web.Application, settings: Settings) -> Runner:
@@ -286,11 +375,20 @@ async def _prepare(
     services: Services,
     availability: Availability,
     on_ready: Callable[[Services], Awaitable[None]],
+    *,
+    prepares: bool,
 ) -> None:
-    """Prepare the database, waiting for it as long as it takes, then accept requests."""
+    """Prepare the database, waiting for it as long as it takes, then accept requests.
+
+    Without `prepares` another worker has done so, and only migrations are waited for.
+    """
     while True:
         try:
-            await _prepare_once(opened, services, availability)
+            if prepares:
+                await make_indexes(services)
+            await _wait_for_migrations(opened, services, availability)
+            if prepares:
+                await _report_unreadable_keys(services)
             await on_ready(services)
         except Exception as error:  # only the loss of the database is not raised
             if opened.is_embedded and is_disk_full(error):
@@ -312,8 +410,7 @@ async def _prepare(
     availability.ready.set()
 
 
-async def _prepare_once(opened: OpenedDatabase, services: Services, availability: Availability) -> None:
-    await make_indexes(services)
+async def _wait_for_migrations(opened: OpenedDatabase, services: Services, availability: Availability) -> None:
     if opened.is_embedded:
         await migrations.migrate(services.db, services.vault)
     while pending := await migrations.find_pending(services.db):
@@ -321,7 +418,6 @@ async def _prepare_once(opened: OpenedDatabase, services: Services, availability
         availability.message = f"Migrations are pending: {names}; run: coaching-service migrate"
         log.warning("waiting for migrations", pending=names)
         await asyncio.sleep(_RETRY_SECONDS)
-    await _report_unreadable_keys(services)
 
 
 async def _report_unreadable_keys(services: Services) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -87,6 +88,13 @@ class Settings(BaseSettings):
 
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=8080, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
+    workers: int = Field(
+        default=0,
+        ge=0,
+        le=256,
+        description="Processes that answer requests on the port, with a supervisor. 0: the number of cores minus 1, at "
+        "least 1. With 1 there is no supervisor.",
+    )
     base_url: HttpUrl | None = Field(
         default=None, description="The address clients use; every link begins with it. Unset: `http://HOST:PORT`."
     )
@@ -149,7 +157,8 @@ class Settings(BaseSettings):
         default=256,
         ge=1,
         le=60_000,
-        description="Open connections of one network address; more get 503. Not applied with `TRUSTED_PROXIES`.",
+        description="Open connections of one network address to one process; more get 503. Not applied with "
+        "`TRUSTED_PROXIES`.",
     )
     header_timeout_seconds: float = Field(
         default=10,
@@ -164,7 +173,7 @@ class Settings(BaseSettings):
         default=100,
         ge=1,
         le=100_000,
-        description="Requests that wait while `DATABASE_CONCURRENCY` others run; more get 503.",
+        description="Requests of one process that wait while `DATABASE_CONCURRENCY` others run; more get 503.",
     )
     request_queue_seconds: float = Field(
         default=2.5,
@@ -329,6 +338,13 @@ class Settings(BaseSettings):
                 text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
             values[name.upper()] = text
         return values
+
+    def worker_count(self) -> int:
+        """How many processes answer requests."""
+        if self.workers:
+            return self.workers
+        allowed = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+        return max(1, allowed - 1)
 
     def upload_limits(self) -> UploadLimits:
         """The limits of uploaded files."""

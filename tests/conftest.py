@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -53,6 +54,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_configure(config: pytest.Config) -> None:
     """The process that collects starts the database; workers receive its address."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    os.environ["WORKERS"] = "1"  # of services that tests start, on machines of any size
     if hasattr(config, "workerinput"):
         return
     folder = tempfile.TemporaryDirectory(prefix="coaching-tests-")

@@ -20,6 +20,7 @@ from prometheus_client import (
     Info,
     ProcessCollector,
     disable_created_metrics,
+    generate_latest,
 )
 
 from coaching_service import __version__
@@ -63,7 +64,12 @@ class QueueMetrics:
 
 
 class Metrics:
-    """The metrics of one process. `declared` has the labels of each by its name."""
+    """The metrics of one process. `declared` has the labels of each by its name.
+
+    `add_others` adds those of the other workers to a response of /metrics; None without a supervisor.
+    """
+
+    add_others: Callable[[str], Awaitable[str]] | None = None
 
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no types for it
@@ -80,6 +86,8 @@ class Metrics:
             self.declared[f"process_{name}"] = ()
         self.declared |= {"process_open_fds": (), "process_max_fds": ()}
         build = {"version": __version__, "python": platform.python_version()}
+        self._gauge("workers_running", "Processes that answer requests on the port.").set(1)
+        self._counter("worker_failures_total", "Workers that ended by themselves and were replaced.")
         Info("coaching_service_build", "The release that runs.", registry=self.registry).info(build)
         self.declared["coaching_service_build_info"] = tuple(build)
 
@@ -152,6 +160,10 @@ class Metrics:
         _start_at_zero(self.uploads, UPLOAD_OUTCOMES)
         self.upload_bytes = self._counter("file_upload_bytes_total", "Bytes of files that this process stored.")
         self.stored_bytes = self._gauge("files_stored_bytes", "Bytes of the files of all companies.")
+
+    def report(self) -> str:
+        """Return the metrics of this process in the text format."""
+        return generate_latest(self.registry).decode()
 
     def queue(self, name: Literal["database", "bulk", "sign_in"]) -> QueueMetrics:
         """The metrics of the requests that wait for one kind of slot."""

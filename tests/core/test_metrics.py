@@ -55,6 +55,8 @@ DECLARED = {
     "request_queue_rejected_total": "queue reason",
     "request_queue_waiting": "queue",
     "sign_in_failures_total": "reason",
+    "worker_failures_total": "",
+    "workers_running": "",
     "webhook_attempts_total": "outcome",
     "webhook_deliveries_pending": "",
     "webhook_oldest_pending_seconds": "",

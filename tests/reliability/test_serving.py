@@ -146,9 +146,9 @@ def test_printed_address_can_be_opened_in_a_browser() -> None:
 
 
 def test_service_listens_on_ipv6() -> None:
-    bound, settings = runtime.bind(Settings(host="::1", port=0))
-    with bound:
-        assert runtime.address_of(settings) == f"http://[::1]:{bound.getsockname()[1]}"
+    sockets, settings = runtime.bind(Settings(host="::1", port=0))
+    with sockets:
+        assert runtime.address_of(settings) == f"http://[::1]:{sockets.api.getsockname()[1]}"
 
 
 # --- the log -------------------------------------------------------------------------------------------------------
@@ -286,6 +286,8 @@ async def test_restart_on_the_same_folder_preserves_all_data(service: Service) -
     first, identifier = service.facts, await service.create("Zebulon")
     clients = await service.customers()
     assert len(clients) >= 6
+    service.send_signal(signal.SIGHUP)  # which only replaces workers of a supervisor
+    await until(lambda: "SIGHUP is ignored" in service.logged, "it is logged")
     await _ends_cleanly(service, signal.SIGTERM)
 
     metrics_port = _free_port()

@@ -17,7 +17,7 @@ import aiohttp
 
 SETTINGS = (
     *("HOST", "PORT", "BASE_URL", "DATA_DIR", "MONGODB_URI", "MONGODB_DATABASE", "SECRET_KEYS", "METRICS_PORT"),
-    *("LOG_FORMAT", "LOG_LEVEL", "MAX_BODY_BYTES", "DATABASE_CONCURRENCY"),
+    *("LOG_FORMAT", "LOG_LEVEL", "WORKERS", "MAX_BODY_BYTES", "DATABASE_CONCURRENCY"),
 )
 T = TypeVar("T")
 
@@ -51,7 +51,8 @@ def command(folder: Path, *arguments: str) -> list[str]:
 
 def environment(**settings: str) -> dict[str, str]:
     """This process's environment with these settings of the service, and no others."""
-    return {name: value for name, value in os.environ.items() if name not in SETTINGS} | settings
+    inherited = {name: value for name, value in os.environ.items() if name not in SETTINGS}
+    return {**inherited, "WORKERS": "1", **settings}
 
 
 def refused(folder: Path, *arguments: str, **settings: str) -> str:
@@ -121,7 +122,7 @@ class Service:
             return self._written() != before
 
         await until(started, "the service has started")
-        self._http = aiohttp.ClientSession(self.facts["baseUrl"], headers={"X-API-Key": self.facts["apiKey"]})
+        await self.hang_up_and_connect()
 
     def _spawn(self, *arguments: str, **settings: str) -> subprocess.Popen[str]:
         with self.folder.with_suffix(".out").open("w") as out, self.folder.with_suffix(".err").open("w") as err:
@@ -163,10 +164,19 @@ class Service:
             await self._http.close()
             self._http = None
 
-    async def end(self, number: int = signal.SIGTERM) -> int:
-        """Send a signal, wait for the service to end and return its exit code."""
+    async def hang_up_and_connect(self) -> None:
+        """Close our connections, and use new ones."""
+        await self.hang_up()
+        self._http = aiohttp.ClientSession(self.facts["baseUrl"], headers={"X-API-Key": self.facts["apiKey"]})
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal."""
         assert self._process is not None
         self._process.send_signal(number)
+
+    async def end(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal, wait for the service to end and return its exit code."""
+        self.send_signal(number)
         return await self.ended()
 
     async def ended(self) -> int:

@@ -13,6 +13,7 @@ from coaching_service.settings import Settings, SettingsError
 EXAMPLES: dict[str, tuple[str, object]] = {
     "data_dir": ("/elsewhere", Path("/elsewhere")),
     "secret_keys": ("a,b", ("a", "b")),
+    "workers": ("4", 4),
     "registration": ("false", False),
     "database_metrics": ("true", True),
     "mcp_client_documents": ("false", False),

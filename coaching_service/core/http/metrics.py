@@ -8,7 +8,7 @@ from functools import partial
 from math import nan
 
 from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from coaching_service.core.changes.numbering.sequencer import count_pending
 from coaching_service.core.database import files
@@ -22,12 +22,13 @@ _MAX_COUNT = 10_000
 def metrics_handler(
     services: Services, readings: Sequence[Reading]
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """Returns the aiohttp handler that exposes the metrics of this process and of the database's state."""
+    """Returns the aiohttp handler that exposes the metrics of this process, or of all workers, and of the database."""
 
     async def handle(_: web.Request) -> web.Response:
         await asyncio.gather(*(read(services) for read in readings))
-        body = generate_latest(services.metrics.registry)
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+        metrics = services.metrics
+        text = metrics.report() if metrics.add_others is None else await metrics.add_others(metrics.report())
+        return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     return handle
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Callable
 from typing import Any, cast
 
 from aiohttp import web
@@ -27,6 +28,7 @@ PROTOCOL_ERRORS: dict[int, dict[str, str]] = {
     503: {"message": "Too many connections; try again shortly", "error": "Service Unavailable"},
 }
 _RETRY_SECONDS = 10
+_CLOSING_CHECK_SECONDS = 0.02
 
 
 def protocol_error(status: int) -> web.Response:
@@ -119,6 +121,11 @@ class _ConnectionHandler(RequestHandler):
             self._header_timer.cancel()
             self._header_timer = None
 
+    def close_if_idle(self) -> None:
+        """Close the connection unless it has a request."""
+        if self._is_waiting_for_headers():
+            self.force_close()
+
     def _close_without_headers(self) -> None:
         self._header_timer = None
         if self._is_waiting_for_headers():
@@ -151,6 +158,29 @@ class Runner(AppRunner):
     def __init__(self, app: web.Application, *, limits: ConnectionLimits | None = None, **options: Any) -> None:
         super().__init__(app, **options)
         self._limits = limits or ConnectionLimits()
+        self._is_leaving = False
+
+    def leave(self) -> None:
+        """Close each connection after its next response, which says so: callers continue on new connections."""
+        self._is_leaving = True
+
+    async def answer_until_closed(self, idle_seconds: float, seconds: float, end_waiting: Callable[[], None]) -> None:
+        """Accept no connections, and wait until those that are open are closed, at most `seconds`.
+
+        After `idle_seconds`, connections without a request are closed. `end_waiting` ends requests that wait for
+        events.
+        """
+        self.leave()
+        for site in list(self.sites):
+            await site.stop()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while (open_connections := cast("_Server", self.server).connections) and loop.time() - began < seconds:
+            end_waiting()
+            if loop.time() - began >= idle_seconds:
+                for connection in open_connections:
+                    cast("_ConnectionHandler", connection).close_if_idle()
+            await asyncio.sleep(_CLOSING_CHECK_SECONDS)
 
     async def _make_server(self) -> Any:
         server = await super()._make_server()
@@ -160,9 +190,12 @@ class Runner(AppRunner):
 
         async def handle(request: Any) -> web.StreamResponse:
             try:
-                return await handle_request(request)
+                response = await handle_request(request)
             except web.HTTPException as error:  # raised before the middlewares, e.g. for an unknown Expect
-                return protocol_error(error.status)
+                response = protocol_error(error.status)
+            if self._is_leaving and not response.prepared:
+                response.force_close()
+            return response
 
         server.request_handler = handle
         return server

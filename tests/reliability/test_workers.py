@@ -1,0 +1,230 @@
+"""Several workers: one port, replaced without a lost request, one sum of their metrics, and an end of all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from pymongo import MongoClient
+
+from coaching_service.core.exposition import GAUGES, add_up, totals_of
+from coaching_service.core.metrics import Metrics
+from coaching_service.settings import Settings
+from tests.support.service_process import Service, command, environment, mongods_of, until
+
+# Time for busy machines: connections that are idle for a quarter of it are closed when a worker ends.
+SEVERAL = {"WORKERS": "2", "SHUTDOWN_SECONDS": "20", "LOG_FORMAT": "json", "REQUEST_QUEUE_SECONDS": "60"}
+
+
+def lines(service: Service, event: str) -> list[dict[str, Any]]:
+    """The log lines with this event."""
+    written = (json.loads(line) for line in service.logged.splitlines() if line.startswith("{"))
+    return [line for line in written if line["event"] == event]
+
+
+async def figure(service: Service, name: str, **labels: str) -> float:
+    """One series of /metrics."""
+    text = await service.call("GET", "/metrics")
+    samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+    return next((each.value for each in samples if each.name == name and labels.items() <= each.labels.items()), 0.0)
+
+
+async def created(service: Service) -> float:
+    """How many clients have been created, by the metrics."""
+    return await figure(service, "http_requests_total", method="POST", route="/coach/customers", status="201")
+
+
+async def run_all(service: Service) -> bool:
+    """Whether both workers answer requests."""
+    return await figure(service, "workers_running") == 2
+
+
+class Load:
+    """Creates clients on eight connections; `names` are those that were acknowledged."""
+
+    def __init__(self, service: Service) -> None:
+        self.names: set[str] = set()
+        self._service = service
+        self._numbers = count()
+        self._tasks = [asyncio.create_task(self._create(keeps_open=number % 2 == 0)) for number in range(8)]
+
+    async def _create(self, *, keeps_open: bool) -> None:
+        facts = self._service.facts
+        connector = aiohttp.TCPConnector(force_close=not keeps_open)
+        headers = {"X-API-Key": facts["apiKey"]}
+        async with aiohttp.ClientSession(facts["baseUrl"], headers=headers, connector=connector) as http:
+            while True:
+                name = f"Client {next(self._numbers)}"
+                async with http.post("/coach/customers", json={"name": name}) as response:
+                    assert response.status == 201, await response.text()
+                self.names.add(name)
+
+    def is_unbroken(self) -> bool:
+        """Whether no request has been lost or refused."""
+        for task in self._tasks:
+            if task.done():
+                task.result()
+        return True
+
+    async def end(self) -> None:
+        """Stop; requests that have been sent are answered first or lost."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def test_workers_are_replaced_under_load_and_after_a_crash(service: Service) -> None:
+    """SIGHUP loses no request, a killed worker is replaced, and the sums of counters never fall."""
+    await service.start(**SEVERAL)
+    await until(lambda: run_all(service), "both workers run")
+    first = {line["pid"] for line in lines(service, "a worker is ready")}
+    load = Load(service)
+
+    async def has_created(number: int) -> bool:
+        assert load.is_unbroken()
+        return len(load.names) >= number
+
+    await until(lambda: has_created(40), "clients are created")
+    service.send_signal(signal.SIGHUP)
+    await until(lambda: load.is_unbroken() and lines(service, "the workers have been replaced"), "replaced", 300)
+    more = len(load.names) + 40
+    await until(lambda: has_created(more), "clients are created by the new workers")
+    await load.end()
+    assert load.names <= set((await service.customers()).values())
+    second = {line["pid"] for line in lines(service, "a worker is ready")} - first
+    assert (len(first), len(second)) == (2, 2)
+    assert {line["worker"] for line in lines(service, "request")} == {1, 2}
+    assert len(lines(service, "the service starts")) == 2  # at the start and in the first worker of the replacement
+    assert not lines(service, "a worker has ended by itself and is replaced")
+    before = await created(service)
+    assert before >= len(load.names)  # of all four workers
+
+    killed = min(second)
+    os.kill(killed, signal.SIGKILL)
+    [line] = await until(lambda: lines(service, "a worker has ended by itself and is replaced"), "its end is logged")
+    assert (line["pid"], line["reason"], line["pause_seconds"]) == (killed, "signal SIGKILL", 0.0)
+    await until(lambda: len(lines(service, "a worker is ready")) == 5, "it is replaced")
+    await service.hang_up_and_connect()
+    await until(lambda: run_all(service), "both workers run again")
+    assert (await created(service), await figure(service, "worker_failures_total")) == (before, 1)
+
+    workers = {line["pid"] for line in lines(service, "a worker is ready")}
+    assert await service.end() == 0
+    assert not any(is_running(pid) for pid in workers)
+    assert mongods_of(service.folder) == []
+    assert "Traceback" not in service.logged
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process exists and has not ended."""
+    with suppress(OSError):
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    return False
+
+
+@pytest.fixture
+async def own_database(settings: Settings) -> AsyncIterator[dict[str, str]]:
+    """Settings that name an empty database on the server of the tests."""
+    name = f"{settings.mongodb_database}_workers"
+    yield {
+        "MONGODB_URI": str(settings.mongodb_uri),
+        "MONGODB_DATABASE": name,
+        "SECRET_KEYS": ",".join(settings.secret_keys),
+    }
+    with MongoClient[Any](str(settings.mongodb_uri)) as client:
+        client.drop_database(name)
+
+
+async def test_workers_end_with_a_killed_supervisor(service: Service, own_database: dict[str, str]) -> None:
+    """Otherwise they would hold the port, and nothing would stop them."""
+    await service.start(**SEVERAL, **own_database)
+    await until(lambda: run_all(service), "both workers run")
+    workers = [line["pid"] for line in lines(service, "a worker is ready")]
+    await service.hang_up()
+    assert await service.end(signal.SIGKILL) == -signal.SIGKILL
+    await until(lambda: not any(map(is_running, workers)), "the workers have ended")
+
+
+def test_failed_start_of_the_first_worker_ends_the_supervisor(tmp_path: Path) -> None:
+    """With its sentence, and its exit code."""
+    result = subprocess.run(
+        command(tmp_path / "data", "--workers", "2"),
+        env=environment(MONGODB_URI="mongodb://127.0.0.1/?w=1", SECRET_KEYS="A" * 43 + "=", LOG_LEVEL="error"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: "), result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+# --- sums of metrics -----------------------------------------------------------------------------------------------
+
+OWN = """# HELP requests_total Requests.
+# TYPE requests_total counter
+requests_total{status="200"} 3.0
+# TYPE seconds histogram
+seconds_bucket{le="1.0"} 2.0
+seconds_bucket{le="+Inf"} 3.0
+seconds_sum 0.5
+# TYPE http_requests_in_flight gauge
+http_requests_in_flight 2.0
+# TYPE jobs_pending gauge
+jobs_pending{kind="mail"} NaN
+"""
+OTHER = """# TYPE requests_total counter
+requests_total{status="200"} 4.0
+requests_total{status="a b\\"} 9"} 1.0
+# TYPE seconds histogram
+seconds_bucket{le="1.0"} 1.0
+seconds_bucket{le="+Inf"} 1.0
+seconds_sum 0.25
+# TYPE http_requests_in_flight gauge
+http_requests_in_flight 5.0
+# TYPE jobs_pending gauge
+jobs_pending{kind="mail"} 7.0
+# TYPE process_start_time_seconds gauge
+process_start_time_seconds 7.0
+"""
+SUM = """# HELP requests_total Requests.
+# TYPE requests_total counter
+requests_total{status="200"} 7.0
+requests_total{status="a b\\"} 9"} 1.0
+# TYPE seconds histogram
+seconds_bucket{le="1.0"} 3.0
+seconds_bucket{le="+Inf"} 4.0
+seconds_sum 0.75
+# TYPE http_requests_in_flight gauge
+http_requests_in_flight 7.0
+# TYPE jobs_pending gauge
+jobs_pending{kind="mail"} NaN
+# TYPE process_start_time_seconds gauge
+process_start_time_seconds 7.0
+"""
+
+
+def test_metrics_of_workers_are_added_up() -> None:
+    """Counters, histograms and some gauges are summed; what is read from the database is that of the asking worker."""
+    assert add_up(OWN, [OTHER]) == SUM
+    assert add_up(OWN, []) == OWN
+    ended = totals_of([OTHER, OTHER])
+    assert "gauge" not in ended
+    assert 'requests_total{status="200"} 11.0\n' in add_up(OWN, [ended])
+
+
+def test_every_gauge_has_a_rule() -> None:
+    gauges = {family.name for family in Metrics().registry.collect() if family.type in ("gauge", "info")}
+    assert {name.replace("build", "build_info") for name in gauges} == set(GAUGES)
