@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -29,6 +30,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
+from tests.reliability.replica_set import running_replica_set
 from tests.support.client import CoachClient
 
 PASSWORD = "correct horse battery"
@@ -40,7 +42,8 @@ hypothesis.settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--browser` and `--clients`: collect the tests that need Chromium, or Node and generated clients."""
+    """Add our options; `--browser` and `--clients` collect the tests that need Chromium, or Node and generated clients."""
+    parser.addoption("--replica-set", action="store_true", help="run the tests on a replica set of three mongods")
     parser.addoption("--browser", action="store_true", help="collect tests/web/browser, which need Chromium")
     parser.addoption("--clients", action="store_true", help="collect tests/clients, which need Node")
 
@@ -58,10 +61,22 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return
     folder = tempfile.TemporaryDirectory(prefix="coaching-tests-")
-    running = running_mongod(Path(folder.name), mongod=mongod_with_fail_points(Path(folder.name)))
+    running = running_database(Path(folder.name), three_members=config.getoption("--replica-set"))
     config.stash[_URI] = running.__enter__()
     config.add_cleanup(folder.cleanup)
     config.add_cleanup(lambda: running.__exit__(None, None, None))
+
+
+@contextmanager
+def running_database(folder: Path, *, three_members: bool) -> Iterator[str]:
+    """Run the database of all tests, and yield its URI: one mongod, or a replica set of three with small caches."""
+    mongod = mongod_with_fail_points(folder)
+    if three_members:
+        with running_replica_set(folder, mongod=mongod) as replica_set:
+            yield replica_set.uri
+    else:
+        with running_mongod(folder, mongod=mongod) as uri:
+            yield uri
 
 
 def mongod_with_fail_points(folder: Path) -> str:

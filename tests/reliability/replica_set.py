@@ -69,11 +69,20 @@ def hello(port: int) -> dict[str, Any]:
 
 
 @contextmanager
-def running_member(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+def running_member(folder: Path, port: int, mongod: str | None = None) -> Iterator[subprocess.Popen[bytes]]:
     """Run a mongod of the replica set; it is killed at the end, frozen or not."""
     folder.mkdir(parents=True, exist_ok=True)
     options = ["--bind_ip", "127.0.0.1", "--nounixsocket", "--quiet", "--oplogSize", "64", "--replSet", NAME]
-    command = [find_mongod(), "--dbpath", str(folder), "--port", str(port), *options, "--wiredTigerCacheSizeGB", "0.25"]
+    command = [
+        mongod or find_mongod(),
+        "--dbpath",
+        str(folder),
+        "--port",
+        str(port),
+        *options,
+        "--wiredTigerCacheSizeGB",
+        "0.25",
+    ]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as member:
         try:
             yield member
@@ -99,13 +108,13 @@ def initiate(*ports: int, settings: dict[str, int] = QUICK_ELECTIONS) -> None:
 
 
 @contextmanager
-def running_replica_set(folder: Path, count: int = 3) -> Iterator[ReplicaSet]:
-    """Run a replica set of `count` members."""
+def running_replica_set(folder: Path, count: int = 3, mongod: str | None = None) -> Iterator[ReplicaSet]:
+    """Run a replica set of `count` members; `mongod` is the program, by default the one that the service would use."""
     with ExitStack() as stack:
         replica_set = ReplicaSet()
         for number in range(count):
             port = free_port()
-            replica_set.members[port] = stack.enter_context(running_member(folder / str(number), port))
+            replica_set.members[port] = stack.enter_context(running_member(folder / str(number), port, mongod))
         initiate(*replica_set.members)
         replica_set.primary()
         yield replica_set
