@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from flit_core import buildapi
 
+from coaching_service import __version__
 from tests.application.test_readme import json_documents, run_shell, shell_block
 from tests.clients.programs import ROOT, run
 
@@ -93,7 +94,7 @@ async def test_package_has_its_files_and_no_tests(wheel: Path) -> None:
         if file.is_file() and "__pycache__" not in file.parts
     }
     assert source <= names
-    assert {name.split("/")[0] for name in names} == {"coaching_service", "coaching_service-0.1.0.dist-info"}
+    assert {name.split("/")[0] for name in names} == {"coaching_service", f"coaching_service-{__version__}.dist-info"}
 
 
 async def test_quickstart_runs_on_the_installed_package(facts: dict[str, str]) -> None:

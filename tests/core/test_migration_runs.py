@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from coaching_service import __version__, runtime
 from coaching_service.app import create_app
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.migrations import NewerDatabase, Step, find_pending, migrate
+from coaching_service.core.database.migrations import NewerDatabase, Step, find_pending, migrate, minor_version
 from coaching_service.settings import Settings
 from tests.application.test_command_line import type_in
 from tests.support.client import CoachClient
@@ -66,6 +67,9 @@ def test_numbers_of_steps_are_consecutive() -> None:
     assert [step.number for step in migrations.STEPS] == list(range(1, len(migrations.STEPS) + 1))
     modules = {file.stem for file in Path(migrations.__file__).parent.glob("step_*.py")}
     assert modules == {f"step_{step.number:04}_{step.name}" for step in migrations.STEPS}
+    assert all(minor_version(step.release) <= minor_version(__version__) for step in migrations.STEPS)
+    package = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
+    assert package["project"]["version"] == __version__
 
 
 async def test_command_applies_pending_steps(old_database: Services, settings: Settings) -> None:

@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer, make_mocked_request
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo.monitoring import CommandListener, CommandStartedEvent
 
-from coaching_service import runtime
+from coaching_service import __version__, runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.connection import database
 from coaching_service.core.database.context import Services
@@ -23,7 +23,7 @@ from tests.support.client import UNKNOWN, CoachClient, document
 
 
 async def test_health_and_readiness(anonymous: CoachClient) -> None:
-    assert (await anonymous.get("/healthz")).ok() == {"status": "ok", "version": "0.1.0"}
+    assert (await anonymous.get("/healthz")).ok() == {"status": "ok", "version": __version__}
     assert (await anonymous.get("/readyz")).ok() == {"status": "ready"}
 
 

@@ -27,7 +27,10 @@ from tests.support.service_process import environment, until
 
 @dataclass
 class Node:
-    """A process of the service, on the same port after each start; `variables` are further settings."""
+    """A process of the service, on the same port after each start; `variables` are further settings.
+
+    `code` is the folder of another version's package.
+    """
 
     folder: Path
     settings: Settings
@@ -35,6 +38,7 @@ class Node:
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
     variables: dict[str, str] = field(default_factory=dict)
+    code: Path | None = None
 
     @property
     def url(self) -> str:
@@ -47,8 +51,12 @@ class Node:
 
     async def start(self) -> None:
         """Start, and wait until it is ready."""
-        self.process = self._spawn()
+        self.begin()
         await until(self.is_ready, "the service is ready")
+
+    def begin(self) -> None:
+        """Start, and do not wait."""
+        self.process = self._spawn()
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         variables = environment(
@@ -56,12 +64,14 @@ class Node:
             MONGODB_DATABASE=self.settings.mongodb_database,
             SECRET_KEYS=",".join(self.settings.secret_keys),
             LOG_FORMAT="json",
+            **({"PYTHONPATH": str(self.code)} if self.code else {}),
             **self.variables,
         )
         command = [sys.executable, "-m", "coaching_service", "serve"]
         with self.folder.with_suffix(".err").open("w") as log:
             return subprocess.Popen(
                 [*command, "--port", str(self.port), "--data", str(self.folder)],
+                cwd=self.code,
                 env=variables,
                 stdout=subprocess.DEVNULL,
                 stderr=log,

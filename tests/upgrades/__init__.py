@@ -1,0 +1,1 @@
+"""Data and code of earlier releases with this code."""
