@@ -8,11 +8,14 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.metrics import Metrics, QueueMetrics
 
 _SHARED_SECONDS = 1.0
+_UPLOADS_OF_A_COMPANY, _UPLOAD_SECONDS = 16, 60.0
+_EXPORTS_OF_A_COMPANY, _EXPORT_SECONDS = 4, 2.5
 
 
 class RequestSlots:
@@ -178,6 +181,25 @@ class _Holding:
 
     async def __aexit__(self, *_: object) -> None:
         self._slots.release(self._company)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkSlots:
+    """Slots of one process for work other than requests to the database.
+
+    `uploads`: uploads in progress, until the file is stored; one that waits is not read. `upload_pieces`: pieces of
+    them that are written to temporary files at once. `exports`: exports that are being sent. `bodies`: large JSON
+    bodies that are decoded at once.
+    """
+
+    uploads: RequestSlots = field(
+        default_factory=lambda: RequestSlots(sys.maxsize, seconds=_UPLOAD_SECONDS, alone=_UPLOADS_OF_A_COMPANY)
+    )
+    upload_pieces: RequestSlots = field(default_factory=lambda: RequestSlots(2, shared=1))
+    exports: RequestSlots = field(
+        default_factory=lambda: RequestSlots(sys.maxsize, seconds=_EXPORT_SECONDS, alone=_EXPORTS_OF_A_COMPANY)
+    )
+    bodies: RequestSlots = field(default_factory=lambda: RequestSlots(1))
 
 
 def _overloaded() -> Unavailable:

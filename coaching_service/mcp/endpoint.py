@@ -18,7 +18,7 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import BadRequest, InvalidApiKey, Unauthorized
 from coaching_service.core.http.interruption import interruptible
-from coaching_service.core.http.json_bodies import decode_json
+from coaching_service.core.http.json_bodies import decode_body
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import network_address, read_bytes
 from coaching_service.core.http.responses import to_json
@@ -82,13 +82,6 @@ class McpEndpoint:
             return _error(415, "invalid_request", "The body must be JSON, sent with Content-Type: application/json")
         if (content_type := _negotiate(",".join(request.headers.getall(hdrs.ACCEPT, ())))) is None:
             return _error(406, "invalid_request", "Accept application/json and text/event-stream")
-        body = await read_bytes(request, self.body_limit)
-        try:
-            decoded = decode_json(body)
-        except orjson.JSONDecodeError:
-            return _response(malformed_body(body), _JSON)
-        except BadRequest as error:
-            return _response(failure(PARSE_ERROR, str(error.message), 400), _JSON)
         ctx = Context(
             self.services,
             principal,
@@ -96,6 +89,13 @@ class McpEndpoint:
             network_address=network_address(request, self.proxies),
             interface="assistant",
         )
+        body = await read_bytes(request, self.body_limit)
+        try:
+            decoded = await decode_body(ctx, body)
+        except orjson.JSONDecodeError:
+            return _response(malformed_body(body), _JSON)
+        except BadRequest as error:
+            return _response(failure(PARSE_ERROR, str(error.message), 400), _JSON)
         return _response(await handle_message(self.server, ctx, decoded, request.headers), content_type)
 
     def _challenge(self, request: web.Request) -> web.Response:

@@ -23,7 +23,7 @@ from coaching_service.core.errors import (
     Unauthorized,
     Unavailable,
 )
-from coaching_service.core.http.downloads import Download, read_with_limit, send_download
+from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.handlers import HandlerDependencies
 from coaching_service.core.http.interruption import interrupting
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
@@ -173,12 +173,17 @@ class WebApplication:
                 return see_other(home)
             return await self._render(page_request)
         check_access(page.access, browser_session.principal, writes=True)
-        data, upload = await uploads.read_submission(page, page_request.request, self.dependencies.limits)
+        async with uploads.limited(page_request.ctx, page):
+            return await self._read_and_process_form(page_request)
+
+    async def _read_and_process_form(self, page_request: PageRequest) -> web.StreamResponse:
+        page, request, browser_session = page_request.page, page_request.request, page_request.browser_session
+        data, upload = await uploads.read_submission(page_request.ctx, page, request, self.dependencies.limits)
         with closing(upload):
             try:
-                browser_session.check_form_token(page_request.request, data.popall(CSRF_FIELD, [""])[0])
+                browser_session.check_form_token(request, data.popall(CSRF_FIELD, [""])[0])
             except StaleForm:
-                if scripted_forms.is_scripted(page_request.request):
+                if scripted_forms.is_scripted(request):
                     raise
                 return await self._render_stale_form(page_request, data)
             return await self._process_form(page_request, data, upload)
@@ -191,7 +196,7 @@ class WebApplication:
         page, request, browser_session = page_request.page, page_request.request, page_request.browser_session
         if page.on is None or browser_session.is_same_site(request) is not True or scripted_forms.is_scripted(request):
             raise Unauthorized()
-        data, _ = await uploads.read_submission(page, request, None)
+        data, _ = await uploads.read_submission(page_request.ctx, page, request, None)
         credentials, values = reauthentication.credential_values(data), reauthentication.original_values(data)
         form_token = values.popall(CSRF_FIELD, [""])[0]
         if not credentials or not browser_session.accepts_form_token(form_token):
@@ -250,8 +255,8 @@ class WebApplication:
         if isinstance(result, web.StreamResponse):
             return result
         if isinstance(result, Download):
-            download = read_with_limit(result, self.dependencies.download_slots.holding(page_request.ctx.slot_holder))
-            return await send_download(page_request.request, download, {"X-Request-Id": page_request.ctx.request_id})
+            headers = {"X-Request-Id": page_request.ctx.request_id}
+            return await self.dependencies.send(page_request.request, page_request.ctx, result, headers)
         if isinstance(result, Redirect):
             return redirect_response(browser_session, result)
         if form_state is not None and "version" in result:

@@ -6,7 +6,7 @@ A rejected file is an error of its field. The other values stay; the file has to
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -29,7 +29,9 @@ from coaching_service.web.forms import FIELD_MESSAGES, FormData, field_names, re
 from coaching_service.web.pages import Page
 
 
-async def read_submission(page: Page, request: web.Request, limits: UploadLimits | None) -> tuple[FormData, Upload]:
+async def read_submission(
+    ctx: Context, page: Page, request: web.Request, limits: UploadLimits | None
+) -> tuple[FormData, Upload]:
     """Return the text values and the file of a form; without `limits` the file is read and discarded.
 
     Raises what `read_form` and `read_upload` raise.
@@ -38,8 +40,13 @@ async def read_submission(page: Page, request: web.Request, limits: UploadLimits
         return await read_form(request), Upload()
     extra_fields = {*field_names(page.schema), CSRF_FIELD, SUBMISSION_FIELD}
     max_bytes = limits.max_bytes(page.upload.size_limit) if limits else 0
-    upload = await read_upload(request, page.upload, max_bytes, extra_fields=extra_fields, drain_oversized=True)
+    upload = await read_upload(ctx, request, page.upload, max_bytes, extra_fields=extra_fields, drain_oversized=True)
     return MultiDict(upload.texts), upload
+
+
+def limited(ctx: Context, page: Page) -> AbstractAsyncContextManager[None]:
+    """The context to read and store the files of a form in: as many at once as a company may send."""
+    return nullcontext() if page.upload is None else ctx.services.work_slots.uploads.holding(ctx.slot_holder)
 
 
 def file_messages(multipart: MultipartBody | None) -> dict[str, str]:

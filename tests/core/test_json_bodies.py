@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+from io import BytesIO
 
+import pytest
+from aiohttp.test_utils import TestServer
+
+from coaching_service.app import create_app
+from coaching_service.core.database.context import Services
+from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 
 JSON = {"Content-Type": "application/json"}
 DEEP = b"[" * 100 + b"]" * 100
+MANY = b"[" + b",".join([b"1"] * 60_000) + b"]"
 
 
 @pytest.mark.parametrize(
@@ -37,3 +44,33 @@ async def test_body_that_is_nested_too_deeply_is_rejected(coach: CoachClient, va
 async def test_wide_bodies_are_not_deep(coach: CoachClient) -> None:
     body = b'{"name": "Ana", "extra": [' + b",".join([b"[[]]"] * 100) + b"]}"
     (await coach.send("POST", "/coach/customers", data=body, headers=JSON)).ok(201)
+
+
+@pytest.mark.parametrize("value", [MANY, b"[" + b",".join([b"[]"] * 30_000) + b"]"], ids=["numbers", "lists"])
+async def test_body_with_too_many_values_is_rejected_before_it_is_decoded(coach: CoachClient, value: bytes) -> None:
+    body = b'{"name": "Ana", "groups": ' + value
+    error = (await coach.send("POST", "/coach/customers", data=body, headers=JSON)).refused(400, "50000 values")
+    assert error["code"] == "TOO_MANY_JSON_VALUES", "although it is not valid JSON"
+
+
+async def test_million_values_are_413_unless_the_limit_of_bodies_is_higher(
+    coach: CoachClient, settings: Settings, services: Services
+) -> None:
+    body = b'{"name": "Ana", "groups": [' + b",".join([b"1"] * 1_000_000) + b"]}"
+    (await coach.send("POST", "/coach/customers", data=BytesIO(body), headers=JSON)).refused(413)
+    higher = settings.model_copy(update={"max_body_bytes": 10_000_000})
+    async with TestServer(create_app(higher, services)) as server:
+        client = CoachClient(server, coach.key, coach.ctx)
+        error = (await client.send("POST", "/coach/customers", data=BytesIO(body), headers=JSON)).refused(400)
+        assert error["code"] == "TOO_MANY_JSON_VALUES"
+        await client.close()
+
+
+async def test_large_bodies_are_decoded_on_a_thread_with_the_same_result(coach: CoachClient) -> None:
+    extra = b", ".join([b'"' + b"x" * 1000 + b'"'] * 100)
+    body = b'{"name": "Ana", "extra": [' + extra + b"]}"
+    (await coach.send("POST", "/coach/customers", data=body, headers=JSON)).ok(201)
+    twice = b'{"name": "Bea", "name": "Cleo", "extra": [' + extra + b"]}"
+    error = (await coach.send("POST", "/coach/customers", data=twice, headers=JSON)).refused(400)
+    assert error["code"] == "REPEATED_JSON_NAME"
+    assert await coach.names() == ["Ana"]

@@ -7,7 +7,7 @@ import json
 import re
 import resource
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from aiohttp import web
@@ -31,6 +31,7 @@ async def listening(limits: ConnectionLimits) -> AsyncIterator[int]:
     """The port of a small application with these limits."""
     application = web.Application()
     application.router.add_get("/hello", _hello)
+    application.router.add_post("/read", _read)
     runner = Runner(application, limits=limits, access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -41,6 +42,10 @@ async def listening(limits: ConnectionLimits) -> AsyncIterator[int]:
 
 async def _hello(_: web.Request) -> web.Response:
     return web.Response(text="hello")
+
+
+async def _read(request: web.Request) -> web.Response:
+    return web.Response(body=await request.read())
 
 
 async def exchange(port: int, text: bytes) -> tuple[bytes, bytes]:
@@ -104,6 +109,40 @@ async def test_connection_without_complete_headers_is_closed(sent: bytes) -> Non
         writer.write(sent)
         assert await reader.read() == b""
         writer.close()
+
+
+async def test_headers_that_arrive_byte_by_byte_have_the_same_time_limit() -> None:
+    async with listening(ConnectionLimits(header_seconds=0.1)) as port, asyncio.timeout(30):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /hello HTTP/1.1\r\nX: ")
+        closed = asyncio.create_task(reader.read())
+        while not closed.done():
+            writer.write(b"a")
+            await asyncio.wait([closed], timeout=0.01)
+        with suppress(ConnectionResetError):
+            assert closed.result() == b""
+        writer.close()
+
+
+async def test_a_thousand_slow_connections_are_held_while_others_are_served() -> None:
+    """Half send their headers byte by byte, half their body."""
+    connections = 1_000
+    assert raise_descriptor_limit(3 * connections) >= 2 * connections + 100, "both ends are in this process"
+    starts = (b"GET /hello HTTP/1.1\r\nX: ", b"POST /read HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
+    limits = ConnectionLimits(maximum=connections + 10, per_address=None, header_seconds=600)
+    async with listening(limits) as port, asyncio.timeout(120):
+        slow = []
+        for number in range(connections):
+            slow.append(await asyncio.open_connection("127.0.0.1", port))
+            slow[-1][1].write(starts[number % 2])
+        for _ in range(3):
+            for _, writer in slow:
+                writer.write(b"a")
+            head, body = await exchange(port, b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert (head[:12], body) == (b"HTTP/1.1 200", b"hello")
+        assert not any(reader.at_eof() for reader, _ in slow)
+        for _, writer in slow:
+            writer.transport.abort()
 
 
 async def test_headers_of_a_second_request_have_the_same_time_limit() -> None:

@@ -21,7 +21,7 @@ from coaching_service.core.media import ImageProcessor, StorageQuota, UploadLimi
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.signals import CompanySignals
-from coaching_service.core.slots import RequestSlots
+from coaching_service.core.slots import RequestSlots, WorkSlots
 from coaching_service.core.tracing import NO_TRACER, Tracer
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class Services:
     OAuth applications may identify themselves by the URL of a document; `upload_limits` limits the size of files,
     `storage_quota` those of a company; `image_processor` decodes uploaded images; `sign_in_slot` is held while a
     password is verified, and network addresses take turns; `job_available` notifies the background worker;
-    `file_write_slots` limits how many files are written to GridFS at the same time; `number_signals` notifies the
-    requests that wait for new changes;
+    `file_write_slots` limits how many files are written to GridFS at the same time, and `work_slots` other work;
+    `number_signals` notifies the requests that wait for new changes;
     `schedule_locks` serialise writes to the schedule of one owner; `database_response_seconds`: how long a request
     waits at most while the database does not respond;
     `outbound` sends requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery
@@ -89,6 +89,7 @@ class Services:
     sign_in_slot: RequestSlots = field(default_factory=lambda: RequestSlots(1))
     job_available: asyncio.Event = field(default_factory=asyncio.Event)
     file_write_slots: RequestSlots = field(default_factory=lambda: RequestSlots(MAX_FILE_WRITES))
+    work_slots: WorkSlots = field(default_factory=WorkSlots)
     database_response_seconds: float = 2.0
     outbound: OutboundClient = field(default_factory=OutboundClient)
     webhook_retry_seconds: tuple[float, ...] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import IO
@@ -204,7 +204,7 @@ def iterate_files_of_client(ctx: Context, customer_id: ObjectId) -> AsyncIterato
     return files.stream(ctx, {"customerId": customer_id, **_ATTACHED}, ("_id",), hint=_BY_CLIENT)
 
 
-async def read(services: Services, file: Document, start: int, end: int) -> AsyncIterator[bytes]:
+async def read(services: Services, file: Document, start: int, end: int) -> AsyncGenerator[bytes, None]:
     """Iterate over the bytes of a file from `start` to `end` (exclusive), a chunk at a time."""
     size = file["chunkSize"]
     for number in range(start // size, -(-end // size)):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
@@ -15,6 +16,7 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.http.conditional import is_not_modified
 
 log = structlog.get_logger("coaching_service")
+CHUNK_SECONDS = 60.0  # a receiver that accepts less in that time is disconnected
 # A stored file must not run scripts under our origin.
 _CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _NOT_MODIFIED_HEADERS = ("ETag", "Cache-Control", "Content-Security-Policy", "X-Content-Type-Options")
@@ -30,10 +32,15 @@ class Download:
 
     content_type: str
     name: str
-    read: Callable[[int, int], AsyncIterator[bytes]]
+    read: Callable[[int, int], AsyncGenerator[bytes, None]]
     size: int | None = None
     etag: str | None = None
     inline: bool = False
+
+    @property
+    def is_export(self) -> bool:
+        """Whether the file is made while it is sent, from many records."""
+        return self.size is None and self.etag is None
 
 
 def read_with_limit(download: Download, limiter: AbstractAsyncContextManager[object]) -> Download:
@@ -42,14 +49,14 @@ def read_with_limit(download: Download, limiter: AbstractAsyncContextManager[obj
     Chunks are sent without holding it, so that slow receivers do not block other downloads.
     """
 
-    async def read(start: int, end: int) -> AsyncIterator[bytes]:
-        chunks = download.read(start, end)
-        while True:
-            async with limiter:
-                chunk = await anext(chunks, None)
-            if chunk is None:
-                return
-            yield chunk
+    async def read(start: int, end: int) -> AsyncGenerator[bytes, None]:
+        async with aclosing(download.read(start, end)) as chunks:
+            while True:
+                async with limiter:
+                    chunk = await anext(chunks, None)
+                if chunk is None:
+                    return
+                yield chunk
 
     return replace(download, read=read)
 
@@ -86,30 +93,36 @@ async def send_download(request: web.Request, download: Download, headers: dict[
     if request.method == hdrs.METH_HEAD:
         await response.prepare(request)
         return response
-    chunks = download.read(start, end)
-    try:
-        first_chunk = await anext(chunks, None)  # before the status is sent, so that a failure is an error response
-    except ConnectionResetError:  # the file has been removed
-        raise NotFound("file") from None
-    await response.prepare(request)
-    if first_chunk is not None:
-        await _write(request, response, first_chunk, chunks)
+    async with aclosing(download.read(start, end)) as chunks:  # ends the queries of a download that is aborted
+        try:
+            first_chunk = await anext(chunks, None)  # before the status is sent, so that a failure is an error response
+        except ConnectionResetError:  # the file has been removed
+            raise NotFound("file") from None
+        await response.prepare(request)
+        if first_chunk is not None:
+            await _write(request, response, first_chunk, chunks)
     return response
 
 
 async def _write(
-    request: web.Request, response: web.StreamResponse, first_chunk: bytes, chunks: AsyncIterator[bytes]
+    request: web.Request, response: web.StreamResponse, first_chunk: bytes, chunks: AsyncGenerator[bytes, None]
 ) -> None:
     """Send the chunks. On failure close the connection, so that the caller notices that the file is incomplete."""
     try:
-        await response.write(first_chunk)
+        await _send(response, first_chunk)
         async for chunk in chunks:
-            await response.write(chunk)
+            await _send(response, chunk)
         await response.write_eof()
     except Exception as error:  # noqa: BLE001 - the status is sent, so any failure can only be shown by closing
         if request.transport is not None and not request.transport.is_closing():
             log.warning("download aborted", error=type(error).__name__)
             request.transport.abort()
+
+
+async def _send(response: web.StreamResponse, chunk: bytes) -> None:
+    """Send a chunk. Raises TimeoutError if the receiver takes too long to accept it."""
+    async with asyncio.timeout(CHUNK_SECONDS):
+        await response.write(chunk)
 
 
 def _requested_range(request: web.Request, download: Download) -> slice | None:

@@ -83,6 +83,16 @@ class HandlerDependencies:
         slots = self.bulk_slots if request_class == "bulk" else self.database_slots
         return slots.holding(ctx.slot_holder, waited)
 
+    async def send(
+        self, request: web.Request, ctx: Context, download: Download, headers: dict[str, str]
+    ) -> web.StreamResponse:
+        """Send a download. Of exports, each company may receive a few at once."""
+        limited = read_with_limit(download, self.download_slots.holding(ctx.slot_holder))
+        if not download.is_export:
+            return await send_download(request, limited, headers)
+        async with self.services.work_slots.exports.holding(ctx.slot_holder):
+            return await send_download(request, limited, headers)
+
 
 def mount(app: web.Application, routes: Iterable[Route], dependencies: HandlerDependencies) -> None:
     """Add `routes` to `app`."""
@@ -143,20 +153,20 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
         json_body = None
         if route.body is not None:
             limit = route.body_limit or dependencies.body_limit
-            json_body = await read_json(request, limit, optional=route.body_optional)
+            json_body = await read_json(ctx, request, limit, optional=route.body_optional)
             arguments["body"] = validate_body(route.body, json_body)
             if is_strict:
                 reject_unknown_fields(route.body, json_body, arguments["body"])
         if route.multipart is not None:
-            uploaded = await _handle_upload(route, route.multipart, request, ctx, arguments, dependencies)
+            async with dependencies.services.work_slots.uploads.holding(ctx.slot_holder):
+                uploaded = await _handle_upload(route, route.multipart, request, ctx, arguments, dependencies)
             return _with_headers(uploaded, ctx)
         read_as_of = as_of()
         async with dependencies.limiter(route.request_class, ctx, waited):
             response: Download | web.StreamResponse = await _call(route, request, ctx, arguments, json_body)
         if isinstance(response, Download):
-            download = read_with_limit(response, dependencies.download_slots.holding(ctx.slot_holder))
             headers = {"X-Request-Id": ctx.request_id} | ({"Preference-Applied": STRICT} if is_strict else {})
-            return await send_download(request, download, headers | deprecation_headers(request))
+            return await dependencies.send(request, ctx, response, headers | deprecation_headers(request))
         return _with_headers(response, ctx, read_as_of if route.reports_as_of else None)
 
     return handle
@@ -182,7 +192,7 @@ async def _handle_upload(
 ) -> web.StreamResponse:
     """Store the file first, then call the handler, whose transaction attaches the file to its record."""
     limits = dependencies.limits
-    with closing(await read_upload(request, multipart, limits.max_bytes(multipart.size_limit))) as upload:
+    with closing(await read_upload(ctx, request, multipart, limits.max_bytes(multipart.size_limit))) as upload:
         if request[IS_STRICT]:
             reject_unknown_names(upload.other_names)
         arguments["body"] = validate_body(multipart.schema, upload.texts)

@@ -10,6 +10,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from marshmallow import Schema, ValidationError, fields
 
+from coaching_service.core.database.context import Context
 from coaching_service.core.errors import (
     BadRequest,
     ClientDisconnected,
@@ -21,7 +22,7 @@ from coaching_service.core.errors import (
     TooLarge,
     UnsupportedMediaType,
 )
-from coaching_service.core.http.json_bodies import decode_json
+from coaching_service.core.http.json_bodies import decode_body
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.query import BOOLEAN_STRING, NUMERIC_STRING
@@ -84,12 +85,12 @@ def _one_invalid(error: FieldError) -> InvalidFields:
     return InvalidFields([error], sentence(error))
 
 
-async def read_json(request: web.Request, limit: int, *, optional: bool = False) -> Any:
+async def read_json(ctx: Context, request: web.Request, limit: int, *, optional: bool = False) -> Any:
     """Returns the JSON object in the body.
 
     Raises UnsupportedMediaType for another content type, TooLarge over `limit` bytes, and BadRequest for a missing
-    body, anything but a JSON object, a name twice in one object, or too many levels. With `optional`, a missing body
-    is an empty object.
+    body, anything but a JSON object, a name twice in one object, or too many levels or values. With `optional`, a
+    missing body is an empty object.
     """
     if not request.body_exists:
         if optional:
@@ -99,7 +100,7 @@ async def read_json(request: web.Request, limit: int, *, optional: bool = False)
         raise UnsupportedMediaType("The body must be JSON, sent with Content-Type: application/json")
     raw = await read_bytes(request, limit)
     try:
-        data = decode_json(raw)
+        data = await decode_body(ctx, raw)
     except orjson.JSONDecodeError:
         raise BadRequest("The body is not valid JSON", code="MALFORMED_JSON") from None
     if not isinstance(data, dict):

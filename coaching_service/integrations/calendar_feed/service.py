@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from datetime import timedelta
 
 from coaching_service import __version__
@@ -71,7 +71,7 @@ async def read(ctx: Context, token: str) -> Download:
     visible = [block for block in blocks if block["date"] not in hidden]
     name = ctx.caller.company.name
 
-    async def read_file(_start: int, _end: int) -> AsyncIterator[bytes]:
+    async def read_file(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
         yield await asyncio.to_thread(write_calendar, name, visible)
 
     # Of what the file is written from, so that nothing is written for an application that has it.

@@ -6,7 +6,7 @@ may write: each is as it was when it was read.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from coaching_service.core import audit
@@ -47,7 +47,7 @@ async def export_archive(ctx: Context) -> Download:
     await audit.record(ctx, "company.exported", kind="archive")
     name = f"company-{company['_id']}-{now():%Y-%m-%d}.zip"
 
-    def read_all(_start: int, _end: int) -> AsyncIterator[bytes]:
+    def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
         return _zip(ctx)
 
     return Download("application/zip", name, read_all)
@@ -59,13 +59,13 @@ async def export_workouts(ctx: Context) -> Download:
     await audit.record(ctx, "company.exported", kind="workouts")
     name = f"workouts-{company['_id']}-{now():%Y-%m-%d}.csv"
 
-    def read_all(_start: int, _end: int) -> AsyncIterator[bytes]:
+    def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
         return workout_rows.iterate(ctx)
 
     return Download("text/csv; charset=utf-8", name, read_all)
 
 
-async def _zip(ctx: Context) -> AsyncIterator[bytes]:
+async def _zip(ctx: Context) -> AsyncGenerator[bytes, None]:
     archive = Archive()
     header = {"format": FORMAT, "version": VERSION, "companyId": ctx.company_id, "exportedAt": now()}
     async for output in archive.add(HEADER, _single(header)):
@@ -91,7 +91,7 @@ def _lists(ctx: Context) -> Iterator[tuple[str, AsyncIterator[Mapping[str, Any]]
     yield HISTORY, _history(ctx)
 
 
-async def _single(content: Mapping[str, Any]) -> AsyncIterator[bytes]:
+async def _single(content: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:
     yield to_json(content)
 
 
@@ -120,7 +120,9 @@ async def _records(
         yield portable.to_export(document)
 
 
-async def _files(ctx: Context, archive: Archive, collection: Documents[dict[str, object]]) -> AsyncIterator[bytes]:
+async def _files(
+    ctx: Context, archive: Archive, collection: Documents[dict[str, object]]
+) -> AsyncGenerator[bytes, None]:
     """Yield the files that the documents of a collection refer to, without thumbnails."""
     async for document in collection.stream_own(ctx, None):
         for holder in file_holders(document):

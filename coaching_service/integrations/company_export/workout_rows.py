@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any
 
 from coaching_service.core.csv_rows import write_rows
@@ -41,7 +41,7 @@ _WEIGHT = {"kg": "weight_kg", "lb": "weight_lbs"}
 _SET_TYPES = {"drop": "dropset", "failure": "failure"}
 
 
-async def iterate(ctx: Context) -> AsyncIterator[bytes]:
+async def iterate(ctx: Context) -> AsyncGenerator[bytes, None]:
     """Yield the CSV in chunks: the columns, then a row for each logged set of every client."""
     weight = _WEIGHT[ctx.caller.company.load_unit]
     yield write_rows([[column.format(weight=weight) for column in _COLUMNS]])

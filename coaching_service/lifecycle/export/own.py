@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping
 from typing import Any
 
 from coaching_service.core.database import files
@@ -46,7 +46,7 @@ async def export_own(ctx: Context) -> Download:
         visibility.find_days_hidden_from_caller(ctx, ctx.caller.id),
     )
 
-    def read_all(_start: int, _end: int) -> AsyncIterator[bytes]:
+    def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
         return _zip(ctx, profile, hidden, set(_file_ids(customer)))
 
     return Download("application/zip", "my-training.zip", read_all)
@@ -54,7 +54,7 @@ async def export_own(ctx: Context) -> Download:
 
 async def _zip(
     ctx: Context, profile: OwnProfile, hidden: Collection[str], file_ids: set[ObjectId]
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """Yield the archive. `file_ids` are the files of the profile; those of the records are added."""
     archive = Archive()
     async for output in archive.add_records("records/profile.jsonl", _only(profile)):

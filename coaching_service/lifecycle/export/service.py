@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
@@ -21,13 +21,13 @@ async def export(ctx: Context, customer_id: ObjectId) -> Download:
     """
     await customers.get_visible(ctx, customer_id)
 
-    def read_all(_start: int, _end: int) -> AsyncIterator[bytes]:
+    def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
         return _zip(ctx, customer_id)
 
     return Download("application/zip", f"client-{customer_id}.zip", read_all)
 
 
-async def _zip(ctx: Context, customer_id: ObjectId) -> AsyncIterator[bytes]:
+async def _zip(ctx: Context, customer_id: ObjectId) -> AsyncGenerator[bytes, None]:
     archive = Archive()
     for name, collection in sorted(declared_collections().items()):
         if collection.client_field and not collection.secret:

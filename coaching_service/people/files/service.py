@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 from coaching_service.core import links
@@ -53,7 +53,7 @@ async def open_file(ctx: Context, file_id: ObjectId) -> Download:
 
 
 def _to_download(ctx: Context, file: Document) -> Download:
-    def read_range(start: int, end: int) -> AsyncIterator[bytes]:
+    def read_range(start: int, end: int) -> AsyncGenerator[bytes, None]:
         return files.read(ctx.services, file, start, end)
 
     return Download(
