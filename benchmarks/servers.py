@@ -30,8 +30,8 @@ class Server:
 
 
 @contextmanager
-def running(name: str, module: list[str], settings: dict[str, str], core: int, log: Path) -> Iterator[Server]:
-    """Run a Python module as a server on `core` with these settings and no others; its log goes to a file.
+def running(name: str, module: list[str], settings: dict[str, str], core: int | str, log: Path) -> Iterator[Server]:
+    """Run a Python module as a server on `core`, or a list as of taskset, with these settings and no others; its log goes to a file.
 
     Raises RuntimeError when it does not respond in time.
     """

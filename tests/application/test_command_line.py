@@ -104,7 +104,7 @@ def test_help_describes_every_command_and_its_parameters() -> None:
     for name, command in main.commands.items():
         text = " ".join(type_in(name, "--help").ok().split())
         assert " ".join((command.help or "").replace("\b", "").split("\f")[0].split()) in text
-        for parameter in command.params:
+        for parameter in (each for each in command.params if not getattr(each, "hidden", False)):
             documented = (
                 parameter.name.upper() if isinstance(parameter, click.Argument) else max(parameter.opts, key=len)
             )

@@ -74,6 +74,7 @@ def test_changed_settings_are_listed_without_secrets(tmp_path: Path) -> None:
         smtp_username="us",
         smtp_password="hidden-4",
         data_dir=tmp_path,
+        workers=0,
         trusted_proxies=2,
         cors_origins=("https://a.example", "https://b.example"),
     )
