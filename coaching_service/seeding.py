@@ -77,7 +77,7 @@ async def seed_clients(
     coaches = trainers or (ctx.caller.id,)
     for first in range(0, count, BATCH):
         last = min(first + BATCH, count)
-        await creation.add_many(ctx, [_client(chance, number, count, coaches) for number in range(first, last)])
+        await creation.add_many(ctx, [build_client(chance, number, count, coaches) for number in range(first, last)])
         progress(last)
 
 
@@ -90,7 +90,7 @@ def progress_bar(console: Console, count: int) -> Iterator[ReportProgress]:
         yield lambda done: bar.update(task, completed=done)
 
 
-def _client(chance: random.Random, number: int, count: int, trainers: Sequence[ObjectId]) -> NewCustomerDocument:
+def build_client(chance: random.Random, number: int, count: int, trainers: Sequence[ObjectId]) -> NewCustomerDocument:
     """The client with that number, as it is stored."""
     # One culture after another: similar names are close together in the index of suffixes, so that a thousand clients
     # change few of its pages.

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -202,3 +203,13 @@ def test_the_plan_shards_what_is_declared() -> None:
         '{"companyId": ObjectId("65f000000000000000000b00")}, "EU")'
     ) in zone
     assert CliRunner().invoke(main, ["shard"]).exit_code == 2
+
+
+def test_the_documentation_says_how_queries_across_companies_behave() -> None:
+    """Each collection that is read across companies, and each that is not sharded, is in docs/growing.md."""
+    text = (Path(__file__).parents[2] / "docs/growing.md").read_text("utf-8")
+    collections = declared_collections()
+    expected = {name for name, each in collections.items() if each.cross_company_reason} | set(collections) - set(
+        read_shard_keys()
+    )
+    assert sorted(name for name in expected if f"`{name}`" not in text) == []
