@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, get_args
 
 from coaching_service.core.ids import ObjectId
 
@@ -54,7 +54,13 @@ EventValue: TypeAlias = ObjectId | datetime | str | float | None
 
 
 class DomainEvent:
-    """The base of all events: frozen dataclasses named for what happened, such as `CustomersCreated`."""
+    """The base of all events: frozen dataclasses named for what happened, such as `CustomersCreated`.
+
+    Unless `changes_nothing`, an event is published in the transaction of its change, so that what follows from the
+    change is stored with it or not at all, whenever the process is killed.
+    """
+
+    changes_nothing: ClassVar[bool] = False
 
 
 Subscriber = Callable[["Context", Any], Awaitable[None]]

@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, NotRequired
+from typing import Any, ClassVar, NotRequired
 
 import orjson
 
@@ -63,6 +63,7 @@ class ResponseReplayed(DomainEvent):
     `about` is the client the response is about, or the identifier of another document.
     """
 
+    changes_nothing: ClassVar[bool] = True
     about: ObjectId
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from coaching_service import subscriptions
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.people.customers import creation, listing
 from tests.support.client import CoachClient
@@ -75,3 +76,19 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "SignInEmailChanged",
         }
     )
+
+
+async def test_event_of_a_change_is_published_in_its_transaction_only(coach: CoachClient) -> None:
+    """Else what follows from the change would be lost if the process ended between the two writes."""
+    events = EventBus()
+    calls: list[int] = []
+
+    async def subscriber(_: Context, event: Happened) -> None:
+        calls.append(event.number)
+
+    events.subscribe(Happened, subscriber)
+    ctx = replace(coach.ctx, services=replace(coach.ctx.services, events=events))
+    with pytest.raises(RuntimeError, match="Happened is published outside of a transaction"):
+        await ctx.publish(Happened(7))
+    await in_transaction(ctx, lambda tx: tx.publish(Happened(7)))
+    assert calls == [7]
