@@ -32,12 +32,11 @@ from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.database.indexes import IndexConflict
 from coaching_service.core.database.migrations import NewerDatabase
 from coaching_service.core.errors import ServiceError
+from coaching_service.core.temporary_files import NO_SPACE
 from coaching_service.settings import SettingsError
 
 _FILE_ERRORS = (
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
+    *NO_SPACE,
     errno.EROFS,
     errno.EACCES,
     errno.EPERM,

@@ -6,6 +6,7 @@ files: the image, and two empty ones for the rewritten image and its thumbnail. 
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -13,7 +14,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import IO
+from typing import IO, cast
 
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
@@ -32,15 +33,37 @@ def main(connection: socket.socket) -> None:
         message, files, _, _ = socket.recv_fds(connection, MAX_MESSAGE_BYTES, 3)
         if not message:
             return
-        source, image, thumbnail = (os.fdopen(file, "r+b") for file in files)
+        source = os.fdopen(files[0], "rb")
+        image, thumbnail = (os.fdopen(file, "wb", buffering=0) for file in files[1:])
         with source, image, thumbnail:
             request = json.loads(message)
             try:
                 Image.MAX_IMAGE_PIXELS = request["pixels"]
-                reply = {"format": rewrite(source, image, thumbnail, **request)}
+                reply = {"format": rewrite(source, _complete(image), _complete(thumbnail), **request)}
             except Exception as error:  # noqa: BLE001 - decoders fail with any exception on broken files
-                reply = {"error": _ERRORS.get(type(error), "broken")}
+                reply = {"error": _describe(error)}
         connection.sendall(json.dumps(reply).encode())
+
+
+class _Complete:
+    """A file that takes all that is written. Pillow ignores that a full disk takes only a part of it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write(self, content: bytes) -> int:
+        """Write `content`; returns its number of bytes. Raises OSError if there is no space for all of it."""
+        left = memoryview(content)
+        while left:
+            left = left[self._file.write(left) :]
+        return len(content)
+
+    def flush(self) -> None:
+        """Do nothing: the file has no buffer."""
+
+
+def _complete(file: IO[bytes]) -> IO[bytes]:
+    return cast("IO[bytes]", _Complete(file))
 
 
 class TooManyPixels(Exception):
@@ -53,6 +76,13 @@ _ERRORS: dict[type[Exception], str] = {
     Image.DecompressionBombError: "pixels",
     UnidentifiedImageError: "type",
 }
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _describe(error: Exception) -> str:
+    """The code of an error in a reply."""
+    is_full = isinstance(error, OSError) and error.errno in _NO_SPACE
+    return "space" if is_full else _ERRORS.get(type(error), "broken")
 
 
 def rewrite(

@@ -11,7 +11,6 @@ import re
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import IO, Any, Literal
 
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.slots import RequestSlots
+from coaching_service.core.temporary_files import no_space, open_temporary
 from coaching_service.core.video import (
     MP4,
     VIDEO_TYPES,
@@ -140,20 +140,19 @@ class ImageProcessor:
 
         `max_pixels`: of all frames together. With GIF among the `content_types`, all frames are kept, otherwise the
         first. Raises InvalidFile if it is broken, too large or of another content type, and Unavailable if decoding it
-        takes too long or crashes the worker.
+        takes too long or crashes the worker, or if there is no space for the result.
         """
         formats = [name for name, content_type in _FORMATS.items() if content_type in content_types]
         with ExitStack() as on_failure:
-            image, thumbnail = (
-                on_failure.enter_context(tempfile.TemporaryFile(prefix=f"coaching-{name}-"))
-                for name in ("image", "thumbnail")
-            )
+            image, thumbnail = (on_failure.enter_context(open_temporary(name)) for name in ("image", "thumbnail"))
             request = {"formats": formats, "pixels": max_pixels, "animated": GIF in content_types}
             async with self._slot.holding(company):
                 reply = await self._request(request, [file, image, thumbnail])
             if reply.get("error") == "pixels":
                 frames = " in all frames together" if GIF in content_types else ""
                 raise InvalidFile(f"must not have more than {max_pixels} pixels{frames}", "TOO_MANY_PIXELS")
+            if reply.get("error") == "space":
+                raise no_space()
             if reply.get("error") == "broken":
                 raise InvalidFile("must be a complete picture", "BROKEN_IMAGE")
             if "format" not in reply:

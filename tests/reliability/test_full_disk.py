@@ -1,14 +1,22 @@
-"""A disk without space: one sentence that names the folder, at start and while the service runs."""
+"""A disk without space: one sentence that names the folder; files and backups are complete or refused."""
 
 from __future__ import annotations
 
 import json
+import os
+import resource
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from coaching_service.core.database.backup.creation import create_backup
+from coaching_service.core.database.backup.manifest import BackupError
+from tests.core.test_uploads import PDF, form, picture
+from tests.support.client import CoachClient
+from tests.support.logs import recorded_logs
 from tests.support.service_process import command, environment, mongods_of
 
 Start = Callable[[str], "subprocess.CompletedProcess[str]"]
@@ -65,3 +73,46 @@ def test_disk_that_fills_up_while_the_service_runs_is_one_sentence(start_on_disk
     assert {*reasons, *messages} == {sentence(tmp_path / "disk")}
     assert "Traceback" not in ended.stderr
     assert mongods_of(tmp_path / "disk" / "data") == []
+
+
+# --- files that this process writes ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def limited_file_sizes(size: int) -> Iterator[None]:
+    """Files of this process, and of those that it starts, take this many bytes, as on a disk that fills up."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+async def test_file_without_space_is_refused_and_never_cut_off(coach: CoachClient) -> None:
+    """The disk takes all but the last byte of a plan; and of a picture, not what is made of it."""
+    path, images = f"/coach/customers/{(await coach.create_customer())['_id']}", coach.ctx.services.image_processor
+    plan, small = PDF[:-6] + os.urandom(150_000) + b"\n%%EOF\n", picture("WEBP", (40, 40), quality=1)
+    files, date = coach.ctx.db["fs.files"], {"createdAt": "2026-03-02", "imageSideIndex": "1"}
+    images.close()  # the next one has the limit
+    with recorded_logs() as logs:
+        with limited_file_sizes(len(plan) - 1):
+            refused = await coach.send("POST", f"{path}/nutrition-plans", data=form(plan, "file", "plan.pdf"))
+        refused.refused(503, "There is no space for files")
+        with limited_file_sizes(len(small)):
+            refused = await coach.send("POST", f"{path}/progress-photos", data=form(small, **date))
+        refused.refused(503, "There is no space for files")
+    images.close()
+    assert [line["event"] for line in logs].count("no space for temporary files") == 2
+    assert await files.count_documents({"companyId": coach.ctx.company_id}) == 0
+
+    (await coach.send("POST", f"{path}/nutrition-plans", data=form(plan, "file", "plan.pdf"))).ok(201)
+    assert await files.count_documents({"companyId": coach.ctx.company_id, "length": len(plan)}) == 1
+    (await coach.send("POST", f"{path}/progress-photos", data=form(small, **date))).ok(201)
+
+
+async def test_backup_without_space_leaves_nothing(coach: CoachClient, tmp_path: Path) -> None:
+    await coach.create_customer()
+    with limited_file_sizes(1_000), pytest.raises(BackupError, match=f"no space for the backup in {tmp_path}"):
+        await create_backup(coach.ctx.services, tmp_path / "backup", lambda _: None)
+    assert os.listdir(tmp_path) == []  # noqa: PTH208 - as asynchronous functions may

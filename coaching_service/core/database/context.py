@@ -183,7 +183,7 @@ class Context:
         return replace(self, principal=principal)
 
     async def publish(self, event: DomainEvent) -> None:
-        """Call the subscribers of a domain event in the transaction of this context. Raises RuntimeError without one."""
+        """Call the subscribers of a domain event in this context's transaction. Raises RuntimeError without one."""
         if self.session is None and not event.changes_nothing:
             raise RuntimeError(f"{type(event).__name__} is published outside of a transaction")
         await self.services.events.publish(self, event)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import tempfile
 import unicodedata
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
@@ -33,6 +32,7 @@ from coaching_service.core.errors import (
 from coaching_service.core.http.routes import Handler, MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import InvalidFile
+from coaching_service.core.temporary_files import open_temporary, write_all
 
 UPLOAD_SECONDS = 600.0
 _MAX_TEXT_BYTES = 10_000
@@ -112,8 +112,8 @@ async def read_upload(
     shows no response before it has sent the whole body.
 
     A request without a body is an upload without a file. Raises UnsupportedMediaType for other content
-    types, BadRequest for malformed multipart bodies, TooLarge, RequestTimeout, and ClientDisconnected when the
-    connection closes before the end.
+    types, BadRequest for malformed multipart bodies, TooLarge, RequestTimeout, Unavailable if there is no space for
+    the file, and ClientDisconnected when the connection closes before the end.
     """
     text_fields = multipart.text_fields | set(extra_fields)
     if not request.body_exists:
@@ -185,8 +185,7 @@ def _is_unencoded(part: BodyPartReader) -> bool:
 
 async def _read_file(ctx: Context, part: BodyPartReader, limits: _FileLimits, upload: Upload) -> None:
     upload.name = clean_file_name(part.filename or "")
-    # Unbuffered, because the image worker shares the file position. Closed with the upload.
-    upload.file = tempfile.TemporaryFile(buffering=0, prefix="coaching-upload-")  # noqa: SIM115
+    upload.file = open_temporary("upload")  # closed with the upload
     writer = _Writer(ctx, upload.file)
     try:
         size = await _copy(part, limits.accepted, "The file", writer.write)
@@ -245,7 +244,7 @@ class _Writer:
                 await asyncio.wait([writing])  # also when cancelled: the file must not be closed before
 
     def _write(self, piece: bytearray) -> None:
-        self._file.write(piece)
+        write_all(self._file, piece)
         self.digest.update(piece)
 
 

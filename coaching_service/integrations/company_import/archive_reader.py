@@ -6,7 +6,6 @@ import hashlib
 import re
 import stat
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -16,6 +15,7 @@ from typing import IO, Any, TypeVar
 import orjson
 
 from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations.company_export.format import (
     FORMAT,
     HEADER,
@@ -183,10 +183,9 @@ class ArchiveReader:
             yield None
             return
         name, info = entry
-        # Unbuffered, because the image worker shares the file position.
-        with tempfile.TemporaryFile(buffering=0, prefix="coaching-import-") as file:
+        with open_temporary("import") as file:
             for chunk in self._inflate(info):
-                file.write(chunk)
+                write_all(file, chunk)
             file.seek(0)
             yield name, file
 

@@ -7,7 +7,6 @@ interrupted continues with the first record that is not stored. Nothing is sent:
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -25,6 +24,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import inspection, queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import ZIP
+from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import StoredCompanyJob
 from coaching_service.integrations.background_jobs.service import Superseded
@@ -165,11 +165,11 @@ async def _end(progress: Progress, error: InvalidArchive | None) -> None:
 
 @asynccontextmanager
 async def _open_file(ctx: Context, file_id: ObjectId | None) -> AsyncIterator[IO[bytes]]:
-    """A temporary copy of a stored file. Raises InvalidArchive if it is gone."""
+    """A temporary copy of a stored file. Raises InvalidArchive if it is gone, Unavailable if there is no space."""
     if file_id is None or (stored := await files.find(ctx.services, file_id)) is None:
         raise InvalidArchive("is gone")
-    with tempfile.TemporaryFile(prefix="coaching-import-") as file:
+    with open_temporary("import") as file:
         async for chunk in files.read(ctx.services, stored, 0, stored["length"]):
-            await asyncio.to_thread(file.write, chunk)
+            await asyncio.to_thread(write_all, file, chunk)
         file.seek(0)
         yield file

@@ -32,6 +32,7 @@ from coaching_service.core.database.backup.manifest import (
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.snapshots import reading_snapshot
+from coaching_service.core.temporary_files import NO_SPACE
 
 RESTORING = "restoring."
 _SECONDS = 24 * 3600
@@ -47,8 +48,8 @@ async def create_backup(services: Services, folder: Path, report: Report) -> Man
     """Write a backup to the new folder `folder`, and return its manifest.
 
     It is written under a temporary name, read again and compared, and renamed when it is complete. `report` is called
-    for each document that was written and that was read again. Raises BackupError if the folder exists, or the database
-    no longer has the moment that the backup shows.
+    for each document that was written and that was read again. Raises BackupError if the folder exists, there is no
+    space for it, or the database no longer has the moment that the backup shows.
     """
     await services.db.command("ping")  # with the deadlines of requests: those below are long
     draft = _create_draft(folder)
@@ -66,6 +67,12 @@ async def create_backup(services: Services, folder: Path, report: Report) -> Man
         raise BackupError(
             "The database no longer has the moment at which the backup began, or its indexes were changed meanwhile: "
             "try again, or use mongodump --oplog"
+        ) from None
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            raise
+        raise BackupError(
+            f"There is no space for the backup in {folder.parent}: free some, or choose another disk"
         ) from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
