@@ -58,7 +58,7 @@ def main() -> int:
         report, problems = asyncio.run(run(folder.absolute(), arguments.minutes, arguments.writers))
     print(report)
     if arguments.report:
-        arguments.report.write_text(f"# Faults under load\n\n{report}", "utf-8")
+        arguments.report.write_text(report, "utf-8")
     return 1 if problems else 0
 
 

@@ -1,4 +1,4 @@
-"""The report of a run, as Markdown without anything that names the machine but its number of processors."""
+"""The report of a run, as a page of Markdown without anything that names the machine but its number of processors."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ MOST_SECONDS_OF_A_FAILURE = 3.0
 MOST_SECONDS_OF_WRONG_READINESS = 3.0
 MOST_SECONDS_OF_A_SUCCESS = 15.0
 _MOST_PROBLEMS = 50
+_INTRODUCTION = """\
+# Faults under load
+
+The report of `scripts/torture`: writers send operations of all kinds while databases and processes of the service are killed,
+frozen, cut off and made to step down. Requests without an answer are sent again with the same `Idempotency-Key`, or are not sent
+again at all; afterwards what is stored is compared with what was answered. The limits are those of the [promises](promises.md)."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,7 @@ def write_report(
     ]
     rows = [(what, f"{seconds:.1f} s", f"{limit:.0f} s") for what, seconds, limit in longest]
     sections = [
+        _INTRODUCTION,
         verdict,
         _table(("", ""), facts),
         "## Faults\n\nThe recovery is the longest pause of successful writes to any process of the service that was not "
