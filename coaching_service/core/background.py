@@ -1,4 +1,4 @@
-"""Running background work as long as the service, or a test, needs it."""
+"""Running background work as long as the service, or a test, needs it, and tasks that outlive their callers."""
 
 from __future__ import annotations
 
@@ -25,3 +25,9 @@ async def running_in_background(
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+def retrieve_failure(task: asyncio.Future[None]) -> None:
+    """Retrieve the exception of a task that may have no caller any more, so that it is not logged as forgotten."""
+    if not task.cancelled():
+        task.exception()

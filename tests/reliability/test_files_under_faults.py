@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
+from pymongo.errors import AutoReconnect
 
+from coaching_service.core.database import files
 from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.settings import Settings
 from tests.application.test_command_line import type_in
@@ -253,3 +256,34 @@ async def test_retried_upload_deletes_the_old_file_only_on_success(
     assert (await send(), await send()) == (201, 201)
     assert await shown(coach, ana) == [(500, 500)]
     await assert_no_other_files(coach, settings, 2)
+
+
+async def test_deletion_that_fails_after_its_request_has_ended_is_not_logged(
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop logs a traceback of a task whose failure was never retrieved."""
+    options: dict[str, Any] = {"name": "a.png", "content_type": "image/png", "customer_id": None}
+    file = await files.store(coach.ctx, io.BytesIO(BEFORE), **options)
+    begun, fail, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def fails(*_: object) -> None:
+        begun.set()
+        await fail.wait()
+        asyncio.get_running_loop().call_soon(ended.set)
+        raise AutoReconnect
+
+    monkeypatch.setattr(files, "_delete_chunks", fails)
+    logged: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: logged.append(context))
+    request = asyncio.create_task(files.release(coach.ctx.services, file.ids))
+    await begun.wait()
+    request.cancel()
+    with suppress(asyncio.CancelledError):
+        await request
+    del request
+    fail.set()
+    await ended.wait()
+    gc.collect()
+    loop.set_exception_handler(None)
+    assert logged == []

@@ -16,6 +16,7 @@ from typing import IO
 
 from bson import Binary
 
+from coaching_service.core.background import retrieve_failure
 from coaching_service.core.database import file_totals
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
@@ -164,7 +165,9 @@ async def release(services: Services, ids: Sequence[ObjectId]) -> None:
             await collection.delete_many({"_id": {"$in": released}, "givenUp": True})
 
     if ids:
-        await asyncio.shield(delete_pending())
+        deleting = asyncio.create_task(delete_pending())
+        deleting.add_done_callback(retrieve_failure)  # the caller may be cancelled before it fails
+        await asyncio.shield(deleting)
 
 
 async def _delete_chunks(ctx: Context, ids: Sequence[ObjectId]) -> None:

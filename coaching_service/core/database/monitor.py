@@ -12,6 +12,7 @@ import pymongo
 import structlog
 from pymongo.read_concern import ReadConcern
 
+from coaching_service.core.background import retrieve_failure
 from coaching_service.core.database.connection import is_unavailable, unreachable
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class DatabaseMonitor:
         """
         if self._running_check is None or self._running_check.done():
             self._running_check = asyncio.create_task(self._check())
+            self._running_check.add_done_callback(retrieve_failure)  # all callers may have gone away
         await asyncio.shield(self._running_check)  # a caller that goes away must not cancel the shared check
 
     def close(self) -> None:
@@ -111,7 +113,7 @@ class DatabaseMonitor:
 
     async def _check(self) -> None:
         reading = asyncio.get_running_loop().run_in_executor(self._thread, self._read)
-        reading.add_done_callback(_ignore_failure)
+        reading.add_done_callback(retrieve_failure)  # its outcome may come too late
         # The driver's own limit is not exact: it waits for a server for half a second more.
         await asyncio.wait({reading}, timeout=self._read_seconds)
         error = reading.exception() if reading.done() else TimeoutError()
@@ -135,9 +137,3 @@ class DatabaseMonitor:
         for interruption in self._waiting:
             interruption.interrupt()
         self._waiting.clear()
-
-
-def _ignore_failure(reading: asyncio.Future[None]) -> None:
-    """Retrieve the exception of a read whose outcome may come too late, so that it is not reported as forgotten."""
-    if not reading.cancelled():
-        reading.exception()

@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import hdrs, web
 
 from coaching_service import __version__
+from coaching_service.core.background import retrieve_failure
 from coaching_service.core.database import migrations
 from coaching_service.core.database.connection import unreachable
 from coaching_service.core.database.context import Services
@@ -88,6 +89,7 @@ class OperatorEndpoints:
         """
         if self._readiness_check is None or self._readiness_check.done():
             self._readiness_check = asyncio.create_task(self._check_readiness())
+            self._readiness_check.add_done_callback(retrieve_failure)
         await asyncio.shield(self._readiness_check)  # a disconnected caller must not cancel the shared check
         return web.Response(body=to_json({"status": "ready"}), headers=_JSON)
 

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from itertools import groupby, pairwise
 
-from tests.reliability.torture.ledger import Fault, Ledger, Readiness
+from tests.reliability.torture.ledger import Exchange, Fault, Ledger, Readiness
 
 
 class Measures:
@@ -40,12 +40,16 @@ class Measures:
             for each in self._ledger.exchanges
         )
 
-    def slowest(self, *, failed: bool) -> tuple[float, str]:
-        """The longest time of a request that failed or got no response, or of one that succeeded, and the request."""
-        chosen = [
-            (each.ended - each.began, each.operation) for each in self._ledger.exchanges if each.is_failure == failed
-        ]
-        return max(chosen, default=(0.0, "none"))
+    def slowest(self, *, failed: bool) -> Exchange | None:
+        """The longest request that failed or got no response, or the longest of those that succeeded."""
+        chosen = (each for each in self._ledger.exchanges if each.is_failure == failed)
+        return max(chosen, default=None, key=lambda each: each.seconds)
+
+    def fault_at(self, moment: float) -> str:
+        """The name of the last fault before a moment."""
+        return next(
+            (fault.name for fault in reversed(self._ledger.faults) if fault.began <= moment), "before all faults"
+        )
 
     def longest_readiness_check(self) -> float:
         """The longest time /readyz took."""
@@ -84,7 +88,7 @@ class Measures:
 
     def _wrongly_unready(self, node: int, run: list[Readiness]) -> float:
         successes = self._successes[node]
-        first = bisect_left(successes, run[0].began)
+        first = bisect_left(successes, run[0].ended)
         return max(0.0, run[-1].began - successes[first]) if first < len(successes) else 0.0
 
 

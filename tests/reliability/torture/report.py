@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from tests.reliability.torture.ledger import Fault, Ledger
+from tests.reliability.torture.ledger import Exchange, Fault, Ledger
 from tests.reliability.torture.measures import Measures
 
 MOST_SECONDS_OF_A_FAILURE = 3.0
@@ -58,8 +58,8 @@ def write_report(
         ("Requests repeated after their response, with the same `Idempotency-Key`", f"{ledger.replayed:,}"),
     ]
     longest = [
-        ("Request that failed", measures.slowest(failed=True)[0], MOST_SECONDS_OF_A_FAILURE),
-        ("Request that succeeded", measures.slowest(failed=False)[0], MOST_SECONDS_OF_A_SUCCESS),
+        ("Request that failed", _seconds(measures.slowest(failed=True)), MOST_SECONDS_OF_A_FAILURE),
+        ("Request that succeeded", _seconds(measures.slowest(failed=False)), MOST_SECONDS_OF_A_SUCCESS),
         ("Response of `/readyz`", measures.longest_readiness_check(), MOST_SECONDS_OF_A_FAILURE),
         ("`/readyz` 200 while no write succeeds", measures.longest_wrongly_ready(), MOST_SECONDS_OF_WRONG_READINESS),
         ("`/readyz` 503 while writes succeed", measures.longest_wrongly_unready(), MOST_SECONDS_OF_WRONG_READINESS),
@@ -89,16 +89,26 @@ def find_problems(ledger: Ledger) -> list[str]:
     measures, problems = Measures(ledger), list(ledger.unplanned)
     for fault in ledger.faults:
         problems += _problems_of(fault, measures)
-    (failure, failed), (success, succeeded) = measures.slowest(failed=True), measures.slowest(failed=False)
+    problems += _slow_request(measures, failed=True) + _slow_request(measures, failed=False)
     limits = [
-        (failure, MOST_SECONDS_OF_A_FAILURE, f"{failed} failed after"),
-        (success, MOST_SECONDS_OF_A_SUCCESS, f"{succeeded} succeeded after"),
         (measures.longest_readiness_check(), MOST_SECONDS_OF_A_FAILURE, "/readyz responded after"),
         (measures.longest_wrongly_ready(), MOST_SECONDS_OF_WRONG_READINESS, "/readyz was 200 without writes for"),
         (measures.longest_wrongly_unready(), MOST_SECONDS_OF_WRONG_READINESS, "/readyz was 503 beside writes for"),
     ]
     problems += [f"{what} {seconds:.1f} s, limit {limit:.0f} s" for seconds, limit, what in limits if seconds > limit]
     return problems
+
+
+def _slow_request(measures: Measures, *, failed: bool) -> list[str]:
+    limit = MOST_SECONDS_OF_A_FAILURE if failed else MOST_SECONDS_OF_A_SUCCESS
+    if (each := measures.slowest(failed=failed)) is None or each.seconds <= limit:
+        return []
+    outcome, fault = each.status or "no response", measures.fault_at(each.ended)
+    return [f"{each.operation}: {outcome} after {each.seconds:.1f} s, limit {limit:.0f} s ({fault})"]
+
+
+def _seconds(exchange: Exchange | None) -> float:
+    return exchange.seconds if exchange else 0.0
 
 
 def _problems_of(fault: Fault, measures: Measures) -> list[str]:
