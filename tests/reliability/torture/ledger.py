@@ -35,8 +35,8 @@ class Exchange:
 
     @property
     def is_failure(self) -> bool:
-        """Whether there was no response, or one that the service could not give."""
-        return self.status is None or self.status >= 500
+        """Whether the response says that the service could not do it."""
+        return self.status is not None and self.status >= 500
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class Measures:
         )
 
     def slowest(self, *, failed: bool) -> Exchange | None:
-        """The longest request that failed or got no response, or the longest of those that succeeded."""
+        """The longest request that failed, or the longest of the others: they succeeded, or their process was killed."""
         chosen = (each for each in self._ledger.exchanges if each.is_failure == failed)
         return max(chosen, default=None, key=lambda each: each.seconds)
 
