@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp.test_utils import TestServer
+from pymongo.errors import AutoReconnect
 
 from coaching_service import __version__
 from coaching_service.app import create_app
+from coaching_service.core.changes.numbering import sequencer
+from coaching_service.core.database.connection import unreachable
 from coaching_service.core.database.context import Services
+from coaching_service.people.webhooks import dispatcher
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.logs import recorded_logs
@@ -116,3 +122,16 @@ async def test_start_is_logged_with_version_settings_and_a_warning_about_mail(
         assert (
             any(line["level"] == "warning" and "mail is written to files" in line["event"] for line in lines) is warns
         )
+
+
+@pytest.mark.parametrize("log_failure", [sequencer._log_failure, dispatcher._log_failure], ids=["numbers", "webhooks"])
+def test_outage_of_the_database_is_a_warning_and_a_defect_an_error(log_failure: Callable[[Exception], object]) -> None:
+    """Also one that a transaction has reported already, as Unavailable."""
+    with recorded_logs() as entries:
+        for error in (unreachable(), AutoReconnect(), ValueError("a defect")):
+            log_failure(error)
+    assert [(entry["log_level"], "exc_info" in entry) for entry in entries] == [
+        ("warning", False),
+        ("warning", False),
+        ("error", True),
+    ]

@@ -111,6 +111,15 @@ def test_slow_requests_are_problems(status: int | None, seconds: float) -> None:
     assert find_problems(ledger) == [f"POST /coach/customers: {outcome} ({KILLED})"]
 
 
+def test_failed_requests_are_measured_from_the_fault() -> None:
+    """A request that has worked for long when the database is lost fails as soon as any other."""
+    ledger = make_ledger()
+    ledger.exchanges.append(write(0, 32.5, 503, seconds=20.0))
+    assert find_problems(ledger) == []
+    ledger.exchanges.append(write(0, 33.5, 503, seconds=20.0))
+    assert find_problems(ledger) == [f"POST /coach/customers: 503 after 3.5 s, limit 3 s ({LOST})"]
+
+
 def test_problems_are_listed_in_the_report() -> None:
     ledger = make_ledger()
     ledger.unplanned.append("POST /coach/customers: 500 {}")

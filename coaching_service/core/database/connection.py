@@ -171,7 +171,9 @@ def is_write_conflict(error: BaseException) -> bool:
 
 
 def as_service_error(error: Exception) -> ServiceError | None:
-    """The service error for a failure of the driver, or None if the failure is unexpected."""
+    """The service error for a failure of the driver, `error` itself if it is one, or None if it is unexpected."""
+    if isinstance(error, ServiceError):
+        return error
     if isinstance(error, DocumentTooLarge):
         return BadRequest("The record would grow larger than the service stores; split it")
     if is_unavailable(error):

@@ -14,9 +14,9 @@ import structlog
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database import leases
-from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.connection import as_service_error, unreachable
 from coaching_service.core.database.context import Services
-from coaching_service.core.errors import NotFound, ServiceError
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import suspension
 from coaching_service.people.webhooks import store
@@ -87,12 +87,16 @@ class Dispatcher:
                 await asyncio.sleep(_LIST_SECONDS)
 
     async def _renew_lease(self) -> None:
-        """Renew the lease; raises _LeaseLost, or TimeoutError before it expires, which cancels all attempts."""
+        """Renew the lease; raises _LeaseLost, or Unavailable before it expires, which cancels all attempts."""
         while True:
             await asyncio.sleep(_RENEW_SECONDS)
-            async with asyncio.timeout(leases.LEASE.total_seconds() - 2 * _RENEW_SECONDS):
-                if not await leases.acquire(self._services, _LEASE_NAME, self._holder):
-                    raise _LeaseLost
+            try:
+                async with asyncio.timeout(leases.LEASE.total_seconds() - 2 * _RENEW_SECONDS):
+                    is_holder = await leases.acquire(self._services, _LEASE_NAME, self._holder)
+            except TimeoutError:
+                raise unreachable() from None
+            if not is_holder:
+                raise _LeaseLost
 
     async def _follow_webhooks(self, tasks: asyncio.TaskGroup) -> None:
         """Begin with webhooks that have become active, end with those that no longer are, and notify the others.
@@ -133,9 +137,7 @@ def _log_failure(error: BaseException) -> bool:
     """Log why nothing is sent; returns whether the reason is known, and passes."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    known = error if isinstance(error, ServiceError) else None
-    if known is None and isinstance(error, Exception):
-        known = as_service_error(error)
+    known = as_service_error(error) if isinstance(error, Exception) else None
     if known is None:
         log.error("webhooks are not sent", exc_info=error)
     else:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import structlog
 
+from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
@@ -54,8 +55,11 @@ async def _renew(services: Services, company_id: ObjectId, clients: list[Custome
         await attention.renew_due(Context(services, owner, interface="system"), clients)
     except NotFound:  # the company is being erased
         return False
-    except Exception:
-        log.exception("figures of clients not renewed", company=str(company_id), clients=len(clients))
+    except Exception as error:
+        if (known := as_service_error(error)) is None:
+            log.exception("figures of clients not renewed", company=str(company_id), clients=len(clients))
+        else:
+            log.warning("figures of clients not renewed at the moment", company=str(company_id), reason=known.message)
         return False
     return True
 

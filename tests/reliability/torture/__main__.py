@@ -110,14 +110,19 @@ async def load_with_faults(
         def report(fault: str) -> None:
             bar.update(task, description=fault, completed=minutes * 60 - (end - time.monotonic()))
 
+        async def cause_faults() -> None:
+            await Faults(members, nodes, ledger).run(end - LONGEST_SECONDS, report)
+            is_over.set()
+            for check in checks:
+                check.cancel()
+
+        is_over = asyncio.Event()
         checks = [asyncio.create_task(record_readiness(number, node.url, ledger)) for number, node in enumerate(nodes)]
         async with asyncio.TaskGroup() as tasks:
             for writer in load[:-1]:
-                tasks.create_task(writer.run(end))
-            tasks.create_task(load[-1].run_imports(end))
-            tasks.create_task(Faults(members, nodes, ledger).run(end - LONGEST_SECONDS, report))
-        for check in checks:
-            check.cancel()
+                tasks.create_task(writer.run(is_over))
+            tasks.create_task(load[-1].run_imports(is_over))
+            tasks.create_task(cause_faults())
 
 
 async def create_company(services: Services) -> str:

@@ -26,10 +26,6 @@ class Exchange:
     status: int | None
 
     @property
-    def seconds(self) -> float:
-        return self.ended - self.began
-
-    @property
     def is_successful_write(self) -> bool:
         return self.is_write and self.status is not None and self.status < 300
 

@@ -43,13 +43,17 @@ class Measures:
     def slowest(self, *, failed: bool) -> Exchange | None:
         """The longest request that failed, or the longest of the others: they succeeded, or their process was killed."""
         chosen = (each for each in self._ledger.exchanges if each.is_failure == failed)
-        return max(chosen, default=None, key=lambda each: each.seconds)
+        return max(chosen, default=None, key=self.waited)
 
-    def fault_at(self, moment: float) -> str:
-        """The name of the last fault before a moment."""
-        return next(
-            (fault.name for fault in reversed(self._ledger.faults) if fault.began <= moment), "before all faults"
-        )
+    def waited(self, exchange: Exchange) -> float:
+        """How long a request took; if it failed, since the last fault before its end began, or since it was sent."""
+        fault = self.fault_at(exchange.ended)
+        began = max(exchange.began, fault.began) if exchange.is_failure and fault else exchange.began
+        return exchange.ended - began
+
+    def fault_at(self, moment: float) -> Fault | None:
+        """The last fault before a moment."""
+        return next((fault for fault in reversed(self._ledger.faults) if fault.began <= moment), None)
 
     def longest_readiness_check(self) -> float:
         """The longest time /readyz took."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 import random
-import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
@@ -74,19 +74,20 @@ class Writer(Sender):
             *(self.assign_program, self.assign_program_once, self.delete_client, self.read, self.use_others),
         ]
 
-    async def run(self, until: float) -> None:
-        """Send operations until that moment of the monotonic clock."""
+    async def run(self, is_over: asyncio.Event) -> None:
+        """Send operations until the event."""
         async with self.open() as http:
-            while time.monotonic() < until:
+            while not is_over.is_set():
                 await self._attempt(self.random.choice(self.operations), http)
                 await asyncio.sleep(PAUSE_SECONDS)
 
-    async def run_imports(self, until: float) -> None:
-        """Import files until that moment."""
+    async def run_imports(self, is_over: asyncio.Event) -> None:
+        """Import files until the event."""
         async with self.open() as http:
-            while time.monotonic() < until:
+            while not is_over.is_set():
                 await self._attempt(self.import_clients, http)
-                await asyncio.sleep(IMPORT_SECONDS)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(is_over.wait(), IMPORT_SECONDS)
 
     async def _attempt(self, operation: Operation, http: aiohttp.ClientSession) -> None:
         try:

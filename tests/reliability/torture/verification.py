@@ -20,6 +20,7 @@ from tests.support.service_process import until
 Json = dict[str, Any]
 YEAR = {"startDate": "2026-01-01", "endDate": "2027-03-31"}
 ITEMS_OF_MOVE = 3
+JOB_SECONDS = 1800.0  # for the jobs that are left after a long run
 
 
 class Verification:
@@ -54,7 +55,7 @@ class Verification:
             pending = await database["changes"].count_documents({"pending": True})
             return pending == await database["jobs"].count_documents(kinds) == 0
 
-        await until(have_ended, "erasures and imports have ended", 300.0)
+        await until(have_ended, "erasures and imports have ended", JOB_SECONDS)
 
     # --- single clients ----------------------------------------------------------------------------------------------
 
