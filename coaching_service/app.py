@@ -64,7 +64,12 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     dependencies = HandlerDependencies(
         services,
         _authentication(authenticate, settings, request_limits),
-        RequestSlots(settings.database_concurrency, *queue_limits, services.metrics.queue("database")),
+        RequestSlots(
+            settings.database_concurrency,
+            *queue_limits,
+            services.metrics.queue("database"),
+            shared=settings.database_concurrency_per_company,
+        ),
         RequestSlots(_BULK_CONCURRENCY, *queue_limits, services.metrics.queue("bulk"), alone=_BULK_PER_COMPANY),
         RequestSlots(_DOWNLOAD_CONCURRENCY),
         settings.max_body_bytes,
@@ -107,18 +112,23 @@ def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerD
 def _authentication(
     authenticate_request: Authenticate, settings: Settings, request_limits: RequestLimits | None
 ) -> Authenticate:
-    """Authentication with a time limit that also counts the request if requests are limited."""
+    """Authentication with a time limit, in turns, that also counts the request if requests are limited."""
     if request_limits is not None:
         authenticate_request = request_limits.applied_to(authenticate_request)
-    return _with_time_limit(authenticate_request, settings.request_queue_seconds)
+    slots = RequestSlots(settings.database_concurrency, shared=settings.database_concurrency_per_company)
+    return _with_time_limit(authenticate_request, slots, settings.request_queue_seconds)
 
 
-def _with_time_limit(authenticate_request: Authenticate, seconds: float) -> Authenticate:
-    """Authentication that raises Unavailable when it takes too long, such as while the database does not respond."""
+def _with_time_limit(authenticate_request: Authenticate, slots: RequestSlots, seconds: float) -> Authenticate:
+    """Authentication that raises Unavailable when it takes too long, such as while the database does not respond.
+
+    Credentials share the `slots` as companies share others: whose they are is not known yet.
+    """
 
     async def authenticate_in_time(services: Services, request: web.Request) -> Principal:
+        credential = request.headers.get("Authorization") or request.headers.get("X-API-Key")
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds), slots.holding(credential):
                 return await authenticate_request(services, request)
         except TimeoutError:
             raise Unavailable("The database does not respond; try again shortly") from None

@@ -147,6 +147,12 @@ class Settings(BaseSettings):
         description="Requests of one process that use the database at the same time. Bulk operations, downloads and "
         "password checks have limits of their own.",
     )
+    database_concurrency_per_company: int = Field(
+        default=2,
+        ge=1,
+        le=1000,
+        description="Of those, requests of one company while others send requests too; alone it may use all.",
+    )
     max_connections: int = Field(
         default=4000,
         ge=1,

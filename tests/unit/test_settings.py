@@ -28,6 +28,7 @@ EXAMPLES: dict[str, tuple[str, object]] = {
     "webhooks_allow_private": ("1", True),
     "shutdown_seconds": ("30", 30),
     "database_concurrency": ("12", 12),
+    "database_concurrency_per_company": ("3", 3),
     "request_queue_seconds": ("1.5", 1.5),
     "database_timeout_seconds": ("1.5", 1.5),
     "database_response_seconds": ("1.5", 1.5),
