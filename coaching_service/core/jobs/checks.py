@@ -9,52 +9,47 @@ from coaching_service.core.auth.secrets import SecretUnreadable
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
 from coaching_service.core.database.context import Services
 from coaching_service.core.jobs import inspection, mail
+from coaching_service.core.jobs.queue import StoredJob
 
 LATE_SECONDS = 600.0
 _FAILING_ATTEMPTS = 6  # then every ten minutes
 
 
-async def find_late(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+def find_late(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find jobs that have been due for over ten minutes."""
-    occurrences = Occurrences()
-    async for job in inspection.iterate_late(services, LATE_SECONDS):
-        occurrences.add(f"{job['_id']} {job['kind']}")
-        count_read(1)
     advice = "Start the service, which runs them. If it runs, it has too much to do: add processes, or wait"
-    for finding in occurrences.finding("Jobs that have been due for over ten minutes", advice):
-        yield finding
+    jobs = inspection.iterate_late(services, LATE_SECONDS)
+    return _report(jobs, count_read, "Jobs that have been due for over ten minutes", advice)
 
 
-async def find_failing(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+def find_failing(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find jobs that fail again and again."""
-    occurrences = Occurrences()
-    async for job in inspection.iterate_failing(services, _FAILING_ATTEMPTS):
-        occurrences.add(f"{job['_id']} {job['kind']}")
-        count_read(1)
     advice = 'The log says why: search for "job failed" with this identifier. They are repeated every ten minutes'
-    for finding in occurrences.finding("Jobs that fail again and again", advice):
-        yield finding
+    jobs = inspection.iterate_failing(services, _FAILING_ATTEMPTS)
+    return _report(jobs, count_read, "Jobs that fail again and again", advice)
 
 
-async def find_blocked(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+def find_blocked(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find jobs that a process had claimed, and that wait for longer than any attempt does."""
-    occurrences = Occurrences()
-    async for job in inspection.iterate_blocked(services):
-        occurrences.add(f"{job['_id']} {job['kind']}")
-        count_read(1)
     advice = "Run doctor --repair. The clock of the database was wrong when they were claimed"
-    for finding in occurrences.finding("Claimed jobs that no process runs", advice):
-        yield finding
+    return _report(inspection.iterate_blocked(services), count_read, "Claimed jobs that no process runs", advice)
 
 
-async def find_unknown(services: Services, count_read: CountRead, kinds: Collection[str]) -> AsyncIterator[Finding]:
+def find_unknown(services: Services, count_read: CountRead, kinds: Collection[str]) -> AsyncIterator[Finding]:
     """Find jobs of other kinds than this version runs."""
+    advice = "Another version of the service has stored them, and has to run until they are done"
+    jobs = inspection.iterate_of_other_kinds(services, kinds)
+    return _report(jobs, count_read, "Jobs that this version does not know", advice)
+
+
+async def _report(
+    jobs: AsyncIterator[StoredJob], count_read: CountRead, problem: str, advice: str
+) -> AsyncIterator[Finding]:
     occurrences = Occurrences()
-    async for job in inspection.iterate_of_other_kinds(services, kinds):
+    async for job in jobs:
         occurrences.add(f"{job['_id']} {job['kind']}")
         count_read(1)
-    advice = "Another version of the service has stored them, and has to run until they are done"
-    for finding in occurrences.finding("Jobs that this version does not know", advice):
+    for finding in occurrences.finding(problem, advice):
         yield finding
 
 
