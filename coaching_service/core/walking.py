@@ -5,7 +5,7 @@ A walk follows the sort fields of the list: an entry is returned exactly once if
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from coaching_service.core.cursors import CursorCodec, Position
@@ -108,6 +108,11 @@ class Walk(_Part):
         """Return the entries to show of those read, without private sort fields, and the cursor of what follows."""
         part = self.position.page(stored, self._size, self._without_private)
         return part["docs"], part["nextCursor"]
+
+    def present(self, stored: Sequence[S], total: int, present: Callable[[S], T]) -> Page[T]:
+        """Return this part: each of the entries read as `present` returns it, of `total` in the list."""
+        entries, cursor = self.cut(stored)
+        return self.page([present(entry) for entry in entries], total, cursor)
 
     def _without_private(self, entry: S) -> S:
         return cast("S", {name: value for name, value in entry.items() if name not in self.private})

@@ -149,8 +149,7 @@ async def list_attributed_events(
     filters = {"customerId": customer_id, **selection.for_cursor()}
     walk = Walk(ctx, "client-feed", filters, feed.COMPANY_FEED_ORDER, page=page, size=size, after=after)
     stored, total = await feed.find_feed_page(ctx, customer_id, walk, selection)
-    entries, cursor = walk.cut(stored)
-    return walk.page([_attributed_event(entry) for entry in entries], total, cursor)
+    return walk.present(stored, total, _attributed_event)
 
 
 def _attributed_event(stored: CompanyFeedItem) -> AttributedEvent:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.ids import ObjectId
@@ -63,8 +65,7 @@ async def list_customers(
         stored, total = await list_store.find_page(
             ctx, where, walk, contains=contains, words=words, unfiltered=unfiltered and selection.is_all
         )
-    customers, cursor = walk.cut(stored)
-    return walk.page([service.to_response(ctx, customer) for customer in customers], total, cursor)
+    return walk.present(stored, total, partial(service.to_response, ctx))
 
 
 async def list_customers_by(

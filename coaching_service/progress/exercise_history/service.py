@@ -58,8 +58,7 @@ async def list_sessions(
         ),
     )
     load_unit = ctx.caller.company.load_unit
-    blocks, cursor = walk.cut(stored)
-    return walk.page([_describe(block, exercise_id, load_unit) for block in blocks], total, cursor)
+    return walk.present(stored, total, lambda block: _describe(block, exercise_id, load_unit))
 
 
 def _describe(block: query_models.ExerciseSession, exercise_id: ObjectId, load_unit: str) -> ExerciseSession:

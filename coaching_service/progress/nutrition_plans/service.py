@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
@@ -38,8 +40,7 @@ async def list_plans(
         customers.get_visible(ctx, customer_id),
         store.find_page(ctx, customer_id, walk, selection),
     )
-    plans, cursor = walk.cut(stored)
-    return walk.page([_to_plan(ctx, plan) for plan in plans], total, cursor)
+    return walk.present(stored, total, partial(_to_plan, ctx))
 
 
 async def read(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Plan:

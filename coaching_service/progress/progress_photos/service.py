@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
 from coaching_service.core.database import files
@@ -47,8 +48,7 @@ async def list_photos(
         customers.get_visible(ctx, customer_id),
         store.find_page(ctx, customer_id, walk, selection),
     )
-    documents, cursor = walk.cut(stored)
-    return walk.page([_to_photos(ctx, document) for document in documents], total, cursor)
+    return walk.present(stored, total, partial(_to_photos, ctx))
 
 
 async def read(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> ProgressPhotos:
