@@ -100,6 +100,7 @@ def prepared(clients: int, cores: tuple[int, int], console: Console, *, moves_ch
             "MONGODB_URI": uri,
             "MONGODB_DATABASE": _DATABASE,
             "SECRET_KEYS": secret,
+            "LOOKUP_KEY": world.lookup_key(secret),
             "DATA_DIR": str(folder),
             **({"MOVE_CHANGES": "1"} if moves_changes else {}),
         }

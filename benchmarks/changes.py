@@ -34,7 +34,7 @@ _EMBEDDED = "change in the document"
 COMPARISONS = {
     "add an item": (("service", "/coach", "item"), ("bare", "/logged", "item"), TARGET),
     "log an item": (("service", "/coach", "log"), ("bare", "/logged", "log"), TARGET),
-    "copy a week": (("service", "/coach", "copy"), ("bare", "/logged", "insert"), COPY_TARGET),
+    "copy a week": (("service", "/coach", "copy"), ("bare", "/inserted", "insert"), COPY_TARGET),
     _EMBEDDED: (("bare", "/separate", "item"), ("bare", "/embedded", "item"), None),
 }
 Arm = tuple[str, str, str]
@@ -61,7 +61,7 @@ class Requests:
         if not own.exists():
             lines = Path(paths).read_text().replace("/coach", prefix).splitlines()
             if kind in ("item", "log"):
-                lines = _by_turns(lines)
+                lines = by_turns(lines)
             own.write_text("\n".join(lines) + "\n")
         method = "PUT" if kind == "log" else "POST"
         sent = self._sent.get(arm, 0)
@@ -74,7 +74,7 @@ class Requests:
         return slot
 
 
-def _by_turns(paths: list[str]) -> list[str]:
+def by_turns(paths: list[str]) -> list[str]:
     """The paths of one client after another, so that requests at the same time are about different clients."""
     of_client: dict[str, list[str]] = {}
     for path in paths:
@@ -82,7 +82,7 @@ def _by_turns(paths: list[str]) -> list[str]:
     return [path for turn in zip_longest(*of_client.values()) for path in turn if path]
 
 
-async def _write_copies(bench: Bench, uri: str, folder: Path) -> None:
+async def write_copies(bench: Bench, uri: str, folder: Path) -> None:
     """The requests that copy five days of busy clients to other weeks, and those that insert the same blocks."""
     blocks = AsyncIOMotorClient(uri)["bench"]["workoutBlocks"]
     where = {"items.5": {"$exists": True}, "date": {"$gte": str(MONDAY), "$lte": str(MONDAY + timedelta(4))}}
@@ -118,7 +118,7 @@ def _as_sent(item: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in item.items() if name not in added}
 
 
-async def _create_indexes(uri: str) -> None:
+async def create_indexes(uri: str) -> None:
     """The bare handlers' changes have the indexes of the service's."""
     database = AsyncIOMotorClient(uri)["bench"]
     for name, index in (await database["changes"].index_information()).items():
@@ -128,7 +128,7 @@ async def _create_indexes(uri: str) -> None:
     await database["bareUses"].create_index({"companyId": 1, "exerciseId": 1}, unique=True)
 
 
-async def _write_logs(bench: Bench, uri: str, folder: Path) -> None:
+async def write_logs(bench: Bench, uri: str, folder: Path) -> None:
     """The paths of the items of the busy weeks, and the body of a log."""
     blocks = AsyncIOMotorClient(uri)["bench"]["workoutBlocks"]
     paths = [
@@ -170,9 +170,9 @@ def main(rounds: int, clients: int, connections: tuple[int, ...], seconds: int, 
     ):
         folder = Path(name)
         uri = Path(f"/proc/{bench.bare.pid}/environ").read_bytes().split(b"MONGODB_URI=")[1].split(b"\0")[0].decode()
-        uvloop.run(_write_logs(bench, uri, folder))
-        uvloop.run(_write_copies(bench, uri, folder))
-        uvloop.run(_create_indexes(uri))
+        uvloop.run(write_logs(bench, uri, folder))
+        uvloop.run(write_copies(bench, uri, folder))
+        uvloop.run(create_indexes(uri))
         requests = Requests(bench, folder)
         if "log an item" in chosen_names:  # the first log of each exercise also creates records
             while requests.sent("service", "log") < LOGGED_ITEMS:

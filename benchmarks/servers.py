@@ -10,14 +10,14 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
 from benchmarks.slots import cpu_seconds
 
-_START_SECONDS = 30.0
+_START_SECONDS = 180.0  # of a busy machine
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,24 @@ class Server:
     base_url: str
 
 
-@contextmanager
-def running(name: str, module: list[str], settings: dict[str, str], core: int | str, log: Path) -> Iterator[Server]:
-    """Run a Python module as a server on `core`, or a list as of taskset, with these settings and no others; its log goes to a file.
+def running(
+    name: str, module: list[str], settings: dict[str, str], core: int | str, log: Path
+) -> AbstractContextManager[Server]:
+    """Run a Python module as a server, as `running_program` does."""
+    return running_program(name, [sys.executable, "-m", *module], settings, core, log)
 
-    Raises RuntimeError when it does not respond in time.
+
+@contextmanager
+def running_program(
+    name: str, program: list[str], settings: dict[str, str], core: int | str, log: Path
+) -> Iterator[Server]:
+    """Run a server on `core`, or a list as of taskset, with these settings and no others; its log goes to a file.
+
+    It listens on HOST and PORT of its environment. Raises RuntimeError when it does not respond in time.
     """
     port = _free_port()
     environment = {"PATH": os.environ["PATH"], "HOST": "127.0.0.1", "PORT": str(port), "WORKERS": "1", **settings}
-    command = ["taskset", "-c", str(core), sys.executable, "-m", *module]
+    command = ["taskset", "-c", str(core), *program]
     with log.open("w") as said:
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         try:

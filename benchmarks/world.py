@@ -13,6 +13,7 @@ from bson import ObjectId
 from rich.console import Console
 
 from coaching_service import runtime
+from coaching_service.core.auth.secrets import Vault, parse_master_key
 from coaching_service.core.database.context import Context, Services
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
@@ -48,6 +49,11 @@ class Api:
             if response.status >= 300:
                 raise RuntimeError(f"{method} {path}: {response.status} {await response.text()}")
             return await response.json()
+
+
+def lookup_key(secret: str) -> str:
+    """The key of the hashes by which the service stores API keys, hexadecimal: for servers that have no Vault."""
+    return Vault([parse_master_key(secret)])._keys[0].hash_key.hex()
 
 
 async def company(settings: Settings, clients: int, console: Console) -> str:

@@ -1,0 +1,1 @@
+"""Peers: what people would use instead of the service, in production settings, on the same database."""

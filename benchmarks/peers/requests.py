@@ -1,0 +1,142 @@
+"""The requests that are sent to every arm: their files for wrk, and the check that all arms answer the same."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks import slots
+from benchmarks.changes import by_turns
+from benchmarks.servers import Server
+
+_SCRIPT = str(Path(__file__).parents[1] / "in_turn.lua")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?Z")
+# What differs from one answer to the next.
+_NEW = {"_id", "createdAt", "updatedAt", "completedAt", "firstAccessToken"}
+# What only the service answers, and what only peers do, which return documents as they are stored.
+_ONE_SIDED = {
+    *("externalId", "metadata", "profilePhoto", "profilePhotoUrl", "variables", "order", "version", "isPendingForm"),
+    *("exerciseIds", "doneExerciseIds", "tally", "clientTexts", "checkInId", "companyId", "day", "weight"),
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of request: what it is called, its method, its targets by arm, and whether it writes."""
+
+    title: str
+    method: str
+    targets: Mapping[str, float] = field(default_factory=dict)
+    writes: bool = False
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A server and the prefix of its paths: /logged makes all writes of the service in one transaction."""
+
+    label: str
+    server: str
+    prefix: str = "/coach"
+
+
+@dataclass
+class Requests:
+    """The requests: by kind the key, the file of paths and that of bodies; `sent` counts them by kind and arm."""
+
+    servers: Mapping[str, Server]
+    mongod: int
+    folder: Path
+    keys: Mapping[str, str]
+    files: Mapping[str, list[str]]
+    sent: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def slot(self, kind: str, method: str, arm: Arm, connections: int, seconds: int) -> slots.Slot:
+        """Send one kind of request to an arm. Raises slots.BadSlot."""
+        server, sent = self.servers[arm.server], self.sent.get((kind, arm.label), 0)
+        _, *body = self.files[kind]
+        arguments = ["-H", f"X-API-Key: {self.keys[kind]}", "-s", _SCRIPT, server.base_url, "--", method]
+        arguments += [self._paths(kind, arm), str(sent), *body]
+        try:
+            slot = slots.run(arguments, connections, server.pid, self.mongod, seconds)
+        except slots.BadSlot as error:
+            raise slots.BadSlot(f"{kind}, {arm.label}, {connections} connections: {error}") from None
+        self.sent[kind, arm.label] = sent + slot.requests
+        return slot
+
+    def first(self, kind: str, method: str, arm: Arm) -> Any:
+        """The JSON of the answer to the first request of a kind. Raises RuntimeError if it fails."""
+        path = Path(self._paths(kind, arm)).read_text().splitlines()[0]
+        _, *body = self.files[kind]
+        data = Path(body[0]).read_text().splitlines()[0].encode() if body else None
+        server = self.servers[arm.server]
+        headers = {"X-API-Key": self.keys[kind], "Content-Type": "application/json"}
+        request = urllib.request.Request(server.base_url + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(f"{arm.label}: {method} {path}: {error.code} {error.read()[:500]!r}") from None
+
+    def _paths(self, kind: str, arm: Arm) -> str:
+        """The file of the paths of a kind with the prefix of an arm."""
+        own = self.folder / f"{arm.prefix.strip('/')}-{kind}.paths"
+        if not own.exists():
+            lines = Path(self.files[kind][0]).read_text().replace("/coach/", f"{arm.prefix}/").splitlines()
+            own.write_text("\n".join(by_turns(lines) if kind in ("item", "log") else lines) + "\n")
+        return str(own)
+
+
+def compare(answers: Mapping[str, Any], *, writes: bool) -> list[str]:
+    """Return where arms have not answered the same documents as the first of them.
+
+    Times are compared to the millisecond; null, false, empty and no value are the same; what one side computes or
+    stores is left out; of writes also identifiers and times of what is new.
+    """
+    ours, *theirs = answers
+    expected = plain(_documents(answers[ours]), writes=writes)
+    if not expected:
+        return [f"{ours} answers nothing"]
+    differences = {arm: first_difference(expected, plain(_documents(answers[arm]), writes=writes)) for arm in theirs}
+    return [f"{ours} and {arm}: {difference}" for arm, difference in differences.items() if difference is not None]
+
+
+def _documents(answer: Any) -> Any:
+    """The documents of an answer: all of it, or those of a page with their number, or of a copied week."""
+    if isinstance(answer, dict) and "docs" in answer:
+        names = ("docs", "totalDocs") if "totalDocs" in answer else ("docs", "hasMore")
+        return {name: answer.get(name) for name in names}
+    return answer["created"] if isinstance(answer, dict) and "created" in answer else answer
+
+
+def plain(value: Any, *, writes: bool = False) -> Any:
+    """A value in the form in which answers are compared."""
+    if isinstance(value, dict):
+        left_out = _ONE_SIDED | _NEW if writes else _ONE_SIDED
+        fields = {name: plain(each, writes=writes) for name, each in value.items() if name not in left_out}
+        return {name: each for name, each in fields.items() if each or (each == 0 and each is not False)}
+    if isinstance(value, list):
+        return [plain(each, writes=writes) for each in value]
+    if isinstance(value, str) and (time := _TIME.fullmatch(value)):
+        return f"{time[1]}{(time[2] or '.')[:4]:0<4}Z"
+    return value
+
+
+def first_difference(ours: Any, theirs: Any, path: str = "") -> str | None:
+    """Where two values differ first, with both; None if they are equal."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for name in sorted(ours.keys() | theirs.keys()):
+            if difference := first_difference(ours.get(name), theirs.get(name), f"{path}.{name}"):
+                return difference
+        return None
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for at, pair in enumerate(zip(ours, theirs, strict=True)):
+            if difference := first_difference(*pair, f"{path}[{at}]"):
+                return difference
+        return None
+    return None if ours == theirs else f"{path or 'all'}: {str(ours)[:200]} and {str(theirs)[:200]}"

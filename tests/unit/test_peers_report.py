@@ -1,0 +1,74 @@
+"""The report of the benchmark of peers: ratios, targets, and the comparison of answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.peers import report
+from benchmarks.peers.report import SERVICE, Comparison
+from benchmarks.peers.requests import compare
+from benchmarks.slots import Slot
+
+SETTING = {"command": "c", "rounds": 3, "seconds": 1, "clients": 200, "connections": [16, 64], "load": [0.1, 0.2]}
+MEMORY = {SERVICE: {"idle": 90.0, "after": 99.0}}
+TITLES = {"list": "GET customers"}
+
+
+def _slots(*rates: float, p99: float = 10.0) -> list[Slot]:
+    return [Slot(round(rate), rate, 5.0, p99, 400.0, 200.0) for rate in rates]
+
+
+def _comparison(connections: int, ours: tuple[float, ...], theirs: tuple[float, ...]) -> Comparison:
+    arms = {SERVICE: _slots(*ours), "Peer": _slots(*theirs, p99=8.0)}
+    return Comparison("list", connections, {"Peer": 2.0}, "Peer", arms)
+
+
+@pytest.fixture
+def result() -> report.Row:
+    """A report in which the service reaches its target at 16 connections and misses it at 64."""
+    comparisons = [
+        _comparison(16, (200.0, 300.0, 400.0), (100.0, 100.0, 100.0)),
+        _comparison(64, (200.0, 150.0, 100.0), (100.0, 100.0, 100.0)),
+    ]
+    return report.document(comparisons, MEMORY, SETTING, {"peer": "1.0"})
+
+
+def test_ratios_are_of_the_same_round_and_have_their_spread() -> None:
+    comparison = _comparison(16, (100.0, 400.0, 900.0), (100.0, 200.0, 300.0))
+    service, peer = comparison.rows()
+    assert comparison.ratios("Peer") == [1.0, 2.0, 3.0]
+    assert (peer["ratioMin"], peer["ratio"], peer["ratioMax"]) == (1.0, 2.0, 3.0)
+    assert (service["rate"], "ratio" in service, peer["p99Ratio"]) == (400.0, False, 1.25)
+
+
+def test_the_target_is_compared_with_the_median(result: report.Row) -> None:
+    assert [row.get("reached") for row in result["rows"]] == [None, True, None, False]
+    assert [row["connections"] for row in report.missed(result)] == [64]
+
+
+def test_the_tables_have_a_row_for_each_arm(result: report.Row) -> None:
+    service, peer = report.table_rows(result, TITLES)
+    assert service == ("GET customers", SERVICE, "", "", "300 / 150", "5.0 / 5.0", "10.0 / 10.0", "400 / 400")
+    assert peer[:4] == ("", "Peer", "3.00 (2.00 to 4.00) / 1.50 (1.00 to 2.00)", "2 missed")
+    text = report.markdown(result, TITLES)
+    assert f"| {' | '.join(peer)} |" in text
+    assert "| service | 90 | 99 |" in text
+
+
+def test_the_written_report_is_json(result: report.Row, tmp_path: Path) -> None:
+    report.write(tmp_path / "reports" / "peers.json", result)
+    assert json.loads((tmp_path / "reports" / "peers.json").read_text()) == result
+
+
+def test_answers_are_compared_without_what_one_side_adds() -> None:
+    ours = {"docs": [{"_id": "a", "at": "2026-01-02T03:04:05.600Z", "note": None, "metadata": {}}], "totalDocs": 1}
+    theirs = {"docs": [{"_id": "a", "at": "2026-01-02T03:04:05.600000Z"}], "totalDocs": 1}
+    assert compare({"ours": ours, "theirs": theirs}, writes=False) == []
+    assert compare({"ours": ours, "theirs": theirs | {"totalDocs": 2}}, writes=False) == [
+        "ours and theirs: .totalDocs: 1 and 2"
+    ]
+    assert compare({"ours": [{"_id": "a"}], "theirs": [{"_id": "b"}]}, writes=False)
+    assert not compare({"ours": [{"_id": "a", "n": 1}], "theirs": [{"_id": "b", "n": 1}]}, writes=True)
