@@ -23,8 +23,14 @@ from coaching_service.core.metrics import Metrics
 from coaching_service.settings import Settings
 from tests.support.service_process import Service, command, environment, mongods_of, until
 
-# Time for busy machines: connections that are idle for a quarter of it are closed when a worker ends.
-SEVERAL = {"WORKERS": "2", "SHUTDOWN_SECONDS": "20", "LOG_FORMAT": "json", "REQUEST_QUEUE_SECONDS": "60"}
+# Time for busy machines.
+SEVERAL = {"WORKERS": "2", "SHUTDOWN_SECONDS": "20", "LOG_FORMAT": "json"} | dict.fromkeys(
+    (
+        "REQUEST_QUEUE_SECONDS",
+        *(f"DATABASE_{what}_SECONDS" for what in ("RESPONSE", "TIMEOUT", "SELECTION", "CONNECT")),
+    ),
+    "60",
+)
 
 
 def lines(service: Service, event: str) -> list[dict[str, Any]]:

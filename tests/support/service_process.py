@@ -127,7 +127,12 @@ class Service:
     def _spawn(self, *arguments: str, **settings: str) -> subprocess.Popen[str]:
         with self.folder.with_suffix(".out").open("w") as out, self.folder.with_suffix(".err").open("w") as err:
             return subprocess.Popen(
-                command(self.folder, *arguments), env=environment(**settings), stdout=out, stderr=err, text=True
+                command(self.folder, *arguments),
+                env=environment(**settings),
+                stdin=subprocess.DEVNULL,  # not a terminal, whose end sends SIGHUP
+                stdout=out,
+                stderr=err,
+                text=True,
             )
 
     def _written(self) -> tuple[int, int] | None:
