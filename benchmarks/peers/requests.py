@@ -28,12 +28,13 @@ _ONE_SIDED = {
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of request: what it is called, its method, its targets by arm, and whether it writes."""
+    """One kind of request: what it is called, its method, its targets by arm, whether it writes, its headers."""
 
     title: str
     method: str
     targets: Mapping[str, float] = field(default_factory=dict)
     writes: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,16 @@ class Requests:
     files: Mapping[str, list[str]]
     sent: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def slot(self, kind: str, method: str, arm: Arm, connections: int, seconds: int) -> slots.Slot:
+    def slot(self, kind: str, of_kind: Kind, arm: Arm, connections: int, seconds: int) -> slots.Slot:
         """Send one kind of request to an arm. Raises slots.BadSlot."""
         server, sent = self.servers[arm.server], self.sent.get((kind, arm.label), 0)
         _, *body = self.files[kind]
-        arguments = ["-H", f"X-API-Key: {self.keys[kind]}", "-s", _SCRIPT, server.base_url, "--", method]
-        arguments += [self._paths(kind, arm), str(sent), *body]
+        headers = {"X-API-Key": self.keys[kind], **of_kind.headers}
+        arguments = [each for name, value in headers.items() for each in ("-H", f"{name}: {value}")]
+        arguments += ["-s", _SCRIPT, server.base_url, "--", of_kind.method, self._paths(kind, arm), str(sent)]
+        if body:
+            own = own_bodies(Path(body[0]), arm)
+            arguments.append(str(own if own.exists() else body[0]))
         try:
             slot = slots.run(arguments, connections, server.pid, self.mongod, seconds)
         except slots.BadSlot as error:
@@ -69,19 +74,19 @@ class Requests:
         self.sent[kind, arm.label] = sent + slot.requests
         return slot
 
-    def first(self, kind: str, method: str, arm: Arm) -> Any:
+    def first(self, kind: str, of_kind: Kind, arm: Arm) -> Any:
         """The JSON of the answer to the first request of a kind. Raises RuntimeError if it fails."""
         path = Path(self._paths(kind, arm)).read_text().splitlines()[0]
         _, *body = self.files[kind]
         data = Path(body[0]).read_text().splitlines()[0].encode() if body else None
         server = self.servers[arm.server]
-        headers = {"X-API-Key": self.keys[kind], "Content-Type": "application/json"}
-        request = urllib.request.Request(server.base_url + path, data, headers, method=method)
+        headers = {"X-API-Key": self.keys[kind], "Content-Type": "application/json", **of_kind.headers}
+        request = urllib.request.Request(server.base_url + path, data, headers, method=of_kind.method)
         try:
             with urllib.request.urlopen(request, timeout=60) as response:
                 return json.load(response)
         except urllib.error.HTTPError as error:
-            raise RuntimeError(f"{arm.label}: {method} {path}: {error.code} {error.read()[:500]!r}") from None
+            raise RuntimeError(f"{arm.label}: {of_kind.method} {path}: {error.code} {error.read()[:500]!r}") from None
 
     def _paths(self, kind: str, arm: Arm) -> str:
         """The file of the paths of a kind with the prefix of an arm."""
@@ -90,6 +95,11 @@ class Requests:
             lines = Path(self.files[kind][0]).read_text().replace("/coach/", f"{arm.prefix}/").splitlines()
             own.write_text("\n".join(by_turns(lines) if kind in ("item", "log") else lines) + "\n")
         return str(own)
+
+
+def own_bodies(common: Path, arm: Arm) -> Path:
+    """The file of bodies of one arm, which is used in place of the common one if it exists."""
+    return common.with_name(f"{common.stem}-{arm.server}-{arm.prefix.strip('/')}{common.suffix}")
 
 
 def compare(answers: Mapping[str, Any], *, writes: bool) -> list[str]:
@@ -104,6 +114,12 @@ def compare(answers: Mapping[str, Any], *, writes: bool) -> list[str]:
         return [f"{ours} answers nothing"]
     differences = {arm: first_difference(expected, plain(_documents(answers[arm]), writes=writes)) for arm in theirs}
     return [f"{ours} and {arm}: {difference}" for arm, difference in differences.items() if difference is not None]
+
+
+def identifiers_of(answer: Any) -> set[str]:
+    """The identifiers of the clients in the result of a tool that lists them."""
+    text = answer["result"]["content"][0]["text"]
+    return set(re.findall(r"\b[0-9a-f]{24}\b", text))
 
 
 def _documents(answer: Any) -> Any:
