@@ -18,9 +18,7 @@ from tests.reliability.torture.relays import Network
 from tests.support.service_process import until
 
 MEMBERS = 3
-ELECTION_SECONDS = 10  # the default of MongoDB
-# As docs/deployment.md recommends: a member that replicates from a frozen one looks for another after one timeout.
-PARAMETER = "oplogFetcherSteadyStateMaxFetcherRestarts=0"
+ELECTION_SECONDS = 5  # as docs/deployment.md recommends
 
 
 class Members(ReplicaSet):
@@ -46,7 +44,6 @@ class Members(ReplicaSet):
     def start(self, *ports: int) -> None:
         """Start members on the data they had."""
         options = ["--bind_ip", "127.0.0.1", "--nounixsocket", "--quiet", "--oplogSize", "512", "--replSet", NAME]
-        options += ["--setParameter", PARAMETER]
         for port in ports:
             folder, target = self._folders[port], self._targets[port]
             folder.mkdir(parents=True, exist_ok=True)

@@ -49,7 +49,7 @@ def write_report(
         ("Duration of the load", f"{conditions.seconds / 60:.1f} minutes on {conditions.processors} processors"),
         (
             "Processes",
-            f"3 mongod (elections after {conditions.election} s, the default), 2 of the service, on loopback",
+            f"3 mongod (elections after {conditions.election} s), 2 of the service, on loopback",
         ),
         ("Faults", len(ledger.faults)),
         ("Requests", f"{len(ledger.exchanges):,}"),
