@@ -59,9 +59,6 @@ from coaching_service.settings import Settings, SettingsError
 log = structlog.get_logger("coaching_service")
 _LOCAL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - only to print an address that can be opened
 _RETRY_SECONDS = 1.0
-_SWITCH_SECONDS = (
-    0.001  # how long the event loop waits for a thread that computes, such as one that decodes a large body
-)
 _MAX_DRAIN_SECONDS = 5.0
 _FORCED_EXIT_SECONDS = 2.0  # after SHUTDOWN_SECONDS; 3 are promised
 _DATABASE_LOST_SECONDS = 2.5
@@ -410,7 +407,6 @@ async def _prepare(
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-    sys.setswitchinterval(_SWITCH_SECONDS)
     availability.ready.set()
 
 

@@ -91,8 +91,9 @@ async def read_events(
     visibility = await load_visibility(ctx)
     events: list[Event] = []
     has_more = True
+    size = _CHANGES_A_READ if types else min(limit + 1, _CHANGES_A_READ)  # most changes have one event
     for _ in range(_MAX_READS):
-        changes = await history.list_numbered(ctx, position, _CHANGES_A_READ, customer_id)
+        changes = await history.list_numbered(ctx, position, size, customer_id)
         if changes and changes[0]["createdAt"] < now() - RETENTION:
             raise CursorExpired
         for change in changes:
@@ -102,9 +103,10 @@ async def read_events(
                 if len(events) == limit:
                     return _page(events, position, has_more=True), position
             position = change["lastSeq"]
-        has_more = len(changes) == _CHANGES_A_READ
+        has_more = len(changes) == size
         if not has_more:
             break
+        size = _CHANGES_A_READ
     return _page(events, position, has_more=has_more), position
 
 
