@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from motor.motor_asyncio import AsyncIOMotorClient
-from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
+from pymongo.errors import AutoReconnect, ConfigurationError, OperationFailure, PyMongoError
 
 from coaching_service.core.database import transactions
 from coaching_service.core.database.connection import as_service_error, database, is_disk_full
@@ -120,6 +120,39 @@ async def test_connection_lost_at_commit_takes_effect_once(
     await fail_commit({"times": 2}, closeConnection=True)
     assert await run(ctx, change) == 1
     assert (change.runs, await change.count()) == (1, 2)
+
+
+async def test_command_that_was_not_sent_is_repeated(ctx: Context, run: RunInTransaction) -> None:
+    """The driver sends none on a connection that was opened while the server started."""
+    change, failures = Change(ctx), [ConfigurationError("Sessions are not supported by this MongoDB deployment")]
+
+    async def fail_first(tx: Context) -> int:
+        if failures:
+            raise failures.pop()
+        return await change(tx)
+
+    assert await run(ctx, fail_first) == 1
+    assert (change.runs, await change.count()) == (1, 2)
+
+
+async def test_commit_that_was_not_sent_is_repeated(ctx: Context) -> None:
+    """Alone: an earlier attempt, whose outcome is unknown, may have taken effect."""
+    unknown = OperationFailure("unknown", MAX_TIME_EXPIRED)
+    unknown._add_error_label("UnknownTransactionCommitResult")
+    outcomes: list[Exception | None] = [unknown, ConfigurationError("no sessions"), None]
+
+    class Session:
+        """What a session does at commits."""
+
+        async def commit_transaction(self) -> None:
+            if (outcome := outcomes.pop(0)) is not None:
+                raise outcome
+
+    await transactions._commit(ctx, Session(), lambda: True)  # type: ignore[arg-type]
+    assert outcomes == []
+    outcomes += [unknown, ConfigurationError("no sessions")]
+    with pytest.raises(OperationFailure):
+        await transactions._commit(ctx, Session(), lambda: len(outcomes) > 0)  # type: ignore[arg-type]
 
 
 async def test_commit_is_not_repeated_for_ever(ctx: Context, fail_commit: FailCommand, run: RunInTransaction) -> None:

@@ -16,6 +16,7 @@ from pymongo import IndexModel
 from pymongo.collation import Collation
 from pymongo.errors import (
     BulkWriteError,
+    ConfigurationError,
     ConnectionFailure,
     DocumentTooLarge,
     ExecutionTimeout,
@@ -198,9 +199,14 @@ def unreachable() -> Unavailable:
 
 def is_unavailable(error: Exception) -> bool:
     """Whether the database did not respond, or not as a primary with a majority."""
-    if isinstance(error, ConnectionFailure | ExecutionTimeout | WriteConcernError):
+    if isinstance(error, ConnectionFailure | ExecutionTimeout | WriteConcernError) or is_unsent(error):
         return True
     return isinstance(error, OperationFailure) and (error.code in _UNAVAILABLE or _lacks_majority(error))
+
+
+def is_unsent(error: Exception) -> bool:
+    """Whether the driver sent nothing, as its connection was opened while the server started or became a secondary."""
+    return type(error) is ConfigurationError
 
 
 def _lacks_majority(error: OperationFailure) -> bool:

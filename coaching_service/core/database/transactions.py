@@ -14,6 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from motor.motor_asyncio import AsyncIOMotorClientSession
 from pymongo.errors import PyMongoError
 
+from coaching_service.core.database.connection import is_unsent
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import ChangeRecorder
 from coaching_service.core.database.worker_thread import ThreadSession
@@ -83,11 +84,11 @@ async def _repeat(ctx: Context, work: Callable[[Context], Awaitable[T]], deadlin
                 tx = replace(ctx, session=session, recorder=ChangeRecorder())
                 result = await work(tx)
                 change_ids = [] if tx.changes.is_empty else await ctx.services.change_log.write(tx)
-                await _commit(session, may_continue)
+                await _commit(ctx, session, may_continue)
                 ctx.change_ids.extend(change_ids)
                 return result
         except PyMongoError as error:
-            if not error.has_error_label(_TRANSIENT):
+            if not (error.has_error_label(_TRANSIENT) or is_unsent(error)):
                 raise
             if not may_continue():
                 message = "The database cannot be reached or is too busy; nothing was changed, try again"
@@ -129,14 +130,21 @@ async def _pause(ctx: Context, seconds: float) -> None:
         ctx.thread.pause(seconds)
 
 
-async def _commit(session: AsyncIOMotorClientSession, may_continue: Callable[[], bool]) -> None:
+async def _commit(ctx: Context, session: AsyncIOMotorClientSession, may_continue: Callable[[], bool]) -> None:
     """Commit, again while the outcome is unknown: a commit that is repeated takes effect once."""
+    unknown: PyMongoError | None = None
     while True:
         try:
             await session.commit_transaction()
         except PyMongoError as error:
+            if is_unsent(error):
+                if not may_continue():
+                    raise unknown or error from None
+                await _pause(ctx, _BACKOFF_SECONDS)
+                continue
             if not error.has_error_label(_COMMIT_UNKNOWN) or not may_continue():
                 raise
+            unknown = error
         else:
             return
 
