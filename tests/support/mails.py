@@ -81,7 +81,10 @@ def read_mail(mail: Message, base_url: str) -> MailParts:
         "the last is preferred"
     )
     assert mail["Auto-Submitted"] == "auto-generated"
-    hosts = base_url.partition("://")[2].partition(":")[0], "127.0.0.1"  # of the application of browsers, which sends too
+    hosts = (
+        base_url.partition("://")[2].partition(":")[0],
+        "127.0.0.1",
+    )  # of the application of browsers, which sends too
     assert mail["Message-ID"].endswith(tuple(f"@{host}>" for host in hosts))
     assert mail["Date"].datetime is not None
     for name in ("To", "From", "Subject", "Message-ID"):

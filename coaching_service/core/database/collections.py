@@ -14,6 +14,7 @@ from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.portable import NotExported, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.database.sharding import BY_COMPANY, Placement, ShardKey
+from coaching_service.core.ids import ObjectId
 
 Document = dict[str, Any]
 Filter = dict[str, Any]
@@ -32,6 +33,14 @@ def now() -> datetime:
 def order_by(fields: Sequence[str]) -> list[tuple[str, int]]:
     """Field names as the driver's sort keys; a leading `-` sorts descending."""
     return [(f.removeprefix("-"), DESCENDING if f.startswith("-") else ASCENDING) for f in fields]
+
+
+def hint_of(where: Filter) -> dict[str, Any]:
+    """Return the option that makes MongoDB look up a document by its identifier, if `where` has one.
+
+    Otherwise it would compare the index of identifiers with all indexes that begin with the company, for each command.
+    """
+    return {"hint": "_id_"} if isinstance(where.get("_id"), ObjectId) else {}
 
 
 def within_company(company: object, where: Filter) -> Filter:
@@ -133,7 +142,7 @@ class ReadableCollection(Generic[D]):
     async def find_one(self, ctx: Context, where: Filter, fields: Sequence[str] | None = None) -> D | None:
         """Return the document that matches `where`, or None."""
         document = await self._in(ctx).find_one(
-            self.read_filter(ctx, where), self.projection(fields), session=ctx.session
+            self.read_filter(ctx, where), self.projection(fields), session=ctx.session, **hint_of(where)
         )
         return cast("D | None", document)
 

@@ -15,6 +15,7 @@ from coaching_service.core.database.collections import (
     Filter,
     Ownership,
     PipelineStage,
+    hint_of,
     now,
     registry,
 )
@@ -141,7 +142,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
     async def find_whole(self, ctx: Context, identifier: ObjectId) -> Document | None:
         """Return all fields of a document of the company, private ones included; None if there is none."""
         stored: Document | None = await self._in(ctx).find_one(
-            self.write_filter(ctx, {"_id": identifier}), session=ctx.session
+            self.write_filter(ctx, {"_id": identifier}), session=ctx.session, hint="_id_"
         )
         return stored
 
@@ -179,7 +180,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         appended = appended_element(change)
         if self.history is not None and previous is None and appended is None:
             previous = await self._in(ctx).find_one(
-                condition, self._recorded_projection(touched_paths(change)), session=ctx.session
+                condition, self._recorded_projection(touched_paths(change)), session=ctx.session, **hint_of(where)
             )
         updated: Document | None = None
         if self.history is None or appended is not None or previous is not None:
@@ -190,6 +191,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
                     projection=self._result_projection(fields, change, appended),
                     return_document=ReturnDocument.AFTER,
                     session=ctx.session,
+                    **hint_of(where),
                 )
         if updated is None:
             if version is not None and await self.find_one(ctx, where, ("_id",)):
@@ -210,7 +212,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         if self._needs_transaction(ctx):
             return await in_transaction(ctx, lambda tx: self.rewrite(tx, where, mutate, version=version))
         for _ in range(_REWRITES):
-            current = await self._in(ctx).find_one(self.write_filter(ctx, where), session=ctx.session)
+            current = await self._in(ctx).find_one(self.write_filter(ctx, where), session=ctx.session, **hint_of(where))
             if current is None:
                 return None
             read_version = current["version"]
@@ -251,10 +253,12 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
     async def _write_each(self, ctx: Context, writes: Sequence[tuple[Filter, Document]]) -> int:
         """Apply each change to the document of its filter in one round trip; returns how many matched."""
         if len(writes) == 1:  # costs the driver less than a bulk
-            return (await self._in(ctx).update_one(*writes[0], session=ctx.session)).matched_count
+            [(where, change)] = writes
+            result = await self._in(ctx).update_one(where, change, session=ctx.session, **hint_of(where))
+            return result.matched_count
         if not writes:
             return 0
-        bulk = [UpdateOne(where, change) for where, change in writes]
+        bulk = [UpdateOne(where, change, **hint_of(where)) for where, change in writes]
         return (await self._in(ctx).bulk_write(bulk, ordered=False, session=ctx.session)).matched_count
 
     async def upsert(self, ctx: Context, where: Filter, fields: Mapping[str, Any]) -> D:
@@ -342,7 +346,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         if self._needs_transaction(ctx):
             return await in_transaction(ctx, lambda tx: self.delete(tx, where))
         removed: Document | None = await self._in(ctx).find_one_and_delete(
-            self.write_filter(ctx, where), session=ctx.session
+            self.write_filter(ctx, where), session=ctx.session, **hint_of(where)
         )
         if removed is not None:
             self._record_deleted(ctx, [removed])

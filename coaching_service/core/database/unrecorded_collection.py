@@ -15,6 +15,7 @@ from coaching_service.core.database.collections import (
     Filter,
     PipelineStage,
     ReadableCollection,
+    hint_of,
     within_company,
 )
 from coaching_service.core.database.context import Context, Services
@@ -29,13 +30,14 @@ class UnrecordedCollection(ReadableCollection[D]):
 
     async def set_derived(self, ctx: Context, where: Filter, change: Document | list[PipelineStage]) -> int:
         """Change derived fields: neither `version` nor `updatedAt` changes. Returns how many documents matched."""
-        result = await self._in(ctx).update_many(self.write_filter(ctx, where), change, session=ctx.session)
+        condition = self.write_filter(ctx, where)
+        result = await self._in(ctx).update_many(condition, change, session=ctx.session, **hint_of(where))
         return result.matched_count
 
     async def set_derived_each(self, ctx: Context, changes: Sequence[tuple[Filter, Document]]) -> None:
         """`set_derived` for several documents in one round trip: (`where`, change) for each."""
         if changes:
-            writes = [UpdateOne(self.write_filter(ctx, where), change) for where, change in changes]
+            writes = [UpdateOne(self.write_filter(ctx, where), change, **hint_of(where)) for where, change in changes]
             await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
 
     async def increment(self, ctx: Context, where: Filter, counts: Document) -> None:

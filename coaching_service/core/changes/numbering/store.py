@@ -205,7 +205,7 @@ async def _assign_numbers(tx: Context, batch: Sequence[NewChange]) -> None:
         first = last[company] + 1
         last[company] += max(1, change["eventCount"])
         numbers = {"$set": {"seq": first, "lastSeq": last[company]}, "$unset": {"pending": ""}}
-        writes.append(UpdateOne({"companyId": company, "_id": change["_id"]}, numbers))
+        writes.append(UpdateOne({"companyId": company, "_id": change["_id"]}, numbers, hint="_id_"))
     await changes.bulk_write(writes, session=tx.session)
     counts = [
         UpdateOne({"_id": company, "companyId": company}, {"$set": {"lastSeq": last[company]}}, upsert=True)
