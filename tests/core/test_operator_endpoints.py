@@ -70,9 +70,8 @@ async def test_concurrent_readiness_checks_share_one_database_check(settings: Se
 
 
 async def test_unreachable_database_is_503_without_its_address(settings: Settings) -> None:
-    lost = settings.model_copy(
-        update={"mongodb_uri": "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50"}
-    )
+    uri = "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50"
+    lost = settings.model_copy(update={"mongodb_uri": uri, "database_response_seconds": 0.2})
     async with runtime.open_services(lost) as services, TestServer(create_app(lost, services)) as server:
         client = CoachClient(server, "cs_ak_x", None)
         reply = await client.get("/me")

@@ -220,7 +220,7 @@ async def test_root_redirects_browsers_only(visitor: Visitor, anonymous: CoachCl
 
 async def test_unreachable_database_is_a_page_and_keeps_the_session(settings: Settings) -> None:
     uri = "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50"
-    lost = settings.model_copy(update={"mongodb_uri": uri})
+    lost = settings.model_copy(update={"mongodb_uri": uri, "database_response_seconds": 0.2})
     async with runtime.open_services(lost) as services, TestServer(create_app(lost, services)) as server:
         visitor = Visitor(server)
         visitor.keep(coach_session="a token")
