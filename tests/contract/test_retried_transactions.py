@@ -11,6 +11,7 @@ from pymongo.errors import OperationFailure
 
 from coaching_service import features
 from coaching_service.core.database import transactions
+from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import routes_of
 from tests.conftest import NewCompany
 from tests.contract.test_declared import call, fill_path
@@ -28,11 +29,11 @@ def first_commits_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     commit: Commit = transactions._commit
     seen: list[object] = []
 
-    async def fail_first(session: Any, may_continue: Callable[[], bool]) -> None:
+    async def fail_first(ctx: Context, session: Any, may_continue: Callable[[], bool]) -> None:
         if may_continue not in seen:  # one for all attempts at a transaction
             seen.append(may_continue)
             raise OperationFailure("write conflict", 112, {"errorLabels": ["TransientTransactionError"]})
-        await commit(session, may_continue)
+        await commit(ctx, session, may_continue)
 
     monkeypatch.setattr(transactions, "_commit", fail_first)
 
