@@ -122,6 +122,11 @@ async def test_connection_lost_at_commit_takes_effect_once(
     assert (change.runs, await change.count()) == (1, 2)
 
 
+@pytest.mark.parametrize("code", [6, 7, 43, 89, 91, 94, 134, 189, 211, 9001, 10107, 11602, 13436])
+def test_error_of_a_server_that_starts_or_ends_is_503(code: int) -> None:
+    assert isinstance(as_service_error(OperationFailure("refused", code)), Unavailable)
+
+
 async def test_command_that_was_not_sent_is_repeated(ctx: Context, run: RunInTransaction) -> None:
     """The driver sends none on a connection that was opened while the server started."""
     change, failures = Change(ctx), [ConfigurationError("Sessions are not supported by this MongoDB deployment")]

@@ -68,7 +68,11 @@ class Node:
             **self.variables,
         )
         command = [sys.executable, "-m", "coaching_service", "serve"]
-        with self.folder.with_suffix(".err").open("w") as log:
+        current = self.folder.with_suffix(".err")
+        if current.exists():
+            with self.folder.with_suffix(".earlier.err").open("ab") as earlier:
+                earlier.write(current.read_bytes())
+        with current.open("w") as log:
             return subprocess.Popen(
                 [*command, "--port", str(self.port), "--data", str(self.folder)],
                 cwd=self.code,

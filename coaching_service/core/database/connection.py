@@ -38,8 +38,11 @@ _OUT_OF_DISK_SPACE = 14031
 APP_NAME = "coaching-service"  # how the database names our connections
 UNAUTHORIZED = (13, 18)  # Unauthorized, AuthenticationFailed
 # The server is not, or no longer, a primary with a majority: among them InterruptedDueToReplStateChange (11602),
-# NotWritablePrimary (10107), PrimarySteppedDown (189), WriteConcernFailed (64) and MaxTimeMSExpired (50).
-_UNAVAILABLE = (50, 64, 91, 100, 189, 262, 10058, 10107, 11600, 11602, 13435, 13436)
+# NotWritablePrimary (10107), PrimarySteppedDown (189), WriteConcernFailed (64), MaxTimeMSExpired (50). Or it has just
+# started: it has no keys for the times of others yet (KeyNotFound, 211), does not know the cursor of another primary
+# (CursorNotFound, 43), or is NotYetInitialized (94). The others are those that the driver, too, counts as failures of a
+# connection (6, 7, 89, 134, 9001).
+_UNAVAILABLE = (6, 7, 43, 50, 64, 89, 91, 94, 100, 134, 189, 211, 262, 9001, 10058, 10107, 11600, 11602, 13435, 13436)
 # Compares letters and their accents, not case.
 IGNORE_CASE = Collation("en", strength=2)
 log = structlog.get_logger("coaching_service.database")
