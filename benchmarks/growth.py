@@ -16,27 +16,15 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import click
-import uvloop
-from pymongo import MongoClient
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from benchmarks.growth_world import (
-    GrownCompany,
-    Stored,
-    copy_demo,
-    grow_company,
-    measure_collections,
-    sizes_up_to,
-)
+from benchmarks.growth_data import DATABASE, prepared_database
+from benchmarks.growth_world import GrownCompany, Stored
 from benchmarks.plots import plot
 from benchmarks.servers import Server, running, wait_until_idle
-from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
-from coaching_service.core.database.embedded import DatabaseUnavailable, running_mongod
-from coaching_service.library.exercises import shared
-from coaching_service.settings import Settings
+from coaching_service.core.database.embedded import DatabaseUnavailable
 
 TARGET_RATIO, TARGET_MS = 5.0, 60.0
 _WARM_UP, _WALKED_PAGE = 3, 50
@@ -203,24 +191,6 @@ def _walked(walk: Walk) -> list[tuple[float, float]]:
     return [(at + 1, median(walk.times[at : at + step])) for at in range(0, len(walk.times), step)]
 
 
-async def prepare(
-    settings: Settings, largest: int, companies: int, progress: Progress
-) -> tuple[list[GrownCompany], list[Stored]]:
-    """Store the small companies, and one of each size; returns these, and what is stored."""
-    async with runtime.open_services(settings) as services:
-        await runtime.make_indexes(services)
-        await shared.publish(services)
-        await copy_demo(services, companies, progress)
-        grown = [await grow_company(services, size, progress) for size in sizes_up_to(largest)]
-        return grown, await measure_collections(services)
-
-
-def set_cache(uri: str, gigabytes: float) -> None:
-    """Let the database use so much memory for its cache."""
-    with MongoClient[dict[str, Any]](uri) as client:
-        client.admin.command("setParameter", 1, wiredTigerEngineRuntimeConfig=f"cache_size={gigabytes * 1024:.0f}M")
-
-
 @click.command()
 @click.option(
     "--largest",
@@ -238,14 +208,22 @@ def set_cache(uri: str, gigabytes: float) -> None:
 )
 @click.option("--rounds", type=click.IntRange(1), default=50, show_default=True)
 @click.option("--cache", type=float, default=2.0, show_default=True, help="Gigabytes of the database's cache.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the data, which stays: prepared if it is missing, otherwise used again.",
+)
+@click.option("--only-prepare", is_flag=True, help="End when the data is prepared.")
 @click.option("--report", type=click.Path(path_type=Path), default=Path("test-output/growth.json"), show_default=True)
-def main(largest: int, companies: int, rounds: int, cache: float, report: Path) -> None:
+def main(
+    largest: int, companies: int, rounds: int, cache: float, data: Path | None, report: Path, *, only_prepare: bool
+) -> None:
     """Read from companies of 1,000, 10,000, 100,000 and 1,000,000 clients in one database with 1,000 small companies.
 
     Over HTTP, one request at a time, in turn. Each request may take 5 times as long in the largest company as in that of
     1,000 clients, and 60 ms; the exact total of a common term is only reported. Exit code 1 when one misses that. Also
     prints what a document of each collection takes, with its indexes. One million clients take
-    about 6 GB on the disk of the temporary folder.
+    about 6 GB on the disk of the temporary folder, or of `--data`.
     """
     console = Console(width=None if sys.stdout.isatty() else 140)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -253,29 +231,29 @@ def main(largest: int, companies: int, rounds: int, cache: float, report: Path) 
     try:
         with ExitStack() as stack:
             progress = stack.enter_context(Progress(*columns, console=Console(stderr=True)))
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-growth-")))
-            uri = stack.enter_context(running_mongod(folder / "data"))
-            set_cache(uri, cache)
-            secret = new_master_key()
-            settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
-            grown, stored = uvloop.run(prepare(settings, largest, companies, progress))
+            temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-growth-")))
+            folder = data or temporary
+            prepared = stack.enter_context(prepared_database(folder, largest, companies, cache, progress))
+            if only_prepare:
+                return
+            settings = prepared.settings
             environment = {
-                "MONGODB_URI": uri,
-                "MONGODB_DATABASE": "bench",
-                "SECRET_KEYS": secret,
+                "MONGODB_URI": settings.mongodb_uri or "",
+                "MONGODB_DATABASE": DATABASE,
+                "SECRET_KEYS": settings.secret_keys[0],
                 "DATA_DIR": str(folder),
             }
             command, core = ["coaching_service", "serve"], min(os.sched_getaffinity(0))
-            server = stack.enter_context(running("service", command, environment, core, folder / "service.log"))
+            server = stack.enter_context(running("service", command, environment, core, temporary / "service.log"))
             wait_until_idle([server.pid])
-            measured = measure(server, grown, rounds, progress)
+            measured = measure(server, prepared.companies, rounds, progress)
     except DatabaseUnavailable as error:
         raise click.ClickException(str(error)) from None
     load.append(os.getloadavg()[0])
     missed = show(console, measured)
-    show_stored(console, stored)
+    show_stored(console, prepared.stored)
     setting = {"largest": largest, "companies": companies, "rounds": rounds, "cacheGigabytes": cache, "load": load}
-    write(report, measured, stored, setting)
+    write(report, measured, prepared.stored, setting)
     console.print(
         f"Load average {load[0]:.1f} before, {load[1]:.1f} after: well over 2 means others disturbed it. {report}"
     )

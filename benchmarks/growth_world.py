@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -14,6 +14,7 @@ from rich.progress import Progress
 from coaching_service import demo, features
 from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.documents import declared_collections, now
+from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.database.sharding import BY_COMPANY
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
@@ -23,12 +24,13 @@ from coaching_service.people.team import service as team
 from coaching_service.seeding import build_client
 
 assert features.ROUTES  # all collections are declared
-BATCH = 1_000
+BATCH = 2_000
 MOST_CHANGES = 100_000  # of a company: a page of events costs the same with more
 MOST_COPIED = 60  # documents of each collection of the demo company, in each small company
 _NOT_COPIED = ("fs.files", "replays", "changeCounters")
 _NEVER = timedelta(days=3650)  # nothing renews figures while the requests are measured
 _ATTENTION_SHARE = 0.2
+_FILLED = ("customers", "changes")
 
 
 @dataclass(frozen=True)
@@ -45,20 +47,43 @@ def unacknowledged(services: Services, name: str) -> Collection:
     return services.db[name].with_options(write_concern=WriteConcern(w=1, j=False))
 
 
-async def grow_company(services: Services, clients: int, progress: Progress) -> GrownCompany:
-    """Store a company with so many clients and changes, a thousand at a time; returns it with a key."""
+async def grow_companies(services: Services, sizes: Sequence[int], progress: Progress) -> list[GrownCompany]:
+    """Store a company with so many clients and changes for each of `sizes`; returns them with their keys.
+
+    The indexes of clients and changes are made after the data, which takes a fraction of the time.
+    """
+    started = [(size, await _start_company(services, size)) for size in sizes]
+    for name in _FILLED:
+        await services.db[name].drop_indexes()
+    rare = [await _fill(services, ctx, size, progress) for size, ctx in started]
+    task = progress.add_task("Indexes", total=len(_FILLED))
+    for name in _FILLED:
+        await ensure_indexes(services.db, {name: declared_collections()[name].indexes})
+        progress.advance(task)
+    return [
+        GrownCompany(size, str((await api_keys.create(ctx, "Bench"))["key"]), text)
+        for (size, ctx), text in zip(started, rare, strict=True)
+    ]
+
+
+async def _start_company(services: Services, clients: int) -> Context:
+    """Create a company with one client, whose change is copied; returns a context of its owner."""
     owner = await team.create_company(
         Context(services), f"Company of {clients:,}", "Olga", f"owner{clients}@example.com", "no hash"
     )
     ctx = Context(services).acting_as(owner)
-    await creation.create_customer(ctx, {"name": "First"})  # its change is copied
+    await creation.create_customer(ctx, {"name": "First"})
+    return ctx
+
+
+async def _fill(services: Services, ctx: Context, clients: int, progress: Progress) -> str:
+    """Store so many clients, with changes, some thousands at a time; returns a text that only one of them contains."""
+    trainer = (ctx.caller.id,)
     task = progress.add_task(f"{clients:,} clients", total=clients)
     chance, target = random.Random(clients), unacknowledged(services, "customers")
     rare, ids = "", []
     for first in range(0, clients, BATCH):
-        batch = [
-            build_client(chance, number, clients, (owner.id,)) for number in range(first, min(first + BATCH, clients))
-        ]
+        batch = [build_client(chance, number, clients, trainer) for number in range(first, min(first + BATCH, clients))]
         documents = [customers.with_metadata(ctx, {**each, **_figures(chance)}) for each in batch]
         await target.insert_many(documents, ordered=False)
         await counters.count(ctx, batch, 1)
@@ -67,7 +92,7 @@ async def grow_company(services: Services, clients: int, progress: Progress) -> 
         ids += [each["_id"] for each in documents[: MOST_CHANGES - len(ids)]]
         progress.advance(task, len(batch))
     await _copy_change(services, ctx.company_id, ids)
-    return GrownCompany(clients, str((await api_keys.create(ctx, "Bench"))["key"]), rare)
+    return rare
 
 
 def _figures(chance: random.Random) -> dict[str, Any]:
