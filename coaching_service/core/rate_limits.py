@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
@@ -17,11 +18,12 @@ WINDOW = timedelta(minutes=15)
 
 
 class RateCounter(TypedDict):
-    """The attempts of one name in the window that ends at `until`; `key` is a keyed hash."""
+    """The attempts of one name in the window that ends at `until`, the last one at `at`; `key` is a keyed hash."""
 
     _id: ObjectId
     key: str
     count: int
+    at: datetime
     until: datetime
 
 
@@ -33,27 +35,27 @@ _counters = Documents[RateCounter](
     transfer=NotExported("state of the service"),
 )
 _IS_OPEN: Document = {"$gt": ["$until", "$$NOW"]}
-_RESULT: Document = {
-    "count": 1,
-    "seconds": {"$toInt": {"$ceil": {"$divide": [{"$subtract": ["$until", "$$NOW"]}, 1000]}}},
-}
+_COUNT: Document = {"count": 1, "at": "$$NOW", "until": 1}
 
 
 async def count(services: Services, kind: str, name: str) -> tuple[int, int]:
-    """Count one attempt of `name`; returns the attempts in its window of 15 minutes and the seconds until it ends."""
+    """Count one attempt of `name`; returns the attempts in its window of 15 minutes and the seconds until it ends.
+
+    The result has no projection: MongoDB ignores it when the driver repeats the command after an election.
+    """
     window_end = {"$add": ["$$NOW", round(WINDOW.total_seconds() * 1000)]}
     change = {
         "count": {"$cond": [_IS_OPEN, {"$add": ["$count", 1]}, 1]},
+        "at": "$$NOW",
         "until": {"$cond": [_IS_OPEN, "$until", window_end]},
     }
     counter: Any = await _counters.across_companies(services).find_one_and_update(
         {"key": _key(services, kind, name)},
         [{"$set": change}],
-        projection=_RESULT,
         upsert=True,
         return_document=True,
     )
-    return counter["count"], max(1, counter["seconds"])
+    return counter["count"], _seconds_left(counter)
 
 
 async def limit(services: Services, kind: str, name: str, maximum: int) -> None:
@@ -66,8 +68,8 @@ async def limit(services: Services, kind: str, name: str, maximum: int) -> None:
 async def get_count(services: Services, kind: str, name: str) -> tuple[int, int]:
     """The attempts of `name` in its window and the seconds until the window ends; (0, 0) without a window."""
     where = {"key": _key(services, kind, name), "$expr": _IS_OPEN}
-    counter: Any = await _counters.across_companies(services).find_one(where, _RESULT)
-    return (counter["count"], max(1, counter["seconds"])) if counter else (0, 0)
+    counter: Any = await _counters.across_companies(services).find_one(where, _COUNT)
+    return (counter["count"], _seconds_left(counter)) if counter else (0, 0)
 
 
 async def reset(services: Services, kind: str, name: str) -> None:
@@ -79,6 +81,10 @@ def too_many_requests(services: Services, kind: str, seconds: int) -> TooManyReq
     """The error that tells the caller to retry after `seconds`; `kind` names the limit in metrics."""
     services.metrics.rate_limited.labels(kind).inc()
     return TooManyRequests("Too many attempts; try again later", {"Retry-After": str(seconds)})
+
+
+def _seconds_left(counter: RateCounter) -> int:
+    return max(1, math.ceil((counter["until"] - counter["at"]).total_seconds()))
 
 
 def _key(services: Services, kind: str, name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from motor.motor_asyncio import AsyncIOMotorClient
-from pymongo.errors import AutoReconnect, ConfigurationError, OperationFailure, PyMongoError
+from pymongo.errors import AutoReconnect, BulkWriteError, ConfigurationError, OperationFailure, PyMongoError
 
 from coaching_service.core.database import transactions
 from coaching_service.core.database.connection import as_service_error, database, is_disk_full
@@ -122,9 +122,12 @@ async def test_connection_lost_at_commit_takes_effect_once(
     assert (change.runs, await change.count()) == (1, 2)
 
 
-@pytest.mark.parametrize("code", [6, 7, 43, 89, 91, 94, 134, 189, 211, 9001, 10107, 11602, 13436])
+@pytest.mark.parametrize("code", [6, 7, 43, 89, 91, 94, 134, 189, 211, 217, 365, 9001, 10107, 11601, 11602, 13436])
 def test_error_of_a_server_that_starts_or_ends_is_503(code: int) -> None:
-    assert isinstance(as_service_error(OperationFailure("refused", code)), Unavailable)
+    in_bulk = {"writeErrors": [{"code": code}]}
+    for error in (OperationFailure("refused", code), BulkWriteError(in_bulk)):
+        assert isinstance(as_service_error(error), Unavailable)
+    assert as_service_error(BulkWriteError({"writeErrors": [{"code": code}, {"code": 121}]})) is None
 
 
 async def test_command_that_was_not_sent_is_repeated(ctx: Context, run: RunInTransaction) -> None:

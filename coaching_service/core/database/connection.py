@@ -38,11 +38,18 @@ _OUT_OF_DISK_SPACE = 14031
 APP_NAME = "coaching-service"  # how the database names our connections
 UNAUTHORIZED = (13, 18)  # Unauthorized, AuthenticationFailed
 # The server is not, or no longer, a primary with a majority: among them InterruptedDueToReplStateChange (11602),
-# NotWritablePrimary (10107), PrimarySteppedDown (189), WriteConcernFailed (64), MaxTimeMSExpired (50). Or it has just
-# started: it has no keys for the times of others yet (KeyNotFound, 211), does not know the cursor of another primary
-# (CursorNotFound, 43), or is NotYetInitialized (94). The others are those that the driver, too, counts as failures of a
-# connection (6, 7, 89, 134, 9001).
-_UNAVAILABLE = (6, 7, 43, 50, 64, 89, 91, 94, 100, 134, 189, 211, 262, 9001, 10058, 10107, 11600, 11602, 13435, 13436)
+# NotWritablePrimary (10107), PrimarySteppedDown (189), WriteConcernFailed (64) and MaxTimeMSExpired (50).
+_NO_PRIMARY = (50, 64, 91, 100, 133, 189, 262, 10058, 10107, 11600, 11602, 13435, 13436)
+# The server has just started: it has no keys for the times of others (KeyNotFound, 211), does not know the cursor of
+# another primary (CursorNotFound, 43), is NotYetInitialized (94), or has no result of a findAndModify that the driver
+# repeats (IncompleteTransactionHistory, 217).
+_STARTING = (43, 94, 211, 217)
+# The server has ended the operation: LockTimeout (24), QueryPlanKilled (175), CursorKilled (237), SnapshotTooOld (239),
+# SnapshotUnavailable (246), TransactionExceededLifetimeLimitSeconds (290), TemporarilyUnavailable (365) and
+# Interrupted (11601).
+_ENDED = (24, 175, 237, 239, 246, 290, 365, 11601)
+_UNCONNECTED = (6, 7, 89, 134, 202, 9001)  # failures of a connection, also for the driver
+_UNAVAILABLE = frozenset((*_NO_PRIMARY, *_STARTING, *_ENDED, *_UNCONNECTED))
 # Compares letters and their accents, not case.
 IGNORE_CASE = Collation("en", strength=2)
 log = structlog.get_logger("coaching_service.database")
@@ -204,7 +211,7 @@ def is_unavailable(error: Exception) -> bool:
     """Whether the database did not respond, or not as a primary with a majority."""
     if isinstance(error, ConnectionFailure | ExecutionTimeout | WriteConcernError) or is_unsent(error):
         return True
-    return isinstance(error, OperationFailure) and (error.code in _UNAVAILABLE or _lacks_majority(error))
+    return isinstance(error, OperationFailure) and (error.code in _UNAVAILABLE or _is_interrupted_bulk(error))
 
 
 def is_unsent(error: Exception) -> bool:
@@ -212,6 +219,10 @@ def is_unsent(error: Exception) -> bool:
     return type(error) is ConfigurationError
 
 
-def _lacks_majority(error: OperationFailure) -> bool:
-    """Whether a bulk write was carried out but not acknowledged by a majority."""
-    return isinstance(error, BulkWriteError) and bool((error.details or {}).get("writeConcernErrors"))
+def _is_interrupted_bulk(error: OperationFailure) -> bool:
+    """Whether a bulk write was carried out but not acknowledged by a majority, or ended by such an error."""
+    if not isinstance(error, BulkWriteError):
+        return False
+    details = error.details or {}
+    refused = [each["code"] for each in details.get("writeErrors", ())]
+    return bool(details.get("writeConcernErrors")) or (bool(refused) and _UNAVAILABLE.issuperset(refused))
