@@ -1,6 +1,6 @@
 """Kill, freeze, cut off and step down databases and processes while writers are busy, then compare what is stored.
 
-    scripts/torture [--minutes N] [--writers N] [--report FILE] [--folder DIR]
+    scripts/torture [--minutes N] [--writers N] [--fault NAME] [--report FILE] [--folder DIR]
 
 Three mongods and two processes of the service run on loopback. Ends with 1 if anything was lost, doubled or half done,
 if a request failed with another status than 503 or after more than 3 s, if /readyz was wrong, or if recovery took too
@@ -15,7 +15,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,20 +50,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/torture", description=__doc__.split("\n")[0])
     parser.add_argument("--minutes", type=float, default=30.0, help="how long faults are caused (default: 30)")
     parser.add_argument("--writers", type=int, default=8, help="writers at the same time (default: 8)")
+    parser.add_argument(
+        "--fault", action="append", default=[], help="only faults with this text in their name; may be repeated"
+    )
     parser.add_argument("--report", type=Path, help="write the report to this file too")
     parser.add_argument("--folder", type=Path, help="keep data and logs there (default: a temporary folder)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
-        report, problems = asyncio.run(run(folder.absolute(), arguments.minutes, arguments.writers))
+        report, problems = asyncio.run(run(folder.absolute(), arguments.minutes, arguments.writers, arguments.fault))
     print(report)
     if arguments.report:
         arguments.report.write_text(report, "utf-8")
     return 1 if problems else 0
 
 
-async def run(folder: Path, minutes: float, writers: int) -> tuple[str, list[str]]:
-    """Return the report and the problems."""
+async def run(folder: Path, minutes: float, writers: int, only: Sequence[str] = ()) -> tuple[str, list[str]]:
+    """Return the report and the problems. `only`: texts in the names of the faults to cause."""
     members, ledger, world = Members(folder), Ledger(), World()
     async with AsyncExitStack() as stack:
         stack.callback(members.close)
@@ -84,7 +87,7 @@ async def run(folder: Path, minutes: float, writers: int) -> tuple[str, list[str
         began = time.monotonic()
         urls = [node.url for node in nodes]
         load = [Writer(number, urls, key, ledger, world) for number in range(writers + 1)]
-        await load_with_faults(members, nodes, ledger, load, minutes)
+        await load_with_faults(members, nodes, ledger, load, minutes, only)
         seconds = time.monotonic() - began
         await until(nodes[1].is_ready, "the service is ready")
         async with nodes[1].session(4) as http:
@@ -92,14 +95,15 @@ async def run(folder: Path, minutes: float, writers: int) -> tuple[str, list[str
             await verification.run()
         mongodb = (await services.db.client.server_info())["version"]
     problems = verification.problems + find_problems(ledger)
-    command = f"scripts/torture --minutes {minutes:g} --writers {writers}"
+    chosen = "".join(f' --fault "{text}"' for text in only)
+    command = f"scripts/torture --minutes {minutes:g} --writers {writers}{chosen}"
     date = f"{datetime.now(UTC):%Y-%m-%d}"
     conditions = Conditions(command, seconds, date, __version__, mongodb, os.cpu_count() or 1, ELECTION_SECONDS)
     return write_report(conditions, ledger, list(verification.checked.items()), problems), problems
 
 
 async def load_with_faults(
-    members: Members, nodes: list[Node], ledger: Ledger, load: list[Writer], minutes: float
+    members: Members, nodes: list[Node], ledger: Ledger, load: list[Writer], minutes: float, only: Sequence[str]
 ) -> None:
     """Run writers, checks of readiness and the faults at the same time; the last writer imports files."""
     end = time.monotonic() + minutes * 60
@@ -111,7 +115,7 @@ async def load_with_faults(
             bar.update(task, description=fault, completed=minutes * 60 - (end - time.monotonic()))
 
         async def cause_faults() -> None:
-            await Faults(members, nodes, ledger).run(end - LONGEST_SECONDS, report)
+            await Faults(members, nodes, ledger).run(end - LONGEST_SECONDS, report, only)
             is_over.set()
             for check in checks:
                 check.cancel()

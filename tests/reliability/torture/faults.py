@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import cycle
 
 from tests.reliability.deployment import Node
 from tests.reliability.torture.database import Members
@@ -27,10 +28,7 @@ class Faults:
 
     def __init__(self, members: Members, nodes: list[Node], ledger: Ledger) -> None:
         self.members, self.nodes, self.ledger = members, nodes, ledger
-
-    async def run(self, until: float, report: Callable[[str], None]) -> None:
-        """Cause each fault in turn."""
-        kinds: list[tuple[Fault, Callable[[Fault], Awaitable[None]]]] = [
+        self.kinds: list[tuple[Fault, Callable[[Fault], Awaitable[None]]]] = [
             (Fault("primary killed (kill -9)", KILLED_PRIMARY), self._kill_primary),
             (Fault("primary stepped down", STEPPED_DOWN), self._step_down),
             (Fault("secondary cut off from the network", MAJORITY_LEFT), self._cut_secondary),
@@ -44,15 +42,20 @@ class Faults:
             (Fault("database frozen (SIGSTOP)", RECOVERED, outage=True), self._freeze_all),
             (Fault("database killed (kill -9)", RECOVERED, outage=True), self._kill_all),
         ]
-        number = 0
-        while time.monotonic() < until:
-            kind, cause = kinds[number % len(kinds)]
+
+    async def run(self, until: float, report: Callable[[str], None], only: Sequence[str] = ()) -> None:
+        """Cause each fault in turn; with `only`, those whose name has one of these texts. Raises ValueError if none has."""
+        kinds = [each for each in self.kinds if not only or any(text in each[0].name for text in only)]
+        if not kinds:
+            raise ValueError(f"no fault is named {' or '.join(only)}")
+        for kind, cause in cycle(kinds):
+            if time.monotonic() >= until:
+                break
             fault = Fault(kind.name, kind.limit_seconds, kind.outage)
             report(fault.name)
             await cause(fault)
             await asyncio.sleep(CALM_SECONDS)
             fault.over = time.monotonic()
-            number += 1
 
     def _begin(self, fault: Fault) -> None:
         """Record that the fault begins now, when its target is known."""
