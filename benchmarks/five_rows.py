@@ -32,6 +32,7 @@ from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.slots import RequestSlots
 from coaching_service.mcp.endpoint import McpEndpoint
+from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.mcp.server import make_server
 
 KEY = "cs_ak_five_rows"
@@ -67,7 +68,7 @@ def ours(host: str, port: int) -> None:
         application = web.Application(middlewares=[request_middleware(services)])
         own_url = f"http://{host}:{port}"
         server = make_server(tools.declared, RequestSlots(8), services.metrics, own_url, f"{own_url}/icon.svg")
-        application.add_routes(McpEndpoint(server, services, authenticate, 1_048_576).routes())
+        application.add_routes(McpEndpoint(MessageHandler(lambda: server), services, authenticate, 1_048_576).routes())
         return application
 
     web.run_app(app(), host=host, port=port, print=None, access_log=None, loop=uvloop.new_event_loop())

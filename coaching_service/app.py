@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -29,12 +30,15 @@ from coaching_service.core.jobs import worker
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.slots import RequestSlots
 from coaching_service.mcp.endpoint import McpEndpoint
-from coaching_service.mcp.server import make_server
+from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.oauth.endpoints import Endpoints
 from coaching_service.people.webhooks.dispatcher import delivering
 from coaching_service.people.webhooks.metrics import read_metrics as read_webhook_metrics
 from coaching_service.settings import Settings
 from coaching_service.web import static_files
+
+if TYPE_CHECKING:
+    from mcp.server import Server
 
 SERVICES = web.AppKey("services", Services)
 _BULK_CONCURRENCY, _BULK_PER_COMPANY = 3, 2
@@ -99,8 +103,14 @@ async def _end_waiting(app: web.Application) -> None:
 
 def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerDependencies) -> McpEndpoint:
     tools, icon_url = tools_of(features.TOOLS), services.base_url + static_files.url_of("icon.svg")
+
+    def make() -> Server[Any]:
+        from coaching_service.mcp.server import make_server  # not needed before, and large
+
+        return make_server(tools, dependencies.database_slots, services.metrics, services.base_url, icon_url)
+
     return McpEndpoint(
-        make_server(tools, dependencies.database_slots, services.metrics, services.base_url, icon_url),
+        MessageHandler(make),
         services,
         _authentication(authenticate_assistant, settings, dependencies.request_limits),
         settings.max_body_bytes,

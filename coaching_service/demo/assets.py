@@ -6,15 +6,18 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-
-from PIL.Image import Image
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from coaching_service.core.auth.principal import Company, Principal
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.ids import ObjectId
-from coaching_service.demo import content, drawings, training
+from coaching_service.demo import content, training
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 COMPANY = "Demo Coaching"
 SIDES = {"1": "front", "2": "back", "3": "side"}
@@ -48,6 +51,9 @@ class Assets:
 
 async def create_assets(ctx: Context) -> Assets:
     """Draw and store all files; those that no record refers to within an hour are deleted."""
+    await asyncio.to_thread(import_module, "PIL.ImageDraw")  # large, and slow to import
+    from coaching_service.demo import drawings
+
     assets = Assets()
     company = Company(assets.company_id, COMPANY, "UTC", "kg")
     ctx = ctx.acting_as(Principal(assets.company_id, company, "OWNER", "session", "Demo", None, assets.company_id))
@@ -65,6 +71,8 @@ async def create_assets(ctx: Context) -> Assets:
 
 def _draw_all(customer_ids: Mapping[str, ObjectId], today: date) -> Iterator[tuple[str, Image, ObjectId | None]]:
     """Yield every drawing with its path and the client it belongs to."""
+    from coaching_service.demo import drawings
+
     for *_, pose in content.EXERCISES:
         yield f"exercise/{pose}", drawings.draw_exercise(pose), None
     for number, client in enumerate(content.CLIENTS):

@@ -6,13 +6,10 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
 from aiohttp import hdrs, web
-from mcp.server import Server
-from mcp.types import PARSE_ERROR
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
@@ -22,7 +19,8 @@ from coaching_service.core.http.json_bodies import decode_body
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import network_address, read_bytes
 from coaching_service.core.http.responses import to_json
-from coaching_service.mcp.transport import Reply, failure, handle_message, malformed_body
+from coaching_service.mcp.message_handler import MessageHandler
+from coaching_service.mcp.replies import PARSE_ERROR, Reply, failure, malformed_body
 
 PATH = "/mcp"
 Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
@@ -36,9 +34,9 @@ _EXCLUDED = re.compile(r";\s*q=0(\.0*)?\s*(;|$)")
 
 @dataclass(frozen=True)
 class McpEndpoint:
-    """The endpoint of `server`. `origins`: further web origins that may call it from a browser."""
+    """The endpoint of the messages. `origins`: further web origins that may call it from a browser."""
 
-    server: Server[Any]
+    messages: MessageHandler
     services: Services
     authenticate: Authenticate
     body_limit: int
@@ -96,7 +94,7 @@ class McpEndpoint:
             return _response(malformed_body(body), _JSON)
         except BadRequest as error:
             return _response(failure(PARSE_ERROR, str(error.message), 400), _JSON)
-        return _response(await handle_message(self.server, ctx, decoded, request.headers), content_type)
+        return _response(await self.messages.handle(ctx, decoded, request.headers), content_type)
 
     def _challenge(self, request: web.Request) -> web.Response:
         """Returns the 401 that names the resource metadata; with `error` only when a credential was sent."""

@@ -5,7 +5,6 @@ The only module that uses undocumented parts of the SDK: `serve_one` and what it
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,9 +27,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
 from mcp.types import (
     HEADER_MISMATCH,
-    INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    PARSE_ERROR,
     PROTOCOL_VERSION_META_KEY,
     UNSUPPORTED_PROTOCOL_VERSION,
     JSONRPCError,
@@ -44,6 +41,7 @@ from pydantic import BaseModel, ValidationError
 
 from coaching_service.core.database.context import Context
 from coaching_service.mcp.observation import classify_application
+from coaching_service.mcp.replies import Reply, failure, invalid_request
 
 Headers = CIMultiDictProxy[str]
 # The revision of a request without the version header, which later revisions require.
@@ -73,14 +71,6 @@ class CallerRequest:
     application: str = "other"
 
 
-@dataclass(frozen=True)
-class Reply:
-    """A JSON value, or None for messages without a response, and the HTTP status."""
-
-    body: Any
-    status: int
-
-
 @dataclass
 class _RequestContext:
     """One POST as the SDK's dispatch context: there is no channel back to the client."""
@@ -102,36 +92,17 @@ class _RequestContext:
         """Do nothing."""
 
 
-def failure(code: int, message: str, status: int, identifier: Any = None, data: Any = None) -> Reply:
-    """Returns a JSON-RPC error response."""
-    error = {"code": code, "message": message} | ({} if data is None else {"data": data})
-    return Reply({"jsonrpc": "2.0", "id": identifier, "error": error}, status)
-
-
-def malformed_body(body: bytes) -> Reply:
-    """Returns the response to a body that cannot be decoded: malformed JSON, or JSON with an unsupported value."""
-    try:
-        json.loads(body.decode(), parse_int=str, parse_float=str, parse_constant=int)  # int("NaN") raises ValueError
-    except (ValueError, RecursionError):
-        return failure(PARSE_ERROR, "Parse error: the body is not valid JSON", 400)
-    return _invalid("the body holds a value that is not supported: a number too large, or half of a surrogate pair")
-
-
-def _invalid(message: str, identifier: Any = None) -> Reply:
-    return failure(INVALID_REQUEST, f"Invalid request: {message}", 400, identifier)
-
-
 async def handle_message(server: Server[Any], ctx: Context, decoded: Any, headers: Headers) -> Reply:
     """Returns the reply to a decoded body: one message or, from clients of revision 2025-03-26, a batch."""
     version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     if not isinstance(decoded, list):
         return await _handle_one(server, ctx, decoded, version, headers)
     if version not in (None, DEFAULT_VERSION):
-        return _invalid("this revision of the protocol takes one message at a time")
+        return invalid_request("this revision of the protocol takes one message at a time")
     if not 1 <= len(decoded) <= MAX_BATCH_SIZE:
-        return _invalid(f"a batch holds 1 to {MAX_BATCH_SIZE} messages")
+        return invalid_request(f"a batch holds 1 to {MAX_BATCH_SIZE} messages")
     if any(isinstance(message, dict) and message.get("method") == "initialize" for message in decoded):
-        return _invalid("initialize cannot be part of a batch")
+        return invalid_request("initialize cannot be part of a batch")
     replies = [await _handle_one(server, ctx, message, version, headers) for message in decoded]
     bodies = [reply.body for reply in replies if reply.body is not None]
     return Reply(bodies, 200) if bodies else Reply(None, 202)
@@ -139,10 +110,10 @@ async def handle_message(server: Server[Any], ctx: Context, decoded: Any, header
 
 async def _handle_one(server: Server[Any], ctx: Context, decoded: Any, version: str | None, headers: Headers) -> Reply:
     if not isinstance(decoded, dict):
-        return _invalid("a message is a JSON object")
+        return invalid_request("a message is a JSON object")
     identifier = _identifier(decoded)
     if not isinstance(decoded.get("params", {}), dict):
-        return _invalid("params must be an object", identifier)
+        return invalid_request("params must be an object", identifier)
     modern = _is_modern(decoded, version)
     if modern and version is not None and version not in MODERN_PROTOCOL_VERSIONS and not _names_version(decoded):
         # A header of bytes that are not UTF-8 has surrogates, which JSON cannot hold.
@@ -156,7 +127,7 @@ async def _handle_one(server: Server[Any], ctx: Context, decoded: Any, version: 
     try:
         message = JSONRPCRequest.model_validate(decoded)
     except ValidationError:
-        return _invalid("it needs jsonrpc 2.0, a string or integer id, and a method", identifier)
+        return invalid_request("it needs jsonrpc 2.0, a string or integer id, and a method", identifier)
     return await _serve(server, ctx, message, decoded, headers, modern=modern, version=version or DEFAULT_VERSION)
 
 
@@ -180,7 +151,7 @@ def _accept(decoded: dict[str, Any], kind: type[BaseModel]) -> Reply:
     try:
         kind.model_validate(decoded)
     except ValidationError:
-        return _invalid("it is not a request, notification or response", _identifier(decoded))
+        return invalid_request("it is not a request, notification or response", _identifier(decoded))
     return Reply(None, 202)
 
 

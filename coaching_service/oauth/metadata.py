@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
-
 from coaching_service.oauth.clients import GRANT_TYPES, METHODS
 from coaching_service.oauth.scopes import SUPPORTED
 
@@ -33,34 +31,30 @@ def _canonical(url: str) -> str | None:
 
 def protected_resource(base_url: str) -> dict[str, Any]:
     """Returns the protected resource metadata."""
-    return ProtectedResourceMetadata.model_validate(
-        {
-            "resource": resource_of(base_url),
-            "authorization_servers": [base_url],
-            "scopes_supported": SUPPORTED,
-            "bearer_methods_supported": ["header"],
-            "resource_name": "Coaching service",
-        }
-    ).model_dump(mode="json", exclude_none=True)
+    return {
+        "resource": resource_of(base_url),
+        "authorization_servers": [base_url],
+        "scopes_supported": SUPPORTED,
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Coaching service",
+    }
 
 
 def authorization_server(base_url: str, *, documents: bool) -> dict[str, Any]:
     """Returns the authorization server metadata. `documents`: clients may identify themselves by a document."""
-    return OAuthMetadata.model_validate(
-        {
-            "issuer": base_url,
-            "authorization_endpoint": f"{base_url}/oauth/authorize",
-            "token_endpoint": f"{base_url}/oauth/token",
-            "registration_endpoint": f"{base_url}/oauth/register",
-            "revocation_endpoint": f"{base_url}/oauth/revoke",
-            "scopes_supported": SUPPORTED,
-            "response_types_supported": ["code"],
-            "response_modes_supported": ["query"],
-            "grant_types_supported": list(GRANT_TYPES),
-            "token_endpoint_auth_methods_supported": list(METHODS),
-            "revocation_endpoint_auth_methods_supported": list(METHODS),
-            "code_challenge_methods_supported": ["S256"],
-            "authorization_response_iss_parameter_supported": True,
-            "client_id_metadata_document_supported": documents,
-        }
-    ).model_dump(mode="json", exclude_none=True)
+    return {
+        "issuer": base_url,
+        "authorization_endpoint": f"{base_url}/oauth/authorize",
+        "token_endpoint": f"{base_url}/oauth/token",
+        "registration_endpoint": f"{base_url}/oauth/register",
+        "revocation_endpoint": f"{base_url}/oauth/revoke",
+        "scopes_supported": SUPPORTED,
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": list(GRANT_TYPES),
+        "token_endpoint_auth_methods_supported": list(METHODS),
+        "revocation_endpoint_auth_methods_supported": list(METHODS),
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": True,
+        "client_id_metadata_document_supported": documents,
+    }

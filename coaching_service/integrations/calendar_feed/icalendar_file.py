@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, timedelta
 
-from icalendar import Calendar, Event
-
 from coaching_service.training.workouts.query_models import BlockTitle
 
 _REFRESH = timedelta(hours=1)
@@ -15,8 +13,10 @@ _REFRESH = timedelta(hours=1)
 def write_calendar(name: str, blocks: Sequence[BlockTitle]) -> bytes:
     """Return a calendar called `name` with an event of a whole day for each block: its title and nothing else.
 
-    The same arguments give the same bytes.
+    The same arguments give the same bytes. It is slow: call it on a thread.
     """
+    from icalendar import Calendar, Event  # large, and not needed by processes that serve no calendar
+
     calendar = Calendar()
     calendar.add("prodid", "-//coaching-service//calendar feed//EN")
     calendar.add("version", "2.0")
