@@ -73,6 +73,7 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
             *queue_limits,
             services.metrics.queue("database"),
             shared=settings.database_concurrency_per_company,
+            sharing=services.work_slots.sharing,
         ),
         RequestSlots(_BULK_CONCURRENCY, *queue_limits, services.metrics.queue("bulk"), alone=_BULK_PER_COMPANY),
         RequestSlots(_DOWNLOAD_CONCURRENCY),

@@ -14,8 +14,34 @@ from coaching_service.core.errors import Unavailable
 from coaching_service.core.metrics import Metrics, QueueMetrics
 
 _SHARED_SECONDS = 1.0
+_PIECES = 4
+_REST, _MIN_REST_SECONDS, _MAX_REST_SECONDS = 2, 0.005, 0.25
 _UPLOADS_OF_A_COMPANY, _UPLOAD_SECONDS = 16, 60.0
 _EXPORTS_OF_A_COMPANY, _EXPORT_SECONDS = 4, 2.5
+
+
+class Sharing:
+    """Whether several companies use the service: from the moment a second one does until only one did for a second.
+
+    `clock` returns seconds.
+    """
+
+    __slots__ = ("_clock", "_latest", "_until")
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._latest: Hashable = self  # no company yet
+        self._until = -math.inf
+
+    def see(self, company: Hashable) -> None:
+        """Notice a request of a company."""
+        if company != self._latest:
+            if self._latest is not self:
+                self._until = self._clock() + _SHARED_SECONDS
+            self._latest = company
+
+    def __bool__(self) -> bool:
+        return self._clock() < self._until
 
 
 class RequestSlots:
@@ -26,8 +52,8 @@ class RequestSlots:
     slots (all by default), and `shared` (as many by default) from the moment another company uses them too until it
     has used none for a second. When the queue is full, the company that has most requests in it loses one.
 
-    A company is any hashable value (see `Context.slot_holder`). `metrics` are those to report to,
-    and `clock` returns seconds.
+    A company is any hashable value (see `Context.slot_holder`). `metrics` are those to report to. `sharing` says
+    whether other companies are active; by default only requests for these slots count.
     """
 
     def __init__(
@@ -39,9 +65,9 @@ class RequestSlots:
         *,
         alone: int | None = None,
         shared: int | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        sharing: Sharing | None = None,
     ) -> None:
-        self._size, self._max_queued, self._seconds, self._clock = running, queued, seconds, clock
+        self._size, self._max_queued, self._seconds = running, queued, seconds
         self._metrics = metrics or Metrics().queue("database")
         self._alone = min(alone or running, running)
         self._shared = min(shared or self._alone, self._alone)
@@ -49,8 +75,7 @@ class RequestSlots:
         self._held: dict[Hashable, int] = {}
         self._queued = 0
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}  # in the order of their turns
-        self._latest: Hashable = self  # no company yet
-        self._shared_until = -math.inf
+        self._sharing = Sharing() if sharing is None else sharing
 
     @property
     def queued(self) -> int:
@@ -65,15 +90,20 @@ class RequestSlots:
         """The context to hold a slot in; the arguments are those of `acquire`."""
         return _Holding(self, company, waited)
 
+    def paced(self, company: Hashable) -> _Paced:
+        """The context to do a piece of work in that uses much CPU or disk.
+
+        While other companies are active, the company then rests: the slot counts as held by it for twice as long as the
+        piece took, at least 5 ms, and other companies can use it at once.
+        """
+        return _Paced(self, company)
+
     async def acquire(self, company: Hashable, waited: float = 0.0) -> None:
         """Wait for a slot. `waited`: the seconds that the request has waited before, which count.
 
         Raises Unavailable if the queue is full or the wait too long.
         """
-        if company != self._latest:
-            if self._latest is not self:
-                self._shared_until = self._clock() + _SHARED_SECONDS
-            self._latest = company
+        self._sharing.see(company)
         held = self._held.get(company, 0)
         if self._free and held < self._limit() and company not in self._waiting:
             self._free -= 1
@@ -84,11 +114,25 @@ class RequestSlots:
 
     def release(self, company: Hashable) -> None:
         """Return a slot of a company, and give it to the next."""
+        self._free += 1
+        self._end_held(company)
+
+    def release_after(self, company: Hashable, took: float) -> None:
+        """Return a slot after a piece of work that took so many seconds (see `paced`)."""
+        if not self._sharing:
+            self.release(company)
+            return
+        self._free += 1
+        rest = min(max(_REST * took, _MIN_REST_SECONDS), _MAX_REST_SECONDS)
+        asyncio.get_running_loop().call_later(rest, self._end_held, company)
+        if self._waiting:
+            self._start_waiting()
+
+    def _end_held(self, company: Hashable) -> None:
         if (held := self._held[company]) > 1:
             self._held[company] = held - 1
         else:
             del self._held[company]
-        self._free += 1
         if self._waiting:
             self._start_waiting()
 
@@ -96,12 +140,12 @@ class RequestSlots:
         """How many slots one company may hold now."""
         if self._shared == self._alone:
             return self._alone
-        return self._shared if self._clock() < self._shared_until else self._alone
+        return self._shared if self._sharing else self._alone
 
     def _start_waiting(self) -> None:
         """Give the free slots to the companies whose turn it is.
 
-        A company that waits because of its limit holds a slot, so this is called again when it returns that.
+        A company that waits because of its limit holds a slot, so this is called again when that ends.
         """
         limit = self._limit()
         while self._free and self._waiting:
@@ -183,23 +227,42 @@ class _Holding:
         self._slots.release(self._company)
 
 
+class _Paced:
+    """Holds a slot while the context is open, and then for a rest."""
+
+    __slots__ = ("_began", "_company", "_slots")
+
+    def __init__(self, slots: RequestSlots, company: Hashable) -> None:
+        self._slots, self._company, self._began = slots, company, 0.0
+
+    async def __aenter__(self) -> None:
+        await self._slots.acquire(self._company)
+        self._began = time.monotonic()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._slots.release_after(self._company, time.monotonic() - self._began)
+
+
 @dataclass(frozen=True, slots=True)
 class WorkSlots:
     """Slots of one process for work other than requests to the database.
 
-    `uploads`: uploads in progress, until the file is stored; one that waits is not read. `upload_pieces`: pieces of
-    them that are written to temporary files at once. `exports`: exports that are being sent. `bodies`: large JSON
-    bodies that are decoded at once.
+    `uploads`: uploads in progress, until the file is stored; one that waits is not read. `exports`: exports that are
+    being sent. `pieces`: pieces of uploads, files, exports and large JSON bodies that are worked on at once; to be held
+    `paced`. `sharing`: whether several companies send requests of any kind.
     """
 
+    sharing: Sharing = field(default_factory=Sharing)
     uploads: RequestSlots = field(
         default_factory=lambda: RequestSlots(sys.maxsize, seconds=_UPLOAD_SECONDS, alone=_UPLOADS_OF_A_COMPANY)
     )
-    upload_pieces: RequestSlots = field(default_factory=lambda: RequestSlots(2, shared=1))
     exports: RequestSlots = field(
         default_factory=lambda: RequestSlots(sys.maxsize, seconds=_EXPORT_SECONDS, alone=_EXPORTS_OF_A_COMPANY)
     )
-    bodies: RequestSlots = field(default_factory=lambda: RequestSlots(1))
+    pieces: RequestSlots = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pieces", RequestSlots(_PIECES, shared=1, sharing=self.sharing))
 
 
 def _overloaded() -> Unavailable:

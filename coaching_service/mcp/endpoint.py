@@ -15,7 +15,7 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import BadRequest, InvalidApiKey, Unauthorized
 from coaching_service.core.http.interruption import interruptible
-from coaching_service.core.http.json_bodies import decode_body
+from coaching_service.core.http.json_bodies import ValueCounter, decode_body
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import network_address, read_bytes
 from coaching_service.core.http.responses import to_json
@@ -87,8 +87,8 @@ class McpEndpoint:
             network_address=network_address(request, self.proxies),
             interface="assistant",
         )
-        body = await read_bytes(request, self.body_limit)
         try:
+            body = await read_bytes(request, self.body_limit, ValueCounter(ctx).add)
             decoded = await decode_body(ctx, body)
         except orjson.JSONDecodeError:
             return _response(malformed_body(body), _JSON)

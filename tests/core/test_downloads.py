@@ -58,7 +58,7 @@ async def address(services: Services, source: Source) -> AsyncIterator[str]:
     @routes.get("", access=public(), returns=bytes)
     async def download(_: Context) -> Download:
         """Download the source."""
-        return Download("application/octet-stream", "it", source.read)
+        return Download("application/octet-stream", "it", source.read, etag='"1"')
 
     app = web.Application(middlewares=[request_middleware(services)])
     slots = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]

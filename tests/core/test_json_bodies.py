@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from io import BytesIO
 
 import pytest
@@ -10,6 +11,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
+from tests.conftest import AsServed
 from tests.support.client import CoachClient
 
 JSON = {"Content-Type": "application/json"}
@@ -51,6 +53,18 @@ async def test_body_with_too_many_values_is_rejected_before_it_is_decoded(coach:
     body = b'{"name": "Ana", "groups": ' + value
     error = (await coach.send("POST", "/coach/customers", data=body, headers=JSON)).refused(400, "50000 values")
     assert error["code"] == "TOO_MANY_JSON_VALUES", "although it is not valid JSON"
+
+
+async def test_body_with_too_many_values_is_rejected_before_it_has_arrived(
+    as_served: AsServed, coach: CoachClient
+) -> None:
+    head = f"POST /coach/customers HTTP/1.1\r\nHost: x\r\nX-API-Key: {coach.key}\r\nContent-Type: application/json\r\n"
+    async with asyncio.timeout(60):
+        reader, writer = await asyncio.open_connection(as_served.host, as_served.port)
+        writer.write(head.encode() + b"Content-Length: 1000000\r\n\r\n" + MANY)
+        response = await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+    assert response.startswith(b"HTTP/1.1 400")
 
 
 async def test_million_values_are_413_unless_the_limit_of_bodies_is_higher(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.slots import RequestSlots
+from coaching_service.core.slots import RequestSlots, Sharing
 
 NOISY, QUIET, THIRD = "noisy", "quiet", "third"
 
@@ -20,7 +20,7 @@ class Queue:
 
     def __init__(self, running: int, queued: int = 1000, **limits: int) -> None:
         self.seconds = 0.0
-        self.slots = RequestSlots(running, queued, 1000, clock=lambda: self.seconds, **limits)
+        self.slots = RequestSlots(running, queued, 1000, sharing=Sharing(lambda: self.seconds), **limits)
         self.started: list[str] = []
         self.tasks: list[asyncio.Task[None]] = []
 
@@ -94,6 +94,37 @@ async def test_some_slots_are_never_for_one_company() -> None:
     assert queue.started == [NOISY, NOISY, QUIET]
     assert await queue.finish(QUIET) == []
     assert await queue.finish(NOISY) == [NOISY]
+
+
+async def test_requests_for_other_slots_count_as_activity() -> None:
+    sharing = Sharing()
+    database, pieces = RequestSlots(8, sharing=sharing), RequestSlots(4, shared=1, sharing=sharing)
+    await pieces.acquire(NOISY)
+    await pieces.acquire(NOISY)
+    for _ in range(2):
+        pieces.release(NOISY)
+    await database.acquire(QUIET)
+    await pieces.acquire(NOISY)
+    waiting = asyncio.create_task(pieces.acquire(NOISY))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    pieces.release(NOISY)
+    await waiting
+
+
+async def test_company_rests_after_a_piece_only_while_others_are_active() -> None:
+    slots = RequestSlots(2, shared=1)
+    async with slots.paced(NOISY):
+        assert slots.held(NOISY) == 1
+    assert slots.held(NOISY) == 0, "it is alone"
+    async with slots.paced(QUIET):
+        following = asyncio.create_task(slots.acquire(QUIET))
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert (slots.held(QUIET), following.done()) == (1, False), "it rests"
+    async with slots.paced(NOISY), slots.paced(THIRD):
+        assert slots.held(THIRD) == 1, "both slots are free for others"
+    await following
 
 
 async def test_full_queue_refuses_the_company_that_fills_it() -> None:

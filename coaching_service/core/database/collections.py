@@ -21,6 +21,8 @@ Filter = dict[str, Any]
 PipelineStage = dict[str, Any]
 Ownership = Literal["all", "own", "shared"]
 # The stored document of a collection: a TypedDict that extends database.models.Stored.
+_EXPORTED_AT_ONCE = 100  # documents, which the driver decodes without a pause
+
 D = TypeVar("D", bound=Mapping[str, Any])
 
 
@@ -202,7 +204,7 @@ class ReadableCollection(Generic[D]):
         cursor = self._in(ctx).find(
             within_company(ctx.company_id, where or {}),
             None if fields is None else dict.fromkeys(fields, 1),
-            batch_size=200,
+            batch_size=_EXPORTED_AT_ONCE,
             session=ctx.session,
             hint=self.by_client or self.by_company,
         )

@@ -27,7 +27,7 @@ from coaching_service.core.tracing import NO_TRACER, Tracer
 if TYPE_CHECKING:
     from coaching_service.core.auth.principal import Principal
 
-MAX_FILE_WRITES = 4
+MAX_FILE_WRITES, _FILE_WRITES_OF_A_COMPANY = 4, 3
 
 Database = AsyncIOMotorDatabase[dict[str, Any]]
 Collection = AsyncIOMotorCollection[dict[str, Any]]
@@ -88,7 +88,9 @@ class Services:
     number_signals: CompanySignals = field(default_factory=CompanySignals)
     sign_in_slot: RequestSlots = field(default_factory=lambda: RequestSlots(1))
     job_available: asyncio.Event = field(default_factory=asyncio.Event)
-    file_write_slots: RequestSlots = field(default_factory=lambda: RequestSlots(MAX_FILE_WRITES))
+    file_write_slots: RequestSlots = field(
+        default_factory=lambda: RequestSlots(MAX_FILE_WRITES, alone=_FILE_WRITES_OF_A_COMPANY)
+    )
     work_slots: WorkSlots = field(default_factory=WorkSlots)
     database_response_seconds: float = 2.0
     outbound: OutboundClient = field(default_factory=OutboundClient)

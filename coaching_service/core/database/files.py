@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+import itertools
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import IO
@@ -94,10 +95,13 @@ async def store(
     async with ctx.services.file_write_slots.holding(ctx.company_id):
         try:
             await files.across_companies(ctx.services).insert_one(new_file)
-            for number, chunk in enumerate(_read_chunks(source)):
-                digest.update(chunk)
-                size += len(chunk)
-                await collection.insert_one({"files_id": identifier, "n": number, "data": Binary(chunk)})
+            for number in itertools.count():
+                async with ctx.services.work_slots.pieces.paced(ctx.company_id):
+                    if not (chunk := source.read(CHUNK_BYTES)):
+                        break
+                    digest.update(chunk)
+                    size += len(chunk)
+                    await collection.insert_one({"files_id": identifier, "n": number, "data": Binary(chunk)})
             await _update_pending(ctx, [identifier], {"$set": {"length": size, "sha256": digest.hexdigest()}})
         except BaseException:
             await release(ctx.services, [identifier])
@@ -110,11 +114,6 @@ async def _require_room(ctx: Context) -> None:
     if quota != StorageQuota():
         totals = (await file_totals.read(ctx.services, [ctx.company_id])).get(ctx.company_id, {"files": 0, "bytes": 0})
         file_totals.require_within(quota, {"files": totals["files"] + 1, "bytes": totals["bytes"] + 1})
-
-
-def _read_chunks(source: IO[bytes]) -> Iterable[bytes]:
-    while chunk := source.read(CHUNK_BYTES):
-        yield chunk
 
 
 async def attach(ctx: Context, file: StoredFile) -> None:

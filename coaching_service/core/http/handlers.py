@@ -86,12 +86,13 @@ class HandlerDependencies:
     async def send(
         self, request: web.Request, ctx: Context, download: Download, headers: dict[str, str]
     ) -> web.StreamResponse:
-        """Send a download. Of exports, each company may receive a few at once."""
-        limited = read_with_limit(download, self.download_slots.holding(ctx.slot_holder))
+        """Send a download. Of exports, each company may receive a few at once, one piece after another."""
+        company, work_slots = ctx.slot_holder, self.services.work_slots
         if not download.is_export:
+            limited = read_with_limit(download, self.download_slots.holding(company))
             return await send_download(request, limited, headers)
-        async with self.services.work_slots.exports.holding(ctx.slot_holder):
-            return await send_download(request, limited, headers)
+        async with work_slots.exports.holding(company):
+            return await send_download(request, read_with_limit(download, work_slots.pieces.paced(company)), headers)
 
 
 def mount(app: web.Application, routes: Iterable[Route], dependencies: HandlerDependencies) -> None:

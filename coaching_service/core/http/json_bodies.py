@@ -16,23 +16,40 @@ MAX_VALUES = 50_000
 _MAX_BYTES_AT_ONCE = 65_536  # takes a few milliseconds; larger bodies are decoded on a thread
 
 
+class ValueCounter:
+    """Counts the values of a JSON body while it arrives, by commas and opening brackets, also those in texts."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx, self._count = ctx, 0
+
+    async def add(self, piece: bytes) -> None:
+        """Count those of the next piece; companies take turns. Raises BadRequest for more than 50,000 in total."""
+        if len(piece) <= _MAX_BYTES_AT_ONCE:
+            self._add(piece)
+            return
+        async with self._ctx.services.work_slots.pieces.paced(self._ctx.slot_holder):
+            self._add(piece)
+
+    def _add(self, piece: bytes) -> None:
+        self._count += len(piece) - len(piece.translate(None, b",[{"))  # in the same time whatever the piece contains
+        if self._count > MAX_VALUES:
+            raise BadRequest(f"The body must not have more than {MAX_VALUES} values", code="TOO_MANY_JSON_VALUES")
+
+
 async def decode_body(ctx: Context, raw: bytes) -> Any:
-    """Return what `decode_json` does. Large bodies are decoded one at a time, and companies take turns."""
+    """Return what `decode_json` does. Large bodies are decoded on a thread, and companies take turns."""
     if len(raw) <= _MAX_BYTES_AT_ONCE:
         return decode_json(raw)
-    async with ctx.services.work_slots.bodies.holding(ctx.slot_holder):
+    async with ctx.services.work_slots.pieces.paced(ctx.slot_holder):
         return await asyncio.to_thread(decode_json, raw)
 
 
 def decode_json(raw: bytes) -> Any:
     """Return the value of a body.
 
-    Raises orjson.JSONDecodeError if it is not JSON, BadRequest if it has more than 50,000 values, is nested more than
-    64 levels deep, or if an object has a name twice: RFC 8259 leaves open which of the values counts. Values are
-    counted before they are decoded, by commas and opening brackets, also those in texts.
+    Raises orjson.JSONDecodeError if it is not JSON, BadRequest if it is nested more than 64 levels deep, or if an
+    object has a name twice: RFC 8259 leaves open which of the values counts.
     """
-    if len(raw) > MAX_VALUES and raw.count(b",") + raw.count(b"[") + raw.count(b"{") > MAX_VALUES:
-        raise BadRequest(f"The body must not have more than {MAX_VALUES} values", code="TOO_MANY_JSON_VALUES")
     value = orjson.loads(raw)
     # Only as many levels as opening brackets are possible.
     if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and _is_deeper_than(value, MAX_DEPTH):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
@@ -22,12 +23,14 @@ from coaching_service.core.errors import (
     TooLarge,
     UnsupportedMediaType,
 )
-from coaching_service.core.http.json_bodies import decode_body
+from coaching_service.core.http.json_bodies import ValueCounter, decode_body
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.query import BOOLEAN_STRING, NUMERIC_STRING
 from coaching_service.core.validation_messages import field_errors, sentence
 from coaching_service.core.variants import ChangeByStoredType, Variant
+
+Check = Callable[[bytes], Awaitable[None]]
 
 BODY_SECONDS = 60.0
 INVALID_ID_MESSAGE = "must be an identifier of 24 hexadecimal characters"
@@ -98,7 +101,7 @@ async def read_json(ctx: Context, request: web.Request, limit: int, *, optional:
         raise BadRequest("The body must be a JSON object", code="BODY_REQUIRED")
     if request.content_type != "application/json":
         raise UnsupportedMediaType("The body must be JSON, sent with Content-Type: application/json")
-    raw = await read_bytes(request, limit)
+    raw = await read_bytes(request, limit, ValueCounter(ctx).add)
     try:
         data = await decode_body(ctx, raw)
     except orjson.JSONDecodeError:
@@ -108,8 +111,12 @@ async def read_json(ctx: Context, request: web.Request, limit: int, *, optional:
     return data
 
 
-async def read_bytes(request: web.Request, limit: int) -> bytes:
-    """Returns the body, counting its bytes while they arrive.
+async def _accept(_piece: bytes) -> None:
+    """Accept any bytes."""
+
+
+async def read_bytes(request: web.Request, limit: int, check: Check = _accept) -> bytes:
+    """Returns the body, counting its bytes while they arrive. `check` may raise an error for the next of them.
 
     Raises TooLarge over `limit` bytes, BadRequest for a broken encoding, RequestTimeout when it takes too long, and
     ClientDisconnected when the connection closes before the end.
@@ -118,12 +125,14 @@ async def read_bytes(request: web.Request, limit: int) -> bytes:
     try:
         if request.content.is_eof():  # the usual small body, which arrived with the headers
             raw += request.content.read_nowait()
+            await check(bytes(raw))
         elif (request.content_length or 0) <= limit:
             async with asyncio.timeout(BODY_SECONDS):
                 async for chunk in request.content.iter_any():
                     raw += chunk
                     if len(raw) > limit:
                         break
+                    await check(chunk)
     except TimeoutError:
         raise RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
     except ConnectionResetError:

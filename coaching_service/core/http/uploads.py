@@ -236,7 +236,7 @@ class _Writer:
         if len(piece) <= _CHUNK_BYTES:
             self._write(piece)
             return
-        async with self._ctx.services.work_slots.upload_pieces.holding(self._ctx.slot_holder):
+        async with self._ctx.services.work_slots.pieces.paced(self._ctx.slot_holder):
             writing = asyncio.get_running_loop().run_in_executor(None, self._write, piece)
             try:
                 await asyncio.shield(writing)

@@ -38,7 +38,7 @@ from coaching_service.people.team import service as team
 
 _COACH_FIELDS = ("_id", "name", "email", "role", "permissions", "customersScope", "createdAt")
 _HISTORY_FIELDS = ("_id", "at", "actor", "via", "operation", "summary", "customerId", "documents")
-_PAGE = 200
+_PAGE = 50
 
 
 async def export_archive(ctx: Context) -> Download:

@@ -12,7 +12,7 @@ from typing import Any, NotRequired, TypedDict
 
 from coaching_service.core.http.responses import to_json
 
-_CHUNK_SIZE = 256 * 1024
+_CHUNK_SIZE, _BYTES_AT_ONCE = 64 * 1024, 16 * 1024
 _MAX_RATIO = 50
 
 
@@ -122,11 +122,15 @@ class Archive:
 
 
 async def _lines(documents: AsyncIterator[Mapping[str, Any]]) -> AsyncIterator[bytes]:
-    """Yield documents as JSON lines, in chunks."""
-    chunk = bytearray()
+    """Yield documents as JSON lines, in chunks; other requests continue between documents that are read already."""
+    chunk, passed = bytearray(), 0
     async for document in documents:
         chunk += to_json(document) + b"\n"
         if len(chunk) > _CHUNK_SIZE:
             yield bytes(chunk)
             chunk.clear()
+            passed = 0
+        elif len(chunk) - passed > _BYTES_AT_ONCE:
+            passed = len(chunk)
+            await asyncio.sleep(0)
     yield bytes(chunk)
