@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,12 @@ from coaching_service import runtime
 from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.embedded import running_mongod
+from coaching_service.core.jobs.worker import run_due
+from coaching_service.features import STEPS
 from coaching_service.library.exercises import shared
+from coaching_service.people.customers.subscribers import COUNT_GROUPS
 from coaching_service.settings import Settings
 
 DATABASE = "bench"
@@ -104,6 +109,7 @@ async def _open(settings: Settings) -> list[Stored]:
 async def _update(services: Services) -> None:
     await runtime.make_indexes(services)
     await migrations.migrate(services.db, services.vault)
+    await run_due(services, {COUNT_GROUPS: STEPS[COUNT_GROUPS]}, at=now() + timedelta(days=2))  # no older code runs
 
 
 def set_cache(uri: str, gigabytes: float) -> None:

@@ -236,6 +236,7 @@ _STEPS: Steps = {
     sessions_service.RESET_REQUESTED: sessions_service.send_password_reset,
     erasure.ERASE_CUSTOMER: erasure.erase_customer,
     customers_subscribers.UNASSIGN: customers_subscribers.repeat_unassignment,
+    customers_subscribers.COUNT_GROUPS: customers_subscribers.count_groups,
     account_service.ERASE: erasure.erase_company,
     conversation_notifications.SEND: conversation_notifications.send_scheduled_mail,
     conversation_attachments.DISCARD: conversation_attachments.discard_unsent,

@@ -133,6 +133,14 @@ async def lose_client_counts(ctx: Context) -> None:
     await ctx.db["customerTotals"].delete_many({"companyId": ctx.company_id})
 
 
+async def miscount_groups(ctx: Context) -> None:
+    await ctx.db["groupTotals"].update_one({"companyId": ctx.company_id}, {"$inc": {"active": 2, "archived": -1}})
+
+
+async def lose_group_counts(ctx: Context) -> None:
+    await ctx.db["groupTotals"].delete_many({"companyId": ctx.company_id})
+
+
 async def change_totals(ctx: Context) -> None:
     await ctx.db["workoutBlocks"].update_one({"done.sets": {"$gt": 0}}, {"$inc": {"done.sets": 1}})
 
@@ -197,6 +205,8 @@ REPAIRED: list[tuple[str, Damage, int]] = [
     ("indexes-missing", drop_index, 1),
     ("client-numbers", miscount_clients, 1),
     ("client-numbers", lose_client_counts, 1),
+    ("group-numbers", miscount_groups, 1),
+    ("group-numbers", lose_group_counts, 1),
     ("file-totals", miscount_files, 1),
     ("workout-totals", change_totals, 1),
     ("plan-numbers", lower_plan_counter, 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -85,6 +86,10 @@ class Company:
         state["exerciseOverrides"] = {key: each for key, each in overrides if any(map(each.get, _OVERRIDDEN))}
         slots = state["customerTotals"].values()
         state["customerTotals"] = {key: sum(slot.get(key, 0) for slot in slots) for key in ("active", "archived")}
+        groups: Counter[tuple[str, str]] = Counter()
+        for slot in state["groupTotals"].values():
+            groups.update({(slot["group"], key): slot.get(key, 0) for key in ("active", "archived")})
+        state["groupTotals"] = {key: number for key, number in groups.items() if number}
         return state
 
     async def find(self, collection: str, **where: Any) -> list[Any]:

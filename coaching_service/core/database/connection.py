@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
+import pymongo
 import structlog
 from bson import CodecOptions
 from motor.motor_asyncio import AsyncIOMotorClient
@@ -167,6 +169,11 @@ async def supports_transactions(db: Database) -> bool:
     """Whether the database is a replica set or a sharded cluster: a standalone mongod does not support transactions."""
     response = await db.command("hello")
     return "setName" in response or response.get("msg") == "isdbgrid"
+
+
+def allow_seconds(seconds: float) -> AbstractContextManager[Any]:
+    """Let the operations in the block take so long together, instead of the deadline that each has in requests."""
+    return pymongo.timeout(seconds)
 
 
 def is_disk_full(error: BaseException) -> bool:

@@ -70,7 +70,8 @@ class Services:
     `schedule_locks` serialise writes to the schedule of one owner; `database_response_seconds`: how long a request
     waits at most while the database does not respond;
     `outbound` sends requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery
-    is tried again; `metrics` are those of this process; `tracer` measures pieces of work.
+    is tried again; `metrics` are those of this process; `tracer` measures pieces of work; `complete_counts` names the
+    stored counts that this process knows to be complete.
     """
 
     db: Database
@@ -97,6 +98,7 @@ class Services:
     webhook_retry_seconds: tuple[float, ...] = ()
     metrics: Metrics = field(default_factory=Metrics, repr=False)
     tracer: Tracer = NO_TRACER
+    complete_counts: set[str] = field(default_factory=set, init=False)
     monitor: DatabaseMonitor = field(init=False, repr=False)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)
 

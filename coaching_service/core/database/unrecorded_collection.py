@@ -46,6 +46,14 @@ class UnrecordedCollection(ReadableCollection[D]):
             self.write_filter(ctx, where), {"$inc": counts}, upsert=True, session=ctx.session
         )
 
+    async def increment_each(self, ctx: Context, counts: Sequence[tuple[Filter, Document]]) -> None:
+        """`increment` for several documents in one round trip: (`where`, counts) for each."""
+        if len(counts) == 1:  # costs the driver less than a bulk
+            await self.increment(ctx, *counts[0])
+        elif counts:
+            writes = [UpdateOne(self.write_filter(ctx, where), {"$inc": each}, upsert=True) for where, each in counts]
+            await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
+
     async def count_each(self, ctx: Context, wheres: Sequence[Filter], counts: Document) -> None:
         """Add `counts` to the numbers of several documents in one round trip; missing documents are created.
 

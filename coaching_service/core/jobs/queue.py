@@ -150,6 +150,11 @@ async def cancel(ctx: Context, identifier: ObjectId) -> None:
     await stored_jobs.delete(ctx, {"_id": identifier})
 
 
+async def is_queued(ctx: Context, identifier: ObjectId) -> bool:
+    """Return whether a job is still to be done, or being done."""
+    return await ctx.collection(stored_jobs.name).find_one({"_id": identifier}, {"_id": 1}) is not None
+
+
 async def continue_paused(ctx: Context) -> None:
     """Make the paused jobs of the company due, in the caller's transaction."""
     await stored_jobs.set_derived(ctx, {"isPaused": True}, [{"$set": {"runAfter": "$$NOW"}}, {"$unset": "isPaused"}])

@@ -52,6 +52,7 @@ async def set_archived(ctx: Context, ids: list[ObjectId], *, archived: bool) -> 
     await bulk_store.set_many_archived(ctx, ids, archived=archived)
 
 
+@transactional
 async def add_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
     """Add clients to groups; those already in all of them are not changed."""
     await bulk_store.add_groups(ctx, ids, groups)
@@ -63,6 +64,7 @@ async def find_over_group_limit(ctx: Context, ids: list[ObjectId], groups: list[
     return dict.fromkeys(await bulk_store.find_over_group_limit(ctx, ids, groups, MAX_STRINGS), message)
 
 
+@transactional
 async def remove_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
     """Remove clients from groups; those in none of them are not changed."""
     await bulk_store.remove_groups(ctx, ids, groups)

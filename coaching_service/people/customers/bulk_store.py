@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.documents import Document, Filter
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import counters
-from coaching_service.people.customers.models import Customer
+from coaching_service.people.customers.models import Customer, CustomerRoleData
 from coaching_service.people.customers.store import ARCHIVED, BY_ID, GROUPS, ORDER, TRAINER, customers
+
+_COUNTED = (ARCHIVED, GROUPS)
 
 
 async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
@@ -32,14 +34,14 @@ async def find_ids_after(ctx: Context, where: Filter, last: ObjectId | None, lim
 async def set_many_archived(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
     """Archive or restore those of `ids` that are not so already, and count them."""
     where = {"_id": {"$in": list(ids)}, ARCHIVED: not archived}
-    changed = await customers.update_many(ctx, where, {"$set": {ARCHIVED: archived}})
-    await counters.count_archived(ctx, changed if archived else -changed)
+    await _change_counted(ctx, where, {"$set": {ARCHIVED: archived}}, lambda data: {**data, "isArchived": archived})
 
 
 async def add_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
     """Add groups to those of `ids` that lack one of them."""
     where = {"_id": {"$in": list(ids)}, GROUPS: {"$not": {"$all": groups}}}
-    await customers.update_many(ctx, where, {"$addToSet": {GROUPS: {"$each": groups}}})
+    change = {"$addToSet": {GROUPS: {"$each": groups}}}
+    await _change_counted(ctx, where, change, lambda data: {**data, "groups": [*data["groups"], *groups]})
 
 
 async def find_over_group_limit(
@@ -54,7 +56,22 @@ async def find_over_group_limit(
 async def remove_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
     """Remove groups from those of `ids` that are in any of them."""
     where = {"_id": {"$in": list(ids)}, GROUPS: {"$in": groups}}
-    await customers.update_many(ctx, where, {"$pullAll": {GROUPS: groups}})
+
+    def leave(data: CustomerRoleData) -> CustomerRoleData:
+        return {**data, "groups": [group for group in data["groups"] if group not in groups]}
+
+    await _change_counted(ctx, where, {"$pullAll": {GROUPS: groups}}, leave)
+
+
+async def _change_counted(
+    ctx: Context, where: Filter, change: Document, changed: Callable[[CustomerRoleData], CustomerRoleData]
+) -> None:
+    """Change clients and count them, in the caller's transaction; `changed` does the same to what is counted."""
+    matching = await customers.find(ctx, where, fields=_COUNTED, hint=BY_ID)
+    if matching:
+        await customers.update_many(ctx, {"_id": {"$in": [client["_id"] for client in matching]}}, change)
+        before = [client["customerRoleData"] for client in matching]
+        await counters.count_changed(ctx, before, [changed(each) for each in before])
 
 
 async def set_trainer(ctx: Context, ids: Sequence[ObjectId], coach_id: ObjectId | None) -> None:
@@ -65,7 +82,7 @@ async def set_trainer(ctx: Context, ids: Sequence[ObjectId], coach_id: ObjectId 
 
 async def delete_many(ctx: Context, ids: Sequence[ObjectId]) -> list[ObjectId]:
     """Delete clients and count them; returns those that existed."""
-    existing = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(ARCHIVED,))
+    existing = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=_COUNTED)
     existing_ids = [customer["_id"] for customer in existing]
     await customers.delete_many(ctx, {"_id": {"$in": existing_ids}})
     await counters.count(ctx, existing, -1)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.snapshots import reading_snapshot
-from coaching_service.people.customers import counters
+from coaching_service.people.customers import counters, group_totals
 
 
 async def find_wrong_numbers(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
@@ -29,4 +29,25 @@ async def correct_numbers(services: Services) -> None:
         await counters.correct(services, suspect["_id"])
 
 
-CHECKS = (Check("client-numbers", "The numbers of clients are right", find_wrong_numbers, correct_numbers),)
+async def find_wrong_groups(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find companies where stored numbers of clients in groups differ from how many there are."""
+    occurrences = Occurrences()
+    for company_id in await group_totals.list_suspects(services):
+        async with reading_snapshot(services) as session:
+            if await group_totals.find_differences(services, company_id, session):
+                occurrences.add(company_id)
+        count_read(1)
+    for finding in occurrences.finding("Companies with a wrong number of clients in a group", "Run doctor --repair"):
+        yield finding
+
+
+async def correct_groups(services: Services) -> None:
+    """Count the clients in the groups of these companies again."""
+    for company_id in await group_totals.list_suspects(services):
+        await counters.correct_groups(services, company_id)
+
+
+CHECKS = (
+    Check("client-numbers", "The numbers of clients are right", find_wrong_numbers, correct_numbers),
+    Check("group-numbers", "The numbers of clients in groups are right", find_wrong_groups, correct_groups),
+)

@@ -1,6 +1,6 @@
-"""The number of clients of each company, updated in the transaction that changes it.
+"""The number of clients of each company, and of each of its groups, updated in the transaction that changes it.
 
-It is spread over a few documents, so that concurrent transactions rarely write to the same one.
+Each is spread over a few documents, so that concurrent transactions rarely write to the same one.
 """
 
 from __future__ import annotations
@@ -9,15 +9,23 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from coaching_service.core.database.connection import Index
+from coaching_service.core.database.connection import Index, allow_seconds
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers.models import CountDifference, Customer, CustomerCount, NewCustomerDocument
+from coaching_service.people.customers import group_totals
+from coaching_service.people.customers.models import (
+    CountDifference,
+    Customer,
+    CustomerCount,
+    CustomerRoleData,
+    NewCustomerDocument,
+)
 
-_SLOTS = 8
+SLOTS = 8
+_COUNTING_SECONDS = 55.0  # MongoDB aborts a transaction after 60
 
 _counts = Documents[CustomerCount](
     "customerTotals",
@@ -27,21 +35,32 @@ _counts = Documents[CustomerCount](
 )
 
 
-async def add(ctx: Context, *, active: int = 0, archived: int = 0) -> None:
-    """Add to the numbers of active and archived clients, in the caller's transaction; negative numbers subtract."""
-    if active or archived:
-        await _counts.increment(ctx, {"slot": secrets.randbelow(_SLOTS)}, {"active": active, "archived": archived})
-
-
 async def count(ctx: Context, customers: Sequence[Customer | NewCustomerDocument], sign: int) -> None:
-    """Count clients who have been created (`sign` 1) or deleted (-1)."""
-    archived = sum(customer["customerRoleData"]["isArchived"] for customer in customers)
-    await add(ctx, active=sign * (len(customers) - archived), archived=sign * archived)
+    """Count clients who have been created (`sign` 1) or deleted (-1), in the caller's transaction."""
+    clients = [customer["customerRoleData"] for customer in customers]
+    if sign > 0:
+        await count_changed(ctx, (), clients)
+    else:
+        await count_changed(ctx, clients, ())
 
 
-async def count_archived(ctx: Context, change: int) -> None:
-    """Count clients who have been archived; negative: restored from the archive."""
-    await add(ctx, active=-change, archived=change)
+async def count_changed(ctx: Context, before: Sequence[CustomerRoleData], after: Sequence[CustomerRoleData]) -> None:
+    """Count clients who were archived or restored, or have joined or left groups, in the caller's transaction.
+
+    All numbers of one call are in documents of the same slot: clients of many groups collide no more than others.
+    """
+    slot = secrets.randbelow(SLOTS)
+    archived = _count_archived(after) - _count_archived(before)
+    active = len(after) - len(before) - archived
+    if active or archived:
+        await _counts.increment(ctx, {"slot": slot}, {"active": active, "archived": archived})
+    members = group_totals.count_members(after)
+    members.subtract(group_totals.count_members(before))
+    await group_totals.add(ctx, slot, members)
+
+
+def _count_archived(clients: Sequence[CustomerRoleData]) -> int:
+    return sum(each["isArchived"] for each in clients)
 
 
 async def read_of_companies(services: Services, company_ids: Sequence[ObjectId]) -> dict[ObjectId, tuple[int, int]]:
@@ -99,6 +118,13 @@ async def find_difference(services: Services, company_id: ObjectId, session: Any
     return difference
 
 
+async def correct_groups(services: Services, company_id: ObjectId) -> None:
+    """Correct the stored numbers of clients in the groups of a company."""
+    slot = secrets.randbelow(SLOTS)
+    with allow_seconds(_COUNTING_SECONDS):
+        await in_transaction(Context(services), lambda tx: group_totals.correct(tx, company_id, slot))
+
+
 async def correct(services: Services, company_id: ObjectId) -> None:
     """Correct the stored numbers of a company.
 
@@ -109,7 +135,7 @@ async def correct(services: Services, company_id: ObjectId) -> None:
         difference = await find_difference(services, company_id, tx.session)
         counts = {"active": -difference["active"], "archived": -difference["archived"]}
         if any(counts.values()):
-            where = {"companyId": company_id, "slot": secrets.randbelow(_SLOTS)}
+            where = {"companyId": company_id, "slot": secrets.randbelow(SLOTS)}
             stored = _counts.across_companies(services)
             await stored.update_one(where, {"$inc": counts}, upsert=True, session=tx.session)
 

@@ -15,6 +15,7 @@ from coaching_service.people.customers.models import Attention, Customer, Custom
 
 RateOrder = Literal["percentage", "name"]
 RateDays = Literal[7, 30, 90]
+MOST_COUNTED = 1_000
 
 
 async def list_rates(
@@ -83,9 +84,9 @@ async def list_attention(
 
 
 async def count_attention(ctx: Context) -> int:
-    """Return how many active clients in the coach's scope need attention."""
+    """Return how many active clients in the coach's scope need attention, counting no further than MOST_COUNTED."""
     where, _ = listing.build_list_filter(ctx, archived=False, groups=None, trainers=None)
-    return await figures_store.count_by_attention(ctx, where)
+    return await figures_store.count_by_attention(ctx, where, MOST_COUNTED)
 
 
 async def read_for_attention(ctx: Context, customer_id: ObjectId) -> Customer:

@@ -83,10 +83,13 @@ async def find_by_attention(ctx: Context, where: Filter, condition: Filter, *, l
     )
 
 
-async def count_by_attention(ctx: Context, where: Filter) -> int:
-    """Return how many clients of `where`, archived or active ones of any trainer or some, need attention."""
+async def count_by_attention(ctx: Context, where: Filter, limit: int) -> int:
+    """Return how many clients of `where`, archived or active ones of any trainer or some, need attention.
+
+    It counts no further than `limit`.
+    """
     hint = SCORE_INDEX_OF[TRAINER] if TRAINER in where else SCORE_INDEX
-    return await customers.count(ctx, where | {SCORE: {"$gt": 0}}, hint=hint)
+    return await customers.count(ctx, where | {SCORE: {"$gt": 0}}, limit=limit, hint=hint)
 
 
 async def find_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:

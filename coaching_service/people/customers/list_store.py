@@ -10,7 +10,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.walking import Walk
-from coaching_service.people.customers import counters
+from coaching_service.people.customers import counters, group_totals
 from coaching_service.people.customers.models import Customer, GroupCount, SortFigure
 from coaching_service.people.customers.search import match_text, match_words, search_page, substring_filter
 from coaching_service.people.customers.store import (
@@ -65,7 +65,7 @@ async def find_page(
             by_order=BY_ORDER if walk.sort == ORDER else UPDATE_INDEX,
         )
     hint = _list_index(where, walk)
-    total = counters.read(ctx, archived=where[ARCHIVED]) if unfiltered else customers.count(ctx, where, hint=hint)
+    total = _count(ctx, where, hint, unfiltered=unfiltered)
     clients = customers.find(
         ctx, walk.within(where), sort=walk.sort, skip=walk.skip, limit=walk.limit, including=PRIVATE_ORDER, hint=hint
     )
@@ -82,7 +82,7 @@ async def find_page_by(
     """
     field, least, index = _FIGURES[figure]
     hint = BY_GROUP if GROUPS in where else BY_TRAINER if TRAINER in where else index
-    counted = counters.read(ctx, archived=where[ARCHIVED]) if unfiltered else customers.count(ctx, where, hint=hint)
+    counted = _count(ctx, where, hint, unfiltered=unfiltered)
     if descending:
         order = BY_UNREAD if figure == "unread" else tuple(f"-{name}" for name in (field, *ORDER))
         clients = customers.find(ctx, where, sort=order, skip=skip, limit=limit, hint=hint)
@@ -99,6 +99,16 @@ async def find_page_by(
         lacking, following = where | {field: None}, max(0, skip - known)
         docs += await customers.find(ctx, lacking, sort=order, skip=following, limit=limit - len(docs), hint=hint)
     return docs, total
+
+
+async def _count(ctx: Context, where: Filter, hint: str, *, unfiltered: bool) -> int:
+    """Return how many clients match `where`: stored numbers for all clients, and for those of one group."""
+    if unfiltered:
+        return await counters.read(ctx, archived=where[ARCHIVED])
+    is_group = where.keys() == {ARCHIVED, GROUPS} and len(set(where[GROUPS]["$in"])) == 1
+    if is_group and await group_totals.are_complete(ctx):
+        return await group_totals.read(ctx, where[GROUPS]["$in"][0], archived=where[ARCHIVED])
+    return await customers.count(ctx, where, hint=hint)
 
 
 def _list_index(where: Filter, walk: Walk) -> str:
@@ -141,12 +151,19 @@ async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:
 
 
 async def count_groups(ctx: Context, where: Filter) -> list[GroupCount]:
-    """Return the groups of the clients of `where`, each with the number of clients in it, by name."""
+    """Return the groups of the clients of `where`, each with the number of clients in it, by name.
+
+    Those of all clients, without a condition, are stored.
+    """
+    if not where and await group_totals.are_complete(ctx):
+        return await group_totals.list_all(ctx)
     stages: list[PipelineStage] = [
-        {"$project": {"group": f"${GROUPS}", "_id": 0}},
+        {"$project": {"group": {"$setUnion": [f"${GROUPS}", []]}, "_id": 0}},
         {"$unwind": "$group"},
         {"$group": {"_id": "$group", "count": {"$sum": 1}}},
         {"$sort": {"_id": 1}},
         {"$project": {"_id": 0, "name": "$_id", "count": 1}},
     ]
-    return await customers.aggregate(ctx, where, *stages)
+    if TRAINER not in where:
+        return await customers.aggregate(ctx, where, *stages)
+    return await customers.aggregate(ctx, where | {ARCHIVED: {"$in": [False, True]}}, *stages, hint=BY_TRAINER)

@@ -264,6 +264,15 @@ class CustomerCount(Stored):
     archived: NotRequired[int]
 
 
+class GroupTotal(Stored):
+    """One of several documents whose sums are the numbers of active and archived clients in a group of a company."""
+
+    group: str
+    slot: int
+    active: NotRequired[int]
+    archived: NotRequired[int]
+
+
 class CountDifference(TypedDict):
     """How much the stored numbers of clients of the company `_id` are too high."""
 

@@ -50,6 +50,8 @@ async def find_near_clients(ctx: Context, text: str) -> list[NearClient]:
 
 async def match_groups(ctx: Context, names: Sequence[str]) -> GroupNames:
     """Return the groups of clients that names mean, without regard to case, accents and the kind of apostrophe."""
+    if not names:
+        return GroupNames([], [], [])
     groups = [group["name"] for group in await listing.list_groups(ctx)]
     by_text = {_comparable(group): group for group in groups}
     known = [group for group in groups if _comparable(group) in {_comparable(name) for name in names}]

@@ -16,7 +16,7 @@ from coaching_service.core.list_selection import BY_UPDATE
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Email, Text, Timezone
 from coaching_service.people.customers import counters
-from coaching_service.people.customers.models import Customer, NewCustomerDocument, ProfilePhoto
+from coaching_service.people.customers.models import Customer, CustomerRoleData, NewCustomerDocument, ProfilePhoto
 from coaching_service.people.customers.search import search_fields
 
 ARCHIVED = "customerRoleData.isArchived"
@@ -184,16 +184,26 @@ async def rewrite(
 ) -> Customer | None:
     """Set the fields that `mutate` returns for the stored client; None if there is no such client.
 
-    Raises Conflict if the client is no longer at `version`.
+    Its groups are counted, in the caller's transaction. Raises Conflict if the client is no longer at `version`.
     """
-    return await customers.rewrite(ctx, {"_id": customer_id}, mutate, version=version)
+    before: list[CustomerRoleData] = []
+
+    def remember(stored: Customer) -> Mapping[str, object]:
+        before[:] = [stored["customerRoleData"]]
+        return mutate(stored)
+
+    after = await customers.rewrite(ctx, {"_id": customer_id}, remember, version=version)
+    if after is not None:
+        await counters.count_changed(ctx, before, [after["customerRoleData"]])
+    return after
 
 
 async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool) -> Customer | None:
     """Archive or restore a client and count it; None if nothing changes or there is no such client."""
     customer = await customers.update(ctx, {"_id": customer_id, ARCHIVED: not archived}, {"$set": {ARCHIVED: archived}})
     if customer is not None:
-        await counters.count_archived(ctx, 1 if archived else -1)
+        after = customer["customerRoleData"]
+        await counters.count_changed(ctx, [{**after, "isArchived": not archived}], [after])
     return customer
 
 
@@ -292,10 +302,8 @@ async def unassign(ctx: Context, coach_id: ObjectId) -> None:
 
 
 async def count_restored(ctx: Context, before: Customer, after: Customer) -> None:
-    """Count a client who has been archived, or restored from the archive, between `before` and `after`."""
-    archived = after["customerRoleData"]["isArchived"]
-    if before["customerRoleData"]["isArchived"] != archived:
-        await counters.count_archived(ctx, 1 if archived else -1)
+    """Count a client who has been archived or restored, or has joined or left groups, from `before` to `after`."""
+    await counters.count_changed(ctx, [before["customerRoleData"]], [after["customerRoleData"]])
 
 
 # --- derived fields --------------------------------------------------------------------------------------------------

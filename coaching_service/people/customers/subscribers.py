@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from datetime import timedelta
 from typing import cast
@@ -11,15 +12,17 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.core.jobs import queue
-from coaching_service.core.jobs.queue import Job
-from coaching_service.people.customers import service
+from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.people.customers import counters, group_totals, service
 from coaching_service.people.customers.models import Customer
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
 UNASSIGN = "unassign_clients"
+COUNT_GROUPS = group_totals.COUNT
 # A request that read the coach just before the removal may still assign clients: a second pass unassigns those.
 _SECOND_PASS = timedelta(minutes=2)
+_STEP_SECONDS = 1.0
 
 
 async def require_customer_in_scope(ctx: Context, event: ResponseReplayed) -> None:
@@ -30,11 +33,22 @@ async def require_customer_in_scope(ctx: Context, event: ResponseReplayed) -> No
 
 
 async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> None:
-    """Count clients again that an undo has archived or restored from the archive."""
+    """Count clients again whom an undo has archived, restored from the archive, or put into other groups."""
     for document in event.of_kind("customer"):
         if document.before is not None and document.after is not None:
             before, after = cast("Customer", document.before), cast("Customer", document.after)
             await service.count_restored(ctx, before, after)
+
+
+async def count_groups(services: Services, job: Job) -> RunAgain | None:
+    """Count the clients in the groups of some companies after `last`, by identifier, for about a second."""
+    last, end = job.arguments.get("last"), time.monotonic() + _STEP_SECONDS
+    while (company_id := await group_totals.find_company_after(services, last)) is not None:
+        await counters.correct_groups(services, company_id)
+        last = company_id
+        if time.monotonic() > end:
+            return RunAgain(progress={"last": last})
+    return None
 
 
 async def unassign_customers_of_coach(ctx: Context, event: CoachRemoved) -> None:

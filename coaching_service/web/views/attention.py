@@ -62,6 +62,7 @@ async def attention_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] 
         "previews": None,
         "done_sessions": done_sessions,
         "count": count,
+        "most_counted": derived_figures.MOST_COUNTED,
         "has_clients": bool(count) or await _has_clients(ctx),
         "next_url": f"{_PATH}?{urlencode({'after': page['nextCursor']})}" if page["hasMore"] else None,
     }
@@ -86,6 +87,7 @@ async def attention_entry_page(ctx: Context, customer_id: ObjectId) -> dict[str,
         "record_types": RECORD_TYPES,
         "done_sessions": [],
         "count": count,
+        "most_counted": derived_figures.MOST_COUNTED,
         "has_clients": True,
         "next_url": None,
         "path_with_query": _PATH,  # where an undo leads

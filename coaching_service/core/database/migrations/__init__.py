@@ -35,6 +35,7 @@ from coaching_service.core.database.migrations import (
     step_0012_attention,
     step_0013_file_totals,
     step_0014_first_access_index,
+    step_0015_group_totals,
 )
 
 COLLECTION = "migrations"
@@ -82,6 +83,7 @@ STEPS = (
     Step(12, "attention", step_0012_attention.apply, "0.2"),
     Step(13, "file_totals", step_0013_file_totals.apply, "0.2"),
     Step(14, "first_access_index", step_0014_first_access_index.apply, "0.2"),
+    Step(15, "group_totals", step_0015_group_totals.apply, "0.2"),
 )
 
 
