@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from typing import Any, cast
 
 import pytest
@@ -78,6 +79,31 @@ async def test_waiting_requests_are_interrupted_until_the_database_responds_agai
     db.responds.set()
     await until(lambda: not monitor.is_lost, "the monitor notices by itself")
     monitor.require()
+
+
+async def test_lost_database_is_checked_again_at_once_after_a_long_check(
+    db: ControlledDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pause could contain, each time, the moment at which a majority confirms writes."""
+    monitor, pauses, checks = db.monitor(seconds=0.1), list[float](), 0
+    monitor.is_lost = True
+
+    async def check_for_long() -> None:
+        nonlocal checks
+        checks += 1
+        monitor.is_lost = checks < 3
+        with suppress(TimeoutError):
+            async with asyncio.timeout(monitor._interval):
+                await asyncio.Event().wait()
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(monitor, "check", check_for_long)
+    monkeypatch.setattr(asyncio, "sleep", pause)
+    await monitor._watch()
+    assert checks == len(pauses) == 3
+    assert max(pauses) < monitor._interval / 2
 
 
 async def test_begun_response_is_not_interrupted(db: ControlledDatabase) -> None:

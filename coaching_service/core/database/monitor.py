@@ -104,10 +104,12 @@ class DatabaseMonitor:
         loop = asyncio.get_running_loop()
         while self._waiting or self.is_lost:
             next_check = next(iter(self._waiting.values()), 0.0) + self._interval
-            if self.is_lost or next_check <= loop.time():
+            began = loop.time()
+            if self.is_lost or next_check <= began:
                 with suppress(Exception):  # the outcome is in `is_lost`
                     await self.check()
-                await asyncio.sleep(self._interval)
+                # No pause after a long check: a majority may confirm writes at intervals as long as both together.
+                await asyncio.sleep(began + self._interval - loop.time())
             else:
                 await asyncio.sleep(next_check - loop.time())
 

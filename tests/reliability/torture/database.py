@@ -19,7 +19,8 @@ from tests.support.service_process import until
 
 MEMBERS = 3
 # As docs/deployment.md recommends.
-ELECTION_SECONDS, CATCH_UP_SECONDS = 5, 1
+ELECTION_SECONDS = 5
+SETTINGS = {"electionTimeoutMillis": 5000, "catchUpTimeoutMillis": 1000, "heartbeatIntervalMillis": 500}
 PARAMETER = "oplogFetcherSteadyStateMaxFetcherRestarts=0"
 
 
@@ -39,8 +40,7 @@ class Members(ReplicaSet):
             port = await self._network.add(target, self._process_id)
             self._folders[port], self._targets[port] = self._folder / f"mongod{number}", target
             self.start(port)
-        times = {"electionTimeoutMillis": ELECTION_SECONDS * 1000, "catchUpTimeoutMillis": CATCH_UP_SECONDS * 1000}
-        await asyncio.to_thread(initiate, *self._folders, settings=times)
+        await asyncio.to_thread(initiate, *self._folders, settings=SETTINGS)
         await self.find_primary()
 
     def start(self, *ports: int) -> None:
