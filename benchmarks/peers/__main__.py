@@ -55,7 +55,7 @@ KINDS = {
     "create": Kind("POST customer", "POST", {_BARE: 0.8}, writes=True),
     "item": Kind("POST witem", "POST", _ADDING, writes=True),
     "log": Kind("PUT log", "PUT", _ADDING, writes=True),
-    "copy": Kind("POST schedule/copy, a week", "POST", writes=True),
+    "copy": Kind("POST schedule/copy, a week", "POST", writes=True, factor=4),
     "mcp": Kind("MCP list_customers, 50", "POST", headers=MCP_HEADERS),
 }
 SDK = Arm("MCP SDK, low-level server", "mcp")

@@ -28,13 +28,17 @@ _ONE_SIDED = {
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of request: what it is called, its method, its targets by arm, whether it writes, its headers."""
+    """One kind of request: its title, method, targets by arm, whether it writes, its headers.
+
+    `factor` multiplies the length of its slots: of slow requests, so that each slot has enough of them.
+    """
 
     title: str
     method: str
     targets: Mapping[str, float] = field(default_factory=dict)
     writes: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
+    factor: int = 1
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class Requests:
             own = own_bodies(Path(body[0]), arm)
             arguments.append(str(own if own.exists() else body[0]))
         try:
-            slot = slots.run(arguments, connections, server.pid, self.mongod, seconds)
+            slot = slots.run(arguments, connections, server.pid, self.mongod, seconds * of_kind.factor)
         except slots.BadSlot as error:
             raise slots.BadSlot(f"{kind}, {arm.label}, {connections} connections: {error}") from None
         self.sent[kind, arm.label] = sent + slot.requests
