@@ -148,7 +148,8 @@ def compare(first: list[tuple[str, str]], second: list[tuple[str, str]]) -> None
 def swap_identifiers(entries: Entries) -> Iterator[tuple[str, Entries]]:
     """Yield each field with identifiers, and the export with two different identifiers of that field exchanged.
 
-    Identifiers that nothing refers to are left out: exchanging them changes nothing.
+    Identifiers that nothing refers to are left out, and records that differ only in the identifier: exchanging them
+    changes nothing.
     """
     records = {name: content.splitlines() for name, content in entries.items() if name.startswith("records/")}
     places: dict[str, list[tuple[str, int, str]]] = {}
@@ -161,13 +162,23 @@ def swap_identifiers(entries: Entries) -> Iterator[tuple[str, Entries]]:
     for field, all_places in places.items():
         entry = field.partition(".jsonl")[0] + ".jsonl"
         first = next((place for place in all_places if count[place[0]] > 1), None)
-        second = next((place for place in all_places if first is not None and place[0] != first[0]), None)
-        if first is None or second is None:
+        if first is None:
+            continue
+        rest = _without(records[entry][first[1]], first[2], count)
+        others = (place for place in all_places if place[0] != first[0])
+        second = next((place for place in others if _without(records[entry][place[1]], place[2], count) != rest), None)
+        if second is None:
             continue
         lines = list(records[entry])
         for place, identifier in ((first, second[0]), (second, first[0])):
             lines[place[1]] = _replace_at(lines[place[1]], place[2], identifier)
         yield field, {**entries, entry: b"\n".join(lines)}
+
+
+def _without(line: bytes, path: str, count: Mapping[str, int]) -> bytes:
+    """A record without the identifier at `path`, and without its own identifier if nothing refers to it."""
+    own = json.loads(line).get("_id", "")
+    return _replace_at(line if count[own] > 1 else _replace_at(line, "._id", ""), path, "")
 
 
 def _replace_at(line: bytes, path: str, identifier: str) -> bytes:
