@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from coaching_service import app, features
@@ -45,7 +46,7 @@ A 400 with the code `INVALID_FIELDS` also has `errors: [{field, code, message}]`
 def describe_errors() -> str:
     """Returns the reference as Markdown."""
     classes = {error.__name__: error for error in _subclasses(errors.ServiceError)}
-    calls = [node for tree in _sources() for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [node for tree in _sources().values() for node in ast.walk(tree) if isinstance(node, ast.Call)]
     codes = {
         str(error.default_code): (error.status, _summary(error))
         for error in classes.values()
@@ -81,7 +82,7 @@ def describe_errors() -> str:
 
 def _codes_of_constructors(classes: Mapping[str, type[errors.ServiceError]]) -> dict[str, tuple[int, str]]:
     """The codes that error classes pass to the constructor of their base, with status and meaning."""
-    definitions = [node for tree in _sources() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    definitions = [node for tree in _sources().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     return {
         code: (classes[definition.name].status, _summary(classes[definition.name]))
         for definition in definitions
@@ -94,9 +95,7 @@ def _codes_of_constructors(classes: Mapping[str, type[errors.ServiceError]]) -> 
 def list_passed_on_codes() -> set[tuple[str, str]]:
     """The places whose code is not written there, so that the reference cannot list it: (path, expression)."""
     places = set()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
-        _inline_messages(tree)
+    for path, tree in _sources().items():
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
             if (expression := _computed_code(call)) is not None and _text(expression) is None:
                 places.add((path.relative_to(_PACKAGE).as_posix(), ast.unparse(expression)))
@@ -121,7 +120,7 @@ def _field_codes(calls: list[ast.Call]) -> set[str]:
             codes.add(_text(call.args[1]) or DEFAULT_CODE)
         elif _name(call) == "invalid_field":
             codes.add(_code(call) or DEFAULT_CODE)
-    for value in (node for tree in _sources() for node in ast.walk(tree) if isinstance(node, ast.Dict)):
+    for value in (node for tree in _sources().values() for node in ast.walk(tree) if isinstance(node, ast.Dict)):
         entries = {_text(key): item for key, item in zip(value.keys, value.values, strict=True) if key}
         if {"field", "code", "message"} <= entries.keys() and (code := _text(entries["code"])):
             codes.add(code)
@@ -134,9 +133,10 @@ def _subclasses(base: type[errors.ServiceError]) -> Iterator[type[errors.Service
         yield from _subclasses(error)
 
 
-def _sources() -> list[ast.Module]:
-    trees = [ast.parse(path.read_text("utf-8")) for path in sorted(_PACKAGE.rglob("*.py"))]
-    for tree in trees:
+@cache
+def _sources() -> dict[Path, ast.Module]:
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(_PACKAGE.rglob("*.py"))}
+    for tree in trees.values():
         _inline_messages(tree)
     return trees
 

@@ -16,6 +16,7 @@ import pytest
 import structlog
 from aiohttp import web
 from aiohttp.test_utils import TestServer, unused_port
+from argon2 import PasswordHasher
 
 from coaching_service import runtime
 from coaching_service.app import create_app
@@ -27,7 +28,6 @@ from coaching_service.core.http.server import Runner
 from coaching_service.core.metrics import Metrics
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.reliability.replica_set import running_replica_set
@@ -172,8 +172,8 @@ async def public_server(settings: Settings, services: Services) -> AsyncIterator
 
 @pytest.fixture(scope="session")
 async def password_hash() -> str:
-    """The hash of PASSWORD, computed once: hashing is slow on purpose."""
-    return await hash_password(PASSWORD)
+    """The hash of PASSWORD, with parameters that make sign-ins cheap: those of the service are slow on purpose."""
+    return PasswordHasher(time_cost=1, memory_cost=64, parallelism=1).hash(PASSWORD)
 
 
 NewCompany = Callable[..., Awaitable[CoachClient]]

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
-import motor.core
 import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.app import create_app
+from coaching_service.core.database import transactions
 from coaching_service.core.database.connection import Deadlines, connect, database
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
@@ -66,7 +66,7 @@ async def test_committed_change_is_reported_despite_later_failures(
 async def test_unknown_commit_result_advises_to_check(
     behind_proxy: ServiceBehindProxy, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(motor.core, "_WITH_TRANSACTION_RETRY_TIME_LIMIT", 0)  # it would retry for two minutes
+    monkeypatch.setitem(transactions.in_transaction.__kwdefaults__, "patience", 0.0)  # it would repeat for 20 seconds
     behind_proxy.proxy.wait_for(Moment("commitTransaction", done=True), behind_proxy.proxy.cut)
 
     error = tool_error(

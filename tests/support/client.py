@@ -203,15 +203,22 @@ def _validator(operation: str, status: str) -> Any:
 def route_of(method: str, path: str) -> Route | None:
     """The declared route that serves a path."""
     parts = path.strip("/").split("/")
-    matching = []
+    matching = [
+        route
+        for declared, route in _routes_by_shape().get((method, len(parts)), ())
+        if all(d.startswith("{") or d == p for d, p in zip(declared, parts, strict=True))
+    ]
+    return min(matching, key=lambda route: route.path.count("{")) if matching else None
+
+
+@cache
+def _routes_by_shape() -> dict[tuple[str, int], list[tuple[list[str], Route]]]:
+    """The routes with the parts of their paths, by method and number of parts."""
+    routes: dict[tuple[str, int], list[tuple[list[str], Route]]] = {}
     for route in routes_of(features.ROUTES):
         declared = route.path.strip("/").split("/")
-        same = len(declared) == len(parts) and all(
-            d.startswith("{") or d == p for d, p in zip(declared, parts, strict=True)
-        )
-        if same and route.method == method:
-            matching.append(route)
-    return min(matching, key=lambda route: route.path.count("{")) if matching else None
+        routes.setdefault((route.method, len(declared)), []).append((declared, route))
+    return routes
 
 
 @cache
