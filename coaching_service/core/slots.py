@@ -90,13 +90,13 @@ class RequestSlots:
         """The context to hold a slot in; the arguments are those of `acquire`."""
         return _Holding(self, company, waited)
 
-    def paced(self, company: Hashable) -> _Paced:
+    def paced(self, company: Hashable, least_rest: float = _MIN_REST_SECONDS) -> _Paced:
         """The context to do a piece of work in that uses much CPU or disk.
 
         While other companies are active, the company then rests: the slot counts as held by it for twice as long as the
-        piece took, at least 5 ms, and other companies can use it at once.
+        piece took, at least `least_rest` seconds, and other companies can use it at once.
         """
-        return _Paced(self, company)
+        return _Paced(self, company, least_rest)
 
     async def acquire(self, company: Hashable, waited: float = 0.0) -> None:
         """Wait for a slot. `waited`: the seconds that the request has waited before, which count.
@@ -117,14 +117,13 @@ class RequestSlots:
         self._free += 1
         self._end_held(company)
 
-    def release_after(self, company: Hashable, took: float) -> None:
-        """Return a slot after a piece of work that took so many seconds (see `paced`)."""
+    def release_to_rest(self, company: Hashable, seconds: float) -> None:
+        """Return a slot after a piece of work, to rest for so many seconds (see `paced`)."""
         if not self._sharing:
             self.release(company)
             return
         self._free += 1
-        rest = min(max(_REST * took, _MIN_REST_SECONDS), _MAX_REST_SECONDS)
-        asyncio.get_running_loop().call_later(rest, self._end_held, company)
+        asyncio.get_running_loop().call_later(min(seconds, _MAX_REST_SECONDS), self._end_held, company)
         if self._waiting:
             self._start_waiting()
 
@@ -230,17 +229,18 @@ class _Holding:
 class _Paced:
     """Holds a slot while the context is open, and then for a rest."""
 
-    __slots__ = ("_began", "_company", "_slots")
+    __slots__ = ("_began", "_company", "_least_rest", "_slots")
 
-    def __init__(self, slots: RequestSlots, company: Hashable) -> None:
-        self._slots, self._company, self._began = slots, company, 0.0
+    def __init__(self, slots: RequestSlots, company: Hashable, least_rest: float) -> None:
+        self._slots, self._company, self._least_rest, self._began = slots, company, least_rest, 0.0
 
     async def __aenter__(self) -> None:
         await self._slots.acquire(self._company)
         self._began = time.monotonic()
 
     async def __aexit__(self, *_: object) -> None:
-        self._slots.release_after(self._company, time.monotonic() - self._began)
+        took = time.monotonic() - self._began
+        self._slots.release_to_rest(self._company, max(_REST * took, self._least_rest))
 
 
 @dataclass(frozen=True, slots=True)

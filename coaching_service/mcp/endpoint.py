@@ -15,9 +15,9 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import BadRequest, InvalidApiKey, Unauthorized
 from coaching_service.core.http.interruption import interruptible
-from coaching_service.core.http.json_bodies import ValueCounter, decode_body
+from coaching_service.core.http.json_bodies import decode_body
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
-from coaching_service.core.http.request_parsing import network_address, read_bytes
+from coaching_service.core.http.request_parsing import network_address, read_json_bytes
 from coaching_service.core.http.responses import to_json
 from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.mcp.replies import PARSE_ERROR, Reply, failure, malformed_body
@@ -88,7 +88,7 @@ class McpEndpoint:
             interface="assistant",
         )
         try:
-            body = await read_bytes(request, self.body_limit, ValueCounter(ctx).add)
+            body = await read_json_bytes(ctx, request, self.body_limit)
             decoded = await decode_body(ctx, body)
         except orjson.JSONDecodeError:
             return _response(malformed_body(body), _JSON)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import orjson
@@ -14,6 +15,15 @@ from coaching_service.core.errors import BadRequest
 MAX_DEPTH = 64
 MAX_VALUES = 50_000
 _MAX_BYTES_AT_ONCE = 65_536  # takes a few milliseconds; larger bodies are decoded on a thread
+_REST_SECONDS = 0.02
+
+
+def large_body(ctx: Context) -> AbstractAsyncContextManager[None]:
+    """The context to work on a large body in, or on a part of one, or to reject it: companies take turns.
+
+    Receiving a body that is rejected takes longer than rejecting it, so the rest does not depend on that alone.
+    """
+    return ctx.services.work_slots.pieces.paced(ctx.slot_holder, _REST_SECONDS)
 
 
 class ValueCounter:
@@ -27,7 +37,7 @@ class ValueCounter:
         if len(piece) <= _MAX_BYTES_AT_ONCE:
             self._add(piece)
             return
-        async with self._ctx.services.work_slots.pieces.paced(self._ctx.slot_holder):
+        async with large_body(self._ctx):
             self._add(piece)
 
     def _add(self, piece: bytes) -> None:
@@ -40,7 +50,7 @@ async def decode_body(ctx: Context, raw: bytes) -> Any:
     """Return what `decode_json` does. Large bodies are decoded on a thread, and companies take turns."""
     if len(raw) <= _MAX_BYTES_AT_ONCE:
         return decode_json(raw)
-    async with ctx.services.work_slots.pieces.paced(ctx.slot_holder):
+    async with large_body(ctx):
         return await asyncio.to_thread(decode_json, raw)
 
 

@@ -23,7 +23,7 @@ from coaching_service.core.errors import (
     TooLarge,
     UnsupportedMediaType,
 )
-from coaching_service.core.http.json_bodies import ValueCounter, decode_body
+from coaching_service.core.http.json_bodies import ValueCounter, decode_body, large_body
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.query import BOOLEAN_STRING, NUMERIC_STRING
@@ -101,7 +101,7 @@ async def read_json(ctx: Context, request: web.Request, limit: int, *, optional:
         raise BadRequest("The body must be a JSON object", code="BODY_REQUIRED")
     if request.content_type != "application/json":
         raise UnsupportedMediaType("The body must be JSON, sent with Content-Type: application/json")
-    raw = await read_bytes(request, limit, ValueCounter(ctx).add)
+    raw = await read_json_bytes(ctx, request, limit)
     try:
         data = await decode_body(ctx, raw)
     except orjson.JSONDecodeError:
@@ -109,6 +109,15 @@ async def read_json(ctx: Context, request: web.Request, limit: int, *, optional:
     if not isinstance(data, dict):
         raise BadRequest("The body must be a JSON object", code="NOT_A_JSON_OBJECT")
     return data
+
+
+async def read_json_bytes(ctx: Context, request: web.Request, limit: int) -> bytes:
+    """Returns the body, which is JSON. Raises what `read_bytes` does, and BadRequest for too many values."""
+    try:
+        return await read_bytes(request, limit, ValueCounter(ctx).add)
+    except TooLarge:
+        async with large_body(ctx):
+            raise
 
 
 async def _accept(_piece: bytes) -> None:
