@@ -91,7 +91,7 @@ async def failing(coach: CoachClient, settings: Settings) -> AsyncIterator[Faili
         settings.mongodb_uri, appname=name, event_listeners=[counter], w="majority", heartbeatFrequencyMS=500
     )
     patient = replace(coach.ctx.services, db=database(client, settings.mongodb_database))
-    hasty = replace(patient, database_response_seconds=1.0)
+    hasty = replace(patient, database_response_seconds=0.5)
     async with AsyncExitStack() as stack:
         clients = []
         for services in (patient, hasty):
@@ -111,7 +111,7 @@ async def failing(coach: CoachClient, settings: Settings) -> AsyncIterator[Faili
 
 def requests_of(email: str, client_id: str) -> list[tuple[int, str, str, dict[str, Any]]]:
     """Requests of several kinds: the usual status, method, path and options."""
-    client, message = f"/coach/customers/{client_id}", {"ids": [client_id], "text": "Hello"}
+    client = f"/coach/customers/{client_id}"
     cookie, bearer = {"Cookie": "coach_session=unknown"}, {"X-API-Key": "", "Authorization": "Bearer unknown"}
     dates, token = {"startDate": "2026-03-02", "endDate": "2026-03-15"}, {"refresh_token": "no", "client_id": "no"}
     return [
@@ -122,7 +122,6 @@ def requests_of(email: str, client_id: str) -> list[tuple[int, str, str, dict[st
         (201, "POST", "/coach/customers", {"json": {"name": "Bea"}}),
         (200, "PATCH", client, {"json": {"name": "Cleo"}}),
         (200, "GET", "/coach/customers", {"params": {"archived": "false", "pageSize": 50, "pageNum": 1}}),
-        (200, "POST", "/coach/customers/bulk/message", {"json": message}),
         (200, "GET", f"{client}/wblock", {"params": dates}),
         (303, "GET", "/app/customers", {"headers": cookie, "allow_redirects": False}),
         (401, "POST", "/mcp", {"headers": bearer, "json": {"jsonrpc": "2.0", "id": 1}}),
