@@ -50,12 +50,12 @@ def package_of(module: str) -> str:
 
 
 def main() -> None:
-    """Import the service as a worker does, and create its application's parts that are made at import."""
+    """Import the service as a worker does."""
     start = resident()
     for loader in (SourceFileLoader, ExtensionFileLoader):
         loader.exec_module = counting(loader.exec_module)  # type: ignore[method-assign]
     ExtensionFileLoader.create_module = counting(ExtensionFileLoader.create_module)  # type: ignore[method-assign]
-    importlib.import_module("coaching_service.command_line.group")
+    importlib.import_module("coaching_service.command_line.serving")
     gc.collect()
     total = resident()
     figures = {name: size / 1e6 for name, size in _used.items()}

@@ -10,7 +10,8 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from coaching_service import runtime
-from coaching_service.command_line.running import console, data_option, settings_with, with_services
+from coaching_service.command_line.options import data_option, settings_with
+from coaching_service.command_line.running import console, with_services
 from coaching_service.core.changes.numbering.sequencer import is_running
 from coaching_service.core.database import migrations
 from coaching_service.core.database.backup.creation import create_backup

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from coaching_service.command_line.running import data_option, settings_with, validate_with, with_services
+from coaching_service.command_line.options import data_option, settings_with
+from coaching_service.command_line.running import validate_with, with_services
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.validation import Email, Text, Timezone
 from coaching_service.people.api_keys import service as api_keys

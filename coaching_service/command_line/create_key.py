@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from coaching_service.command_line.running import data_option, find_coach, settings_with, with_services
+from coaching_service.command_line.options import data_option, settings_with
+from coaching_service.command_line.running import find_coach, with_services
 from coaching_service.core.database.context import Context, Services
 from coaching_service.people.api_keys import service as api_keys
 

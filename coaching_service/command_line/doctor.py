@@ -14,7 +14,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from coaching_service import features
-from coaching_service.command_line.running import console, data_option, settings_with, with_services
+from coaching_service.command_line.options import data_option, settings_with
+from coaching_service.command_line.running import console, with_services
 from coaching_service.core.database import migrations
 from coaching_service.core.database.checks import Check, CheckResult, Finding, run_checks
 from coaching_service.core.database.context import Services

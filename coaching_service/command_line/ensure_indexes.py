@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from coaching_service import runtime
-from coaching_service.command_line.running import data_option, settings_with, with_services
+from coaching_service.command_line.options import data_option, settings_with
+from coaching_service.command_line.running import with_services
 from coaching_service.core.database.context import Services
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 from rich.progress import DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-from coaching_service.command_line.running import as_owner, console, data_option, settings_with, with_services
+from coaching_service.command_line.options import data_option, settings_with
+from coaching_service.command_line.running import as_owner, console, with_services
 from coaching_service.core.database.context import Services
 from coaching_service.integrations import commands
 

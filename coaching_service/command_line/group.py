@@ -1,84 +1,75 @@
-"""The command line with all commands."""
+"""The command line with all commands, each imported when it is used: most import the whole service."""
 
 from __future__ import annotations
 
-import errno
+from importlib import import_module
 from typing import Any
 
 import click
 
-from coaching_service.command_line.admin.group import admin
-from coaching_service.command_line.backup import backup, restore
-from coaching_service.command_line.create_company import create_company
-from coaching_service.command_line.create_key import create_key
-from coaching_service.command_line.doctor import COULD_NOT_RUN, doctor
-from coaching_service.command_line.ensure_indexes import ensure_indexes
-from coaching_service.command_line.export_company import export_company
-from coaching_service.command_line.gc_files import gc_files
-from coaching_service.command_line.import_company import import_file
-from coaching_service.command_line.list_routes import routes
-from coaching_service.command_line.list_settings import list_settings
-from coaching_service.command_line.migrate import migrate
-from coaching_service.command_line.new_secret_key import new_secret_key
-from coaching_service.command_line.print_openapi import openapi
-from coaching_service.command_line.rotate_secrets import rotate_secrets
-from coaching_service.command_line.seed import seed
-from coaching_service.command_line.serve import serve
-from coaching_service.command_line.shard import shard
-from coaching_service.core.auth.secrets import SecretUnreadable
-from coaching_service.core.database.backup.manifest import BackupError
-from coaching_service.core.database.connection import UNAUTHORIZED, as_service_error
-from coaching_service.core.database.embedded import DatabaseUnavailable
-from coaching_service.core.database.indexes import IndexConflict
-from coaching_service.core.database.migrations import NewerDatabase
-from coaching_service.core.errors import ServiceError
-from coaching_service.core.temporary_files import NO_SPACE
-from coaching_service.settings import SettingsError
-
-_FILE_ERRORS = (
-    *NO_SPACE,
-    errno.EROFS,
-    errno.EACCES,
-    errno.EPERM,
-    errno.ENOTDIR,
-    errno.EEXIST,
-)
+# By the name of a command: its module and function in this package, and its line in the list of commands.
+_COMMANDS = {
+    "serve": ("serve:serve", "Start the service."),
+    "seed": ("seed:seed", "Create the demo company, or many clients."),
+    "create-company": ("create_company:create_company", "Create a company with its owner and an API key."),
+    "create-key": ("create_key:create_key", "Create an API key for a coach."),
+    "export": ("export_company:export_company", "Write everything of a company to a file."),
+    "import": ("import_company:import_file", "Import an export, or a CSV file, into a company."),
+    "ensure-indexes": ("ensure_indexes:ensure_indexes", "Create every missing index."),
+    "migrate": ("migrate:migrate", "Change the stored documents after an upgrade."),
+    "backup": ("backup:backup", "Back up the whole database while the service runs."),
+    "restore": ("backup:restore", "Restore a backup."),
+    "shard": ("shard:shard", "Print the commands that shard the database."),
+    "gc-files": ("gc_files:gc_files", "Remove files that no record refers to."),
+    "doctor": ("doctor:doctor", "Check the stored data."),
+    "rotate-secrets": ("rotate_secrets:rotate_secrets", "Encrypt all secrets with the first master key."),
+    "new-secret-key": ("new_secret_key:new_secret_key", "Print a new master key."),
+    "routes": ("list_routes:routes", "List every operation and the permission it requires."),
+    "settings": ("list_settings:list_settings", "List all settings."),
+    "openapi": ("print_openapi:openapi", "Print the OpenAPI document."),
+    "admin": ("admin.group:admin", "Administer the service: companies, people, jobs, mail."),
+}
+_COULD_NOT_RUN = 2  # of `doctor`, whose 1 means problems
 
 
 class _CouldNotRun(click.ClickException):
-    exit_code = COULD_NOT_RUN
+    exit_code = _COULD_NOT_RUN
 
 
 class _Commands(click.Group):
-    """Reports expected errors as one sentence with exit code 1; with 2 for `doctor`, whose 1 means problems."""
+    """Reports expected errors as one sentence with exit code 1; with 2 for `doctor`."""
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, _: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, function = _COMMANDS[cmd_name][0].split(":")
+        command: click.Command = getattr(import_module(f"coaching_service.command_line.{module}"), function)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _COMMANDS[name][1]) for name in self.list_commands(ctx)])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return self._invoke(ctx)
         except click.ClickException as error:
-            if ctx.invoked_subcommand == doctor.name and not isinstance(error, click.UsageError):
+            if ctx.invoked_subcommand == "doctor" and not isinstance(error, click.UsageError):
                 raise _CouldNotRun(error.message) from None
             raise
 
     def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (SettingsError, DatabaseUnavailable, IndexConflict, NewerDatabase, BackupError, ServiceError) as error:
-            raise click.ClickException(str(error)) from None
-        except SecretUnreadable as error:
-            raise click.ClickException(f"A stored API key cannot be read: {error}") from None
-        except OSError as error:
-            if error.errno not in _FILE_ERRORS:
-                raise
-            raise click.ClickException(f"{error.filename or 'A file'} cannot be written ({error.strerror})") from None
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            raise
         except Exception as error:
-            if getattr(error, "code", None) in UNAUTHORIZED:
-                message = (
-                    "The database refuses the user name and password in MONGODB_URI, or that user lacks permissions"
-                )
-            elif (known := as_service_error(error)) is not None:
-                message = str(known)
-            else:
+            from coaching_service.command_line import failures
+
+            if (message := failures.describe(error)) is None:
                 raise
             raise click.ClickException(message) from None
 
@@ -96,27 +87,3 @@ def main() -> None:
       coaching-service serve --demo      start the service with a demo company
       coaching-service routes            list every operation and the permission it requires
     """
-
-
-for command in (
-    serve,
-    seed,
-    create_company,
-    create_key,
-    export_company,
-    import_file,
-    ensure_indexes,
-    migrate,
-    backup,
-    restore,
-    shard,
-    gc_files,
-    doctor,
-    rotate_secrets,
-    new_secret_key,
-    routes,
-    list_settings,
-    openapi,
-    admin,
-):
-    main.add_command(command)

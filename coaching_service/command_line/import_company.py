@@ -8,7 +8,8 @@ from typing import IO
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from coaching_service.command_line.running import as_owner, console, data_option, settings_with, with_services
+from coaching_service.command_line.options import data_option, settings_with
+from coaching_service.command_line.running import as_owner, console, with_services
 from coaching_service.core.database.context import Services
 from coaching_service.integrations import commands
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from coaching_service.command_line.running import console, data_option, settings_with, with_services
+from coaching_service.command_line.options import data_option, settings_with
+from coaching_service.command_line.running import console, with_services
 from coaching_service.core.database.context import Services
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.webhooks import service as webhooks

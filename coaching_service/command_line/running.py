@@ -1,10 +1,9 @@
-"""What commands share: options, settings, and access to the database."""
+"""What commands share: access to the database and its console."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 import uvloop
@@ -22,9 +21,6 @@ from coaching_service.settings import Settings
 
 T = TypeVar("T")
 console = Console(stderr=True)
-data_option = click.option(
-    "--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the embedded database [.local]."
-)
 
 
 def validate_with(field: fields.Field[str]) -> Callable[[click.Context, click.Parameter, str], str]:
@@ -37,12 +33,6 @@ def validate_with(field: fields.Field[str]) -> Callable[[click.Context, click.Pa
             raise click.BadParameter(f"{error.messages[0]}.") from None
 
     return validate
-
-
-def settings_with(data: Path | None = None, **options: Any) -> Settings:
-    """The settings of the environment, replaced by those given on the command line."""
-    given = {name: value for name, value in {"data_dir": data, **options}.items() if value is not None}
-    return Settings.from_environment().model_copy(update=given)
 
 
 def with_services(settings: Settings, work: Callable[[Services], Awaitable[T]], *, prepares: bool = True) -> T:
@@ -65,12 +55,6 @@ def with_services(settings: Settings, work: Callable[[Services], Awaitable[T]], 
                 host = hosts_of(opened.settings.mongodb_uri or "")
                 raise click.ClickException(f"The database at {host} cannot be reached") from None
             raise
-
-
-def existing_folder(settings: Settings) -> Path:
-    """The data folder, created if it is missing."""
-    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return settings.data_dir
 
 
 async def find_coach(services: Services, email: str) -> Principal:

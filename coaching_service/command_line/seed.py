@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from coaching_service import demo, seeding
-from coaching_service.command_line.running import console, data_option, find_coach, settings_with, with_services
+from coaching_service.command_line.options import data_option, settings_with
+from coaching_service.command_line.running import console, find_coach, with_services
 from coaching_service.core.database.context import Context, Services
 from coaching_service.demo.company import EMAIL
 from coaching_service.library.exercises import shared

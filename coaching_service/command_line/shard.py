@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from coaching_service import app  # noqa: F401 - it declares all collections
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.sharding_plan import list_sharding_commands, list_zone_commands
 from coaching_service.core.ids import ObjectId

@@ -149,7 +149,7 @@ async def test_no_span_is_made_while_tracing_is_off(
 
 def test_packages_of_tracing_are_not_loaded_while_it_is_off() -> None:
     program = (
-        "import sys, coaching_service.command_line.group; "
+        "import sys, coaching_service.command_line.serving; "
         "print([name for name in sys.modules if name.startswith(('opentelemetry.sdk', 'opentelemetry.exporter'))])"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

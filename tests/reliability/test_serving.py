@@ -21,6 +21,7 @@ from pymongo import MongoClient
 from coaching_service import runtime
 from coaching_service.core.database import embedded
 from coaching_service.settings import Settings
+from coaching_service.sockets import bind
 from tests.support.service_process import Service, mongods_of, refused, until
 
 
@@ -146,7 +147,7 @@ def test_printed_address_can_be_opened_in_a_browser() -> None:
 
 
 def test_service_listens_on_ipv6() -> None:
-    sockets, settings = runtime.bind(Settings(host="::1", port=0))
+    sockets, settings = bind(Settings(host="::1", port=0))
     with sockets:
         assert runtime.address_of(settings) == f"http://[::1]:{sockets.api.getsockname()[1]}"
 

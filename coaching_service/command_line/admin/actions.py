@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from coaching_service.command_line.admin.running import Column, as_operator, format_time, json_option, print_list
-from coaching_service.command_line.running import data_option
+from coaching_service.command_line.options import data_option
 from coaching_service.core import audit
 from coaching_service.core.audit import OperatorAction
 from coaching_service.lifecycle.administration.service import Operator

@@ -20,7 +20,8 @@ from coaching_service.command_line.admin.running import (
     print_list,
     report,
 )
-from coaching_service.command_line.running import console, data_option, validate_with
+from coaching_service.command_line.options import data_option
+from coaching_service.command_line.running import console, validate_with
 from coaching_service.core.validation import Text
 from coaching_service.integrations import commands
 from coaching_service.lifecycle.administration import service

@@ -16,7 +16,7 @@ from coaching_service.command_line.admin.running import (
     print_list,
     report,
 )
-from coaching_service.command_line.running import data_option
+from coaching_service.command_line.options import data_option
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.lifecycle.administration import background as service

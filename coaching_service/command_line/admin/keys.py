@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from coaching_service.command_line.admin.running import as_operator, json_option, report
+from coaching_service.command_line.options import data_option
 from coaching_service.command_line.rotate_secrets import rotate as rotate_secrets
-from coaching_service.command_line.running import data_option
 from coaching_service.lifecycle.administration.service import Operator
 
 

@@ -8,7 +8,7 @@ import click
 
 from coaching_service.command_line.admin.jobs import identifier_of
 from coaching_service.command_line.admin.running import Column, as_operator, json_option, print_list, report
-from coaching_service.command_line.running import data_option
+from coaching_service.command_line.options import data_option
 from coaching_service.lifecycle.administration import background as service
 from coaching_service.lifecycle.administration.models import MailSummary
 from coaching_service.lifecycle.administration.service import Operator

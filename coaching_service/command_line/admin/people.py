@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from coaching_service.command_line.admin.running import as_operator, json_option, print_fields, print_json, report
-from coaching_service.command_line.running import data_option
+from coaching_service.command_line.options import data_option
 from coaching_service.lifecycle.administration import people as service
 from coaching_service.lifecycle.administration.service import Operator
 

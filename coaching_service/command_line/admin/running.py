@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import click
 
-from coaching_service.command_line.running import settings_with, with_services
+from coaching_service.command_line.options import settings_with
+from coaching_service.command_line.running import with_services
 from coaching_service.core.database.context import Services
 from coaching_service.core.http.responses import to_json
 from coaching_service.lifecycle.administration.service import Operator

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from coaching_service.command_line.admin.running import Column, as_operator, format_bytes, json_option, print_list
-from coaching_service.command_line.running import data_option
+from coaching_service.command_line.options import data_option
 from coaching_service.lifecycle.administration import service
 from coaching_service.lifecycle.administration.models import CompanyUsage
 from coaching_service.lifecycle.administration.service import Operator

@@ -1,0 +1,76 @@
+"""Serving in this process, alone or as a worker."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import click
+import uvloop
+
+from coaching_service import logs, runtime
+from coaching_service.command_line.options import existing_folder, settings_with
+from coaching_service.core.database.connection import hosts_of
+from coaching_service.core.database.context import Services
+from coaching_service.core.worker_connection import SupervisorConnection
+from coaching_service.library.exercises import shared
+from coaching_service.settings import Settings
+from coaching_service.sockets import Sockets
+
+
+def serve_alone(settings: Settings, sockets: Sockets, *, with_demo: bool) -> None:
+    """Run the service in this process until it is stopped. Raises SettingsError, DatabaseUnavailable, OSError."""
+    with sockets, runtime.open_database(settings, runtime.stop_without_database) as opened:
+        uvloop.run(runtime.serve(opened, sockets, _completion(settings, with_demo=with_demo)))
+
+
+def work(worker_socket: int) -> None:
+    """Run one worker as its supervisor says through this socket."""
+    supervisor = SupervisorConnection(worker_socket)
+    instructions = supervisor.instructions
+    data = Path(instructions.data_dir)
+    settings = settings_with(data, host=instructions.host, port=instructions.port).with_secret_keys()
+    logs.configure(settings.log_format, settings.log_level, instructions.worker)
+    given = settings
+    if instructions.embedded is not None:
+        settings = settings.model_copy(update={"mongodb_uri": instructions.embedded})
+    opened = runtime.OpenedDatabase(settings, is_embedded=instructions.embedded is not None)
+    api = socket.socket(fileno=instructions.listening)
+    metrics = instructions.metrics_listening
+    on_ready = _completion(given, with_demo=instructions.with_demo)
+    if not instructions.listens_at_once:  # the service runs already
+        on_ready = _publish_library if instructions.prepares else _do_nothing
+    with Sockets(api, None if metrics is None else socket.socket(fileno=metrics)) as sockets:
+        uvloop.run(runtime.serve(opened, sockets, on_ready, supervisor))
+
+
+async def _publish_library(services: Services) -> None:
+    await shared.publish(services)
+
+
+async def _do_nothing(_: Services) -> None:
+    pass
+
+
+def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], Awaitable[None]]:
+    """Returns the function that completes a start once the database is prepared."""
+
+    async def complete(services: Services) -> None:
+        await shared.publish(services)
+        if with_demo:
+            from coaching_service import demo
+
+            demo_file = existing_folder(settings) / "demo.json"
+            facts = await demo.ensure_demo(services)
+        click.echo(f"Address  {services.base_url}\nDocs     {services.base_url}/docs")
+        if with_demo:
+            click.echo(f"Sign-in  {facts['email']}  {facts['password']}\nKey      {facts['apiKey']}")
+        database = hosts_of(settings.mongodb_uri) if settings.mongodb_uri else settings.data_dir.absolute()
+        click.echo(f"Data     {database}\nStop     Ctrl-C")
+        sys.stdout.flush()
+        if with_demo:
+            demo.write_atomically(demo_file, facts)
+
+    return complete

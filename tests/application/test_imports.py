@@ -1,0 +1,61 @@
+"""What is imported when it is needed, and not before: it takes memory in every process, and time at every start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from coaching_service.command_line.group import main
+
+# The modules that a module must not import, by what they are for.
+LATE = {
+    "coaching_service.command_line.serving": (  # a worker
+        "mcp",  # requests of assistants
+        "mcp_types",
+        "starlette",
+        "uvicorn",
+        "httpx2",
+        "icalendar",  # calendar subscriptions
+        "PIL",  # drawings of the demo company; pictures are decoded in a process of their own
+        "opentelemetry",  # tracing, which is off by default
+        "rich.progress",  # other commands
+        "coaching_service.command_line.doctor",
+        "coaching_service.core.database.backup",
+        "coaching_service.core.database.sharding_plan",
+    ),
+    "coaching_service.command_line.serve": (  # the process that continues as the supervisor
+        "aiohttp_jinja2",
+        "coaching_service.app",
+        "coaching_service.features",
+    ),
+    "coaching_service.command_line.group": (  # --help
+        "pymongo",
+        "aiohttp",
+        "marshmallow",
+        "structlog",
+        "coaching_service.settings",
+    ),
+}
+
+
+@pytest.mark.parametrize("module", LATE)
+def test_large_modules_are_not_imported_before_they_are_needed(module: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    imported = set(result.stdout.split())
+    assert module in imported
+    assert sorted(imported.intersection(LATE[module])) == []
+
+
+def test_every_command_is_the_one_of_its_name() -> None:
+    context = main.make_context("coaching-service", ["routes"])
+    names = main.list_commands(context)
+    assert len(names) > 15
+    for name in names:
+        command = main.get_command(context, name)
+        assert command is not None
+        assert command.name == name
+    assert main.get_command(context, "another") is None
