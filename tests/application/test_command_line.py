@@ -25,6 +25,7 @@ from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings
+from tests.support.commands import all_commands
 from tests.support.service_process import SETTINGS
 
 PASSWORD = "correct horse battery"
@@ -97,11 +98,12 @@ async def operator(settings: Settings) -> AsyncIterator[Operator]:
 
 def test_help_describes_every_command_and_its_parameters() -> None:
     """The program says where to start and names every command; every command says what it needs."""
-    result = type_in("--help").ok()
-    for word in ("MONGODB_URI", "embedded MongoDB", "coaching-service serve --demo", *main.commands):
+    result, commands = type_in("--help").ok(), all_commands()
+    for word in ("MONGODB_URI", "embedded MongoDB", "coaching-service serve --demo", *commands):
         assert word in result
-    assert set(_COMMANDS) <= set(main.commands)
-    for name, command in main.commands.items():
+    assert set(_COMMANDS) <= set(commands)
+    for name, command in commands.items():
+        assert command.name == name
         text = " ".join(type_in(name, "--help").ok().split())
         assert " ".join((command.help or "").replace("\b", "").split("\f")[0].split()) in text
         for parameter in (each for each in command.params if not getattr(each, "hidden", False)):

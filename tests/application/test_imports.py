@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-from coaching_service.command_line.group import main
-
 # The modules that a module must not import, by what they are for.
 LATE = {
     "coaching_service.command_line.serving": (  # a worker
@@ -48,14 +46,3 @@ def test_large_modules_are_not_imported_before_they_are_needed(module: str) -> N
     imported = set(result.stdout.split())
     assert module in imported
     assert sorted(imported.intersection(LATE[module])) == []
-
-
-def test_every_command_is_the_one_of_its_name() -> None:
-    context = main.make_context("coaching-service", ["routes"])
-    names = main.list_commands(context)
-    assert len(names) > 15
-    for name in names:
-        command = main.get_command(context, name)
-        assert command is not None
-        assert command.name == name
-    assert main.get_command(context, "another") is None

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-import click
 import pytest
 
-from coaching_service.__main__ import main
 from coaching_service.core.database.collections import registry
+from tests.support.commands import all_commands
 
 ROOT = Path(__file__).parents[2]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
@@ -68,9 +67,8 @@ def test_broken_links_and_anchors_are_found(tmp_path: Path) -> None:
 
 
 def test_every_command_is_documented() -> None:
-    assert isinstance(main, click.Group)
     documentation = (ROOT / "docs" / "configuration.md").read_text("utf-8")
-    commands = {name: command.help for name, command in main.commands.items()}
+    commands = {name: command.help for name, command in all_commands().items()}
     assert [name for name in commands if f"| `{name}` |" not in documentation] == []
     assert [name for name, text in commands.items() if not text] == []
 
