@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import world
-from benchmarks.processes import memory_mb, processes_of
+from benchmarks.processes import memory_mb, processes_of, proportional_mb
 from benchmarks.servers import running
 from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.embedded import running_mongod
@@ -31,6 +31,7 @@ from coaching_service.settings import Settings
 IDLE_TARGET = 120.0
 _SHOWN_PACKAGES = 14
 _SAMPLES = 50
+_CONNECTIONS = 16
 Send = Callable[[str, str, Any], Awaitable[Any]]
 
 
@@ -90,14 +91,15 @@ def slope(points: list[tuple[int, float]]) -> float:
 def show_idle(console: Console, workers: list[int], supervisor: int) -> None:
     """Print the memory of the processes, and an account of the imports."""
     table = Table(title="Idle memory, MB")
-    for heading in ("Process", "Resident", "Private", "Target"):
+    for heading in ("Process", "Resident", "Proportional", "Private", "Target"):
         table.add_column(heading)
     for name, pid in (
         ("supervisor", supervisor),
         *((f"worker {number}", pid) for number, pid in enumerate(workers, 1)),
     ):
         resident, private = memory_mb(pid)
-        table.add_row(name, f"{resident:.0f}", f"{private:.0f}", "" if name == "supervisor" else f"{IDLE_TARGET:.0f}")
+        target = "" if name == "supervisor" else f"{IDLE_TARGET:.0f}"
+        table.add_row(name, f"{resident:.0f}", f"{proportional_mb(pid):.0f}", f"{private:.0f}", target)
     console.print(table)
     command = [sys.executable, "-m", "benchmarks.import_memory"]
     account = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -121,7 +123,7 @@ async def measure(
     base_url: str, company: world.World, pid: int, requests: int, warm_up: int
 ) -> list[tuple[int, float]]:
     """Send the requests; returns the resident memory in MB after so many, from the end of the warm-up."""
-    connector = aiohttp.TCPConnector(limit=8)
+    connector = aiohttp.TCPConnector(limit=_CONNECTIONS)
     async with aiohttp.ClientSession(base_url, headers={"X-API-Key": company.key}, connector=connector) as http:
 
         async def send(method: str, path: str, body: Any) -> None:
@@ -132,10 +134,10 @@ async def measure(
                     raise RuntimeError(f"{method} {path}: {response.status} {answer[:300]!r}")
 
         mix = Mix(send, company)
-        await mix.run(warm_up, 8)
+        await mix.run(warm_up, _CONNECTIONS)
         points = [(0, memory_mb(pid)[0])]
         for number in range(1, _SAMPLES + 1):
-            await mix.run(requests * number // _SAMPLES - points[-1][0], 8)
+            await mix.run(requests * number // _SAMPLES - points[-1][0], _CONNECTIONS)
             points.append((requests * number // _SAMPLES, memory_mb(pid)[0]))
         return points
 

@@ -57,8 +57,18 @@ def children_of(parent: int) -> list[int]:
 
 def memory_mb(pid: int) -> tuple[float, float]:
     """Resident memory of a process, and the part of it that is its own (private), in MB."""
+    fields = _memory_fields(pid)
+    return fields["Rss"] * 1.024e-3, (fields["Private_Clean"] + fields["Private_Dirty"]) * 1.024e-3
+
+
+def proportional_mb(pid: int) -> float:
+    """Memory of a process in MB, where a page that several share counts by the part of each (PSS)."""
+    return _memory_fields(pid)["Pss"] * 1.024e-3
+
+
+def _memory_fields(pid: int) -> dict[str, int]:
     fields: dict[str, int] = {}
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
         name, value = line.split()[:2]
         fields[name.rstrip(":")] = int(value)
-    return fields["Rss"] * 1.024e-3, (fields["Private_Clean"] + fields["Private_Dirty"]) * 1.024e-3
+    return fields
