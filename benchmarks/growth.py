@@ -39,6 +39,7 @@ def requests_of(company: GrownCompany) -> dict[str, str]:
         "list, page 1": page,
         _TOTAL_OF_COMMON: f"{page}&contains=an",
         "contains, rare": f"{page}&contains={quote(company.rare)}",
+        "contains, surname": f"{page}&contains=garcia",
         "contains, missing": f"{page}&contains=qqqq",
         "list of a group": f"{page}&groups=Strength",
         "groups with counts": "/coach/customers/groups",

@@ -60,6 +60,7 @@ async def find_page(
             where,
             match_words(words) if words else match_text(contains),
             listed={ARCHIVED: where[ARCHIVED]},
+            count_listed=lambda: counters.read(ctx, archived=where[ARCHIVED]),
             walk=walk,
             by_suffix=BY_SUFFIX,
             by_order=BY_ORDER if walk.sort == ORDER else UPDATE_INDEX,

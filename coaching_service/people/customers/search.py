@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypedDict
 
 from coaching_service.core.database.context import Context
@@ -78,6 +79,7 @@ async def search_page(
     match: Match | None,
     *,
     listed: Filter,
+    count_listed: Callable[[], Awaitable[int]],
     walk: Walk,
     by_suffix: str,
     by_order: str,
@@ -85,7 +87,8 @@ async def search_page(
     """Return the clients of `where` that `match` for one part of the list, and how many there are in total.
 
     Each query examines at most 1,001 keys and four times the number of matches: few matches are fetched by suffix and
-    sorted; many are first searched for in the order of the complete list (`listed`), among at most twice their number.
+    sorted; many are first searched for in the order of the complete list (`listed`), among at most twice their number,
+    if so many of all that it has (`count_listed`) are likely to contain enough.
     """
     if match is None:
         return [], 0
@@ -94,7 +97,7 @@ async def search_page(
     wanted = min(walk.limit, max(0, total - walk.skip))
     if wanted == 0:
         return [], total
-    if total > FEW_MATCHES:
+    if total > FEW_MATCHES and (walk.skip + walk.limit) * await count_listed() <= total * total:
         stages: list[Document] = [
             {"$sort": dict.fromkeys(walk.sort, 1)},
             {"$limit": 2 * total},
