@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.support import training
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.web.browser.conftest import OpenPage, picture, sign_in
@@ -20,8 +18,11 @@ _SCROLLS = """() => [...document.querySelectorAll("main .table, main .scroll")]
   .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.className)"""
 
 
-@pytest.mark.parametrize("width", [360, 768, 1000, 1280])
-async def test_long_names_do_not_overflow(open_page: OpenPage, coach: CoachClient, width: int) -> None:
+WIDTHS = (360, 768, 1000, 1280)
+
+
+async def test_long_names_do_not_overflow(open_page: OpenPage, coach: CoachClient) -> None:
+    """Each page is opened once, at a width in turn, and then resized."""
     unbroken, group = "x" * 200, "Endurance and strength for beginners on Tuesdays"
     ana = await coach.create_customer(unbroken, groups=["y" * 100, group], assignedTo=str(coach.ctx.caller.id))
     await coach.create_customer("Maximiliana Bartholomäa", surname="von Hohenstein-Schwarzenberg", groups=[group])
@@ -34,28 +35,34 @@ async def test_long_names_do_not_overflow(open_page: OpenPage, coach: CoachClien
     await training.add(coach, planned, training.task(unbroken))
     await coach.schedule(ana, TUESDAY, "Ganzkörpertraining")
     body = await training.metric_set(coach, unbroken, "Waist", name=unbroken)
-    page = await open_page(viewport={"width": width, "height": 800})
+    page = await open_page()
     await sign_in(page, coach)
-    for path in (
-        "/app/customers",
-        f"/app/customers/bulk?ids={ana['_id']}&action=groups-add",
-        "/app/customers/new",
-        "/app/settings/api-keys",
-        "/app/settings/team",
-        "/app/settings/metric-sets",
-        f"/app/settings/metric-sets/{body['_id']}",
-        f"/app/settings/metric-sets/{body['_id']}/delete",
-        f"/app/customers/{ana['_id']}?week={MONDAY}",
-        f"/app/customers/{ana['_id']}/blocks/{planned['_id']}",
-        "/app/programs",
-        f"/app/programs/{program['_id']}",
-        f"/app/programs/{program['_id']}/edit",
-        f"/app/programs/{program['_id']}/delete",
-        f"/app/programs/{program['_id']}/blocks/{block['_id']}",
+    for number, path in enumerate(
+        (
+            "/app/customers",
+            f"/app/customers/bulk?ids={ana['_id']}&action=groups-add",
+            "/app/customers/new",
+            "/app/settings/api-keys",
+            "/app/settings/team",
+            "/app/settings/metric-sets",
+            f"/app/settings/metric-sets/{body['_id']}",
+            f"/app/settings/metric-sets/{body['_id']}/delete",
+            f"/app/customers/{ana['_id']}?week={MONDAY}",
+            f"/app/customers/{ana['_id']}/blocks/{planned['_id']}",
+            "/app/programs",
+            f"/app/programs/{program['_id']}",
+            f"/app/programs/{program['_id']}/edit",
+            f"/app/programs/{program['_id']}/delete",
+            f"/app/programs/{program['_id']}/blocks/{block['_id']}",
+        )
     ):
+        first = number % len(WIDTHS)
+        await page.set_viewport_size({"width": WIDTHS[first], "height": 800})
         await page.goto(path)
         for summary in reversed(await page.locator("main details:not([open]) > summary").all()):
             await summary.click()
-        await picture(page, f"long-{width}", path.partition("?")[0].strip("/").replace("/", "-"))
-        assert await page.evaluate(_HIDDEN) == [], path
-        assert await page.evaluate(_SCROLLS) == [], path
+        for width in WIDTHS[first:] + WIDTHS[:first]:
+            await page.set_viewport_size({"width": width, "height": 800})
+            await picture(page, f"long-{width}", path.partition("?")[0].strip("/").replace("/", "-"))
+            assert await page.evaluate(_HIDDEN) == [], (path, width)
+            assert await page.evaluate(_SCROLLS) == [], (path, width)
