@@ -14,6 +14,7 @@ from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.portable import NotExported, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.database.sharding import BY_COMPANY, Placement, ShardKey
+from coaching_service.core.database.worker_thread import aggregate_all, find_all
 from coaching_service.core.ids import ObjectId
 
 Document = dict[str, Any]
@@ -167,20 +168,18 @@ class ReadableCollection(Generic[D]):
         `ignore_case`: texts are compared without regard to case.
         `including` are private fields to return without `fields`.
         """
-        cursor = self._in(ctx).find(
+        documents = await find_all(
+            self._in(ctx),
             self.read_filter(ctx, where, ownership),
             self.projection(fields, including),
+            sort=order_by(sort) or None,
             skip=skip,
             limit=limit,
+            hint=hint,
+            collation=IGNORE_CASE if ignore_case else None,
             session=ctx.session,
         )
-        if sort:
-            cursor = cursor.sort(order_by(sort))
-        if hint:
-            cursor = cursor.hint(hint)
-        if ignore_case:
-            cursor = cursor.collation(IGNORE_CASE)
-        return cast("list[D]", await cursor.to_list(None))
+        return cast("list[D]", documents)
 
     async def stream(
         self, ctx: Context, where: Filter, sort: Sequence[str], *, hint: str | None, batch: int = 200
@@ -235,7 +234,7 @@ class ReadableCollection(Generic[D]):
         """
         options = {"hint": hint} if hint else {}
         pipeline = [{"$match": self.read_filter(ctx, where, ownership)}, *stages]
-        return await self._in(ctx).aggregate(pipeline, session=ctx.session, **options).to_list(None)
+        return await aggregate_all(self._in(ctx), pipeline, session=ctx.session, **options)
 
     def across_companies(self, services: Services) -> Collection:
         """The driver's collection, not restricted to a company: only for collections with a declared reason."""

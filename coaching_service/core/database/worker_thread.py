@@ -91,6 +91,37 @@ def run_without_event_loop(coroutine: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("a function on a worker thread may only await the database")
 
 
+async def find_all(collection: Collection, *args: Any, **options: Any) -> list[Any]:
+    """Return all documents of a query, with the arguments of Motor's `find`.
+
+    One call on a worker thread reads them; the cursors of Motor cost more than the query of a short list.
+    """
+    return await _read_all(collection, "find", *args, **options)
+
+
+async def aggregate_all(collection: Collection, pipeline: Sequence[Any], **options: Any) -> list[Any]:
+    """Return all documents of a pipeline, as `find_all` does."""
+    return await _read_all(collection, "aggregate", pipeline, **options)
+
+
+async def _read_all(
+    collection: Collection | ThreadCollection, method: str, *args: Any, session: Any = None, **options: Any
+) -> list[Any]:
+    if isinstance(collection, ThreadCollection):
+        collection.thread.require_active()
+    open_cursor = getattr(collection.delegate, method)
+
+    def read() -> list[Any]:
+        with open_cursor(*args, session=session and session.delegate, **options) as cursor:
+            documents: list[Any] = cursor.to_list()
+            return documents
+
+    if isinstance(collection, ThreadCollection):
+        return read()
+    context = contextvars.copy_context()
+    return await asyncio.get_running_loop().run_in_executor(_executor, context.run, read)
+
+
 def _ignore_result(running: asyncio.Future[Any]) -> None:
     """Retrieve the failure of a function whose caller no longer waits, so that it is not reported as forgotten."""
     if not running.cancelled():

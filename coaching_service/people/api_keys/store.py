@@ -11,6 +11,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
+from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys.models import ApiKey, ApiKeyWithCoach
 
@@ -81,7 +82,7 @@ async def find_with_coach(
         {"$unwind": "$company"},
         *extra_stages,
     ]
-    result: list[Any] = await keys.across_companies(services).aggregate(stages).to_list(1)
+    result: list[Any] = await aggregate_all(keys.across_companies(services), stages)
     return result[0] if result else None
 
 

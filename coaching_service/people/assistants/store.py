@@ -11,6 +11,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
+from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants.models import SCOPES, AuthorizationCode, Grant, GrantWithCoach, StoredGrant
 
@@ -156,7 +157,7 @@ async def find_with_coach(services: Services, access_hash: str) -> GrantWithCoac
         {"$unwind": "$coach"},
         {"$unwind": "$company"},
     ]
-    result: list[Any] = await grants.across_companies(services).aggregate(stages).to_list(1)
+    result: list[Any] = await aggregate_all(grants.across_companies(services), stages)
     return result[0] if result else None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import PipelineStage, now
+from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import Account
 from coaching_service.people.customers.models import Customer
@@ -30,7 +31,7 @@ async def find_with_company(
         {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
         {"$unwind": "$company"},
     ]
-    result: list[Any] = await customers.across_companies(services).aggregate(stages).to_list(1)
+    result: list[Any] = await aggregate_all(customers.across_companies(services), stages)
     return result[0] if result else None
 
 

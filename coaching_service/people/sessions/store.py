@@ -13,6 +13,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
+from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions.models import NewSession, Session, SessionWithSubject
 
@@ -85,7 +86,7 @@ async def _with_subject(services: Services, where: Filter) -> SessionWithSubject
             }
         },
     ]
-    result: list[Any] = await sessions.across_companies(services).aggregate(stages).to_list(1)
+    result: list[Any] = await aggregate_all(sessions.across_companies(services), stages)
     return result[0] if result else None
 
 

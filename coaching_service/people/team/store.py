@@ -10,6 +10,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
+from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.team.models import Coach, CoachWithCompany
 
@@ -86,5 +87,5 @@ async def _with_company(services: Services, where: Filter) -> CoachWithCompany |
         {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
         {"$unwind": "$company"},
     ]
-    result: list[Any] = await coaches.across_companies(services).aggregate(stages).to_list(1)
+    result: list[Any] = await aggregate_all(coaches.across_companies(services), stages)
     return result[0] if result else None
