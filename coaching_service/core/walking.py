@@ -115,7 +115,10 @@ class Walk(_Part):
         return self.page([present(entry) for entry in entries], total, cursor)
 
     def _without_private(self, entry: S) -> S:
-        return cast("S", {name: value for name, value in entry.items() if name not in self.private})
+        shown: dict[str, Any] = dict(entry)  # copying all and removing a few is faster than choosing
+        for name in self.private:
+            shown.pop(name, None)
+        return cast("S", shown)
 
 
 class RankedWalk(_Part):
