@@ -94,7 +94,7 @@ async def find_page_by(
         ctx,
         customers.find(ctx, having, sort=order, skip=skip, limit=limit, hint=hint),
         counted,
-        customers.count(ctx, having, hint=hint),
+        customers.count(ctx, having, limit=skip + limit, hint=hint),
     )
     if len(docs) < limit:
         lacking, following = where | {field: None}, max(0, skip - known)
