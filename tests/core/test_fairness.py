@@ -26,7 +26,7 @@ from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Metrics
-from coaching_service.core.slots import RequestSlots, WorkSlots
+from coaching_service.core.slots import RequestSlots, Sharing, WorkSlots
 from coaching_service.settings import Settings
 from tests.conftest import AsServed
 from tests.support.client import CoachClient
@@ -86,6 +86,25 @@ async def test_request_waits_for_one_request_of_a_noisy_company_and_not_for_its_
         for each in noisy:
             each.cancel()
         await asyncio.gather(*noisy, return_exceptions=True)
+
+
+async def test_company_works_on_one_piece_at_a_time_once_another_sends_any_request(
+    settings: Settings, services: Services, coach: CoachClient, other_company: CoachClient
+) -> None:
+    work_slots = WorkSlots(sharing=Sharing(clock=lambda: 0.0))
+    app = create_app(settings, replace(services, metrics=Metrics(), work_slots=work_slots))
+    async with TestServer(app) as server, aiohttp.ClientSession() as http, asyncio.timeout(60):
+        held = []
+        for company in (coach, other_company):
+            async with http.get(server.make_url("/coach/account"), headers={"X-API-Key": company.key or ""}) as reply:
+                assert reply.status == 200
+            asking = [asyncio.create_task(work_slots.pieces.acquire(coach.ctx.company_id)) for _ in range(2)]
+            await asyncio.sleep(0)
+            held.append(work_slots.pieces.held(coach.ctx.company_id))
+            for each in asking:
+                await each
+                work_slots.pieces.release(coach.ctx.company_id)
+        assert held == [2, 1]
 
 
 # --- what is aborted ---------------------------------------------------------------------------------------------------
