@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import os
 import platform
@@ -11,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -356,7 +357,14 @@ async def _prepare(
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    _release_free_memory()
     availability.ready.set()
+
+
+def _release_free_memory() -> None:
+    """Give back what the preparation has freed, such as the pictures of the demo company, where glibc keeps it."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 async def _wait_for_migrations(opened: OpenedDatabase, services: Services, availability: Availability) -> None:
