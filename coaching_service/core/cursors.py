@@ -84,6 +84,10 @@ class Position:
         """Return the filter of the entries after this place; empty at the beginning of the list."""
         return {} if self._values is None else _after(self.sort, self._values)
 
+    def condition_after(self, entry: Mapping[str, Any]) -> Filter:
+        """Return the filter of the entries after another one."""
+        return _after(self.sort, [_sort_value(entry, field) for field in self.sort])
+
     def is_before(self, entry: Mapping[str, Any]) -> bool:
         """Return whether an entry comes after this place; for lists in ascending order."""
         return self._values is None or [_sort_value(entry, field) for field in self.sort] > self._values

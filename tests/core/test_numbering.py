@@ -101,11 +101,11 @@ async def test_lost_position_is_replaced_by_a_search(ctx: Context, garbled: Any)
 
 
 async def test_changes_without_number_are_found_in_the_order_they_were_stored(ctx: Context) -> None:
-    """Their identifiers may have another order: a transaction has its identifier before it waits for another one."""
+    """Their identifiers and times may have another order: a transaction has its identifier before it waits for another one."""
     first, second = ObjectId(), ObjectId()
     owner = {"companyId": ctx.company_id, "eventCount": 1, "pending": True}
-    await ctx.db["changes"].insert_one({"_id": second, **owner})
-    await ctx.db["changes"].insert_one({"_id": first, **owner})
+    await ctx.db["changes"].insert_one({"_id": second, **owner, "createdAt": now()})
+    await ctx.db["changes"].insert_one({"_id": first, **owner, "createdAt": now() - timedelta(seconds=5)})
     assert [change["_id"] for change in await store.find_pending(ctx.services)] == [second, first]
 
 

@@ -103,6 +103,7 @@ async def test_cursor_older_than_30_days_is_gone(coach: CoachClient) -> None:
     old = {"companyId": coach.ctx.company_id}
     long_ago = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=31)
     await coach.ctx.db["changes"].update_many(old, {"$set": {"createdAt": long_ago}})
+    await coach.ctx.db["changeNumbers"].update_many(old, {"$set": {"numberedAt": long_ago}})
     (await coach.get("/coach/events", limit=10, after="0")).refused(410)
     (await coach.post(client_path(ana, "notes"), {"content": "Hello"})).ok(201)
     page = await events(coach, wait=20)

@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from coaching_service.core.changes import store
 from coaching_service.core.changes.models import DocumentPatch, StoredChange
+from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.worker_thread import on_worker_thread
+from coaching_service.core.errors import CursorExpired
 from coaching_service.core.ids import ObjectId
+
+NEWEST_FIRST = store.NEWEST_FIRST
+_NUMBERING_DELAY = timedelta(days=1)  # a change has its number by then
+
+
+@dataclass(frozen=True)
+class NumberedPage:
+    """Changes in the order of their numbers, the number to continue from, and whether there may be more.
+
+    Erased changes are left out, so there may be more after a page without any.
+    """
+
+    changes: Sequence[StoredChange]
+    until: int
+    has_more: bool
 
 
 async def find_one(ctx: Context, change_id: ObjectId) -> StoredChange | None:
@@ -28,27 +47,42 @@ async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict
     return {change["_id"]: change["credentialId"] for change in loaded if change["credentialId"] is not None}
 
 
+@on_worker_thread
 async def list_numbered(
-    ctx: Context, after: int, limit: int, customer_id: ObjectId | None = None
-) -> list[StoredChange]:
-    """Return at most `limit` changes whose last number is greater than `after`, in order, without their patches."""
-    client = {} if customer_id is None else {"customerId": customer_id}
-    return await store.find_numbered(ctx, {**client, "lastSeq": {"$gt": after}}, ("lastSeq",), limit)
+    ctx: Context, after: int, limit: int, *, since: datetime, customer_id: ObjectId | None = None
+) -> NumberedPage:
+    """Return at most `limit` changes whose last number is greater than `after`: of the company, or of a client.
+
+    Raises CursorExpired if numbers after it were assigned before `since`.
+    """
+    last = await batches.find_last_number(ctx)
+    if after >= last:
+        return NumberedPage([], after, has_more=False)
+    if after < await batches.find_position_at(ctx, since):
+        raise CursorExpired
+    if customer_id is None:
+        numbered = await batches.find_between(ctx, after, last, limit)
+    else:
+        created_since = since - _NUMBERING_DELAY
+        numbered = await store.find_client_numbers(ctx, customer_id, created_since, after, last, limit)
+    changes = await store.find_numbered(ctx, [each["_id"] for each in numbered])
+    has_more = len(numbered) == limit
+    return NumberedPage(changes, numbered[-1]["lastSeq"] if has_more else last, has_more)
 
 
 async def list_newest(ctx: Context, where: Filter, limit: int) -> list[StoredChange]:
     """Return at most `limit` numbered changes that match `where`, newest first, without their patches."""
-    return await store.find_numbered(ctx, {"$and": [{"lastSeq": {"$gt": 0}}, where]}, ("-lastSeq",), limit)
+    return await store.find_newest(ctx, where, limit)
 
 
 async def find_position_at(ctx: Context, time: datetime) -> int:
-    """Return the number before the first change that was made at `time` or later."""
-    return await store.find_position_at(ctx, time)
+    """Return the number before the first one that was assigned at `time` or later."""
+    return await batches.find_position_at(ctx, time)
 
 
 async def find_last_number(ctx: Context) -> int:
     """Return the number of the last event of the company; 0 if there is none."""
-    return await store.find_last_number(ctx)
+    return await batches.find_last_number(ctx)
 
 
 async def load_patch(ctx: Context, change: StoredChange) -> dict[ObjectId, DocumentPatch]:

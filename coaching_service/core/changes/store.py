@@ -14,6 +14,7 @@ from coaching_service.core.changes.models import (
     StoredChange,
     StoredPart,
 )
+from coaching_service.core.changes.numbering.models import NumberedId
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
@@ -25,28 +26,26 @@ from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.walking import Walk
 
 _IN_FEED = (("feedCount", {"$gt": 0}),)
-_NUMBERED = (("lastSeq", {"$gt": 0}),)
+_CLIENT_FIELDS = ("customerId", "createdAt", "_id")
 _FEED_FIELDS = ("customerId", "-feedAt", "-_id", "feedCount")
 _COMPANY_FEED_FIELDS = ("-feedAt", "-_id", "customerId", "feed.type")
 
 changes = Documents[StoredChange](
     "changes",
     (
-        # Partial, so that numbering a change adds an entry, and does not also replace that of the new change.
-        Index(("lastSeq",), partial_filter=_NUMBERED),
-        Index(("customerId", "lastSeq"), partial_filter=_NUMBERED),
-        Index(("customerId",)),
-        Index(("credentialId", "lastSeq"), partial_filter=(("via", "assistant"),)),
+        # None of the fields that numbering changes, which would cost the keys of all indexes.
+        Index(("createdAt", "_id")),
+        Index(_CLIENT_FIELDS),
+        Index(("credentialId", "createdAt", "_id"), partial_filter=(("via", "assistant"),)),
         Index(("batchId",), partial_filter=(("batchId", {"$exists": True}),)),
         Index(_FEED_FIELDS, partial_filter=_IN_FEED),
         Index(("customerId", "feed.sourceId"), partial_filter=_IN_FEED),
-        Index(("createdAt",)),
         Index(("_id",)),
         Index(_COMPANY_FEED_FIELDS, partial_filter=_IN_FEED),
     ),
     client_field="customerId",
     global_indexes=(
-        Index(("pending",), partial_filter=(("pending", {"$exists": True}),)),
+        Index(("createdAt",)),
         Index(("patchUntil",), partial_filter=(("patchUntil", {"$exists": True}),)),
     ),
     cross_company_reason="the sequencer numbers the changes of all companies, and a job removes old patches",
@@ -64,6 +63,8 @@ parts = Documents[StoredPart](
 _SUMMARY = tuple(name for name in StoredChange.__annotations__ if name not in ("patch", "feed", "companyId"))
 _OLD_BATCH = 500
 _BY_FEED, _BY_COMPANY_FEED = changes.index_name(*_FEED_FIELDS), changes.index_name(*_COMPANY_FEED_FIELDS)
+_BY_CLIENT = changes.index_name(*_CLIENT_FIELDS)
+NEWEST_FIRST = ("-createdAt", "-_id")
 COMPANY_FEED_ORDER = ("-feedAt", "-_id", "-feed._id")
 
 
@@ -139,22 +140,29 @@ async def find_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
     return await changes.find(ctx, {"batchId": batch_id}, sort=("_id",), fields=_SUMMARY)
 
 
-async def find_numbered(ctx: Context, where: Filter, sort: Sequence[str], limit: int) -> list[StoredChange]:
-    """Return changes without their patches."""
-    return await changes.find(ctx, where, sort=sort, limit=limit, fields=_SUMMARY)
+async def find_newest(ctx: Context, where: Filter, limit: int) -> list[StoredChange]:
+    """Return at most `limit` numbered changes that match `where`, newest first, without their patches."""
+    numbered = {"$and": [{"lastSeq": {"$gt": 0}}, where]}
+    return await changes.find(ctx, numbered, sort=NEWEST_FIRST, limit=limit, fields=_SUMMARY)
 
 
-async def find_position_at(ctx: Context, time: datetime) -> int:
-    """Return the number before the first numbered change of `time` or later; 0 if there is none."""
-    where = {"createdAt": {"$gte": time}, "lastSeq": {"$gt": 0}}
-    first = await changes.find(ctx, where, sort=("createdAt",), limit=1, fields=("seq",))
-    return first[0]["seq"] - 1 if first else await find_last_number(ctx)
+async def find_numbered(ctx: Context, change_ids: Sequence[ObjectId]) -> list[StoredChange]:
+    """Return changes in the order of their numbers, without their patches; erased ones are left out."""
+    numbered = await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=_SUMMARY, hint="_id_")
+    return sorted(numbered, key=lambda change: change["lastSeq"])
 
 
-async def find_last_number(ctx: Context) -> int:
-    """Return the last number of the company; 0 if nothing is numbered."""
-    last = await changes.find(ctx, {"lastSeq": {"$gt": 0}}, sort=("-lastSeq",), limit=1, fields=("lastSeq",))
-    return last[0]["lastSeq"] if last else 0
+async def find_client_numbers(
+    ctx: Context, customer_id: ObjectId, since: datetime, after: int, until: int, limit: int
+) -> list[NumberedId]:
+    """Return at most `limit` changes of a client, made at `since` or later, by their numbers, in order.
+
+    Those whose last number is greater than `after`, not than `until`.
+    """
+    where = {"customerId": customer_id, "createdAt": {"$gte": since}, "lastSeq": {"$gt": after, "$lte": until}}
+    stages: list[PipelineStage] = [{"$project": {"lastSeq": 1}}, {"$sort": {"lastSeq": 1}}, {"$limit": limit}]
+    numbered: list[NumberedId] = await changes.aggregate(ctx, where, *stages, hint=_BY_CLIENT)
+    return numbered
 
 
 async def find_patch(ctx: Context, change_id: ObjectId) -> list[DocumentPatch]:
@@ -206,7 +214,7 @@ async def find_restored_version(
     """Return the earlier version whose state the undo that made `version` has restored; None if no undo made it."""
     element = {"_id": document_id, "toVersion": version, "restoredVersion": {"$exists": True}}
     where = {"customerId": customer_id, "documents": {"$elemMatch": element}}
-    undo_changes = await changes.find(ctx, where, sort=("-lastSeq",), limit=1, fields=("documents",))
+    undo_changes = await changes.find(ctx, where, sort=NEWEST_FIRST, limit=1, fields=("documents",))
     for document in undo_changes[0]["documents"] if undo_changes else ():
         if document["_id"] == document_id:
             return document.get("restoredVersion")

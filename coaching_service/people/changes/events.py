@@ -10,7 +10,7 @@ from coaching_service.core.changes import history
 from coaching_service.core.changes.models import StoredChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
-from coaching_service.core.errors import CursorExpired, InvalidFields
+from coaching_service.core.errors import InvalidFields
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.signals import Listener
@@ -85,25 +85,23 @@ async def read_events(
 ) -> tuple[EventPage, int]:
     """Return at most `limit` events after a number, and the number to continue from.
 
-    It reads a bounded number of changes: a rare type may take several calls. Raises CursorExpired if the first of them
-    is older than 30 days.
+    It reads a bounded number of changes: a rare type may take several calls. Raises CursorExpired if the next
+    number is older than 30 days.
     """
     visibility = await load_visibility(ctx)
     events: list[Event] = []
     has_more = True
     size = _CHANGES_A_READ if types else min(limit + 1, _CHANGES_A_READ)  # most changes have one event
     for _ in range(_MAX_READS):
-        changes = await history.list_numbered(ctx, position, size, customer_id)
-        if changes and changes[0]["createdAt"] < now() - RETENTION:
-            raise CursorExpired
-        for change in changes:
+        since = now() - RETENTION
+        read = await history.list_numbered(ctx, position, size, since=since, customer_id=customer_id)
+        for change in read.changes:
             for event in _events_of(change, position, visibility, types):
                 events.append(event)
                 position = event["seq"]
                 if len(events) == limit:
                     return _page(events, position, has_more=True), position
-            position = change["lastSeq"]
-        has_more = len(changes) == size
+        position, has_more = read.until, read.has_more
         if not has_more:
             break
         size = _CHANGES_A_READ

@@ -72,16 +72,16 @@ async def list_changes(
     where = {name: value for name, value in filters.items() if value is not None}
     if since is not None:
         where["createdAt"] = {"$gte": since}
-    position = Position(ctx, "changes", {**filters, "since": since}, ("-lastSeq",), after)
+    position = Position(ctx, "changes", {**filters, "since": since}, history.NEWEST_FIRST, after)
     visibility = await load_visibility(ctx)
     bound = position.condition()
     page: list[StoredChange] = []
     for _ in range(_MAX_READS):
-        read = await history.list_newest(ctx, {**where, **bound}, limit + 1)
+        read = await history.list_newest(ctx, {"$and": [where, bound]}, limit + 1)
         page += [change for change in read if visibility.allows_change(change)]
         if len(read) <= limit or len(page) > limit:
             break
-        bound = {"lastSeq": {"$lt": read[-1]["lastSeq"]}}
+        bound = position.condition_after(read[-1])
     return position.page(page, limit, _summary)
 
 

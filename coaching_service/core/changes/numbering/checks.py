@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from coaching_service.core.changes.numbering import store
+from coaching_service.core.changes.numbering.models import NumberedChange
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
 from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 
 PENDING_SECONDS = 60.0
 _MAX_PENDING = 10_000
 _COUNT = 500
+_FIRST = ObjectId(bytes(12))
+_NAMED_FOR = timedelta(days=30)
 
 
 @dataclass
@@ -54,6 +60,38 @@ async def find_wrong_numbers(services: Services, count_read: CountRead) -> Async
         yield finding
 
 
+async def find_unnamed(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find changes of the last 30 days that events leave out: no batch of numbers names them where they belong."""
+    occurrences = Occurrences()
+    async for change in _iterate_unnamed(services):
+        occurrences.add(change["_id"])
+        count_read(1)
+    for finding in occurrences.finding("Changes that events leave out", "Run doctor --repair"):
+        yield finding
+
+
+async def rebuild_batches(services: Services) -> None:
+    """Store the batches of the companies again of which some leave out changes."""
+    for company_id in {change["companyId"] async for change in _iterate_unnamed(services)}:
+        await store.rebuild_batches(services, company_id)
+
+
+async def _iterate_unnamed(services: Services) -> AsyncIterator[NumberedChange]:
+    """Iterate over changes and batches side by side: both are sorted by company and number."""
+    since = now() - _NAMED_FOR
+    async with (
+        aclosing(store.iterate_numbered(services)) as changes,
+        aclosing(store.iterate_batches(services)) as names,
+    ):
+        named: tuple[ObjectId, int, ObjectId] | None = (_FIRST, 0, _FIRST)
+        async for change in changes:
+            key = change["companyId"], change["lastSeq"], change["_id"]
+            while named is not None and named[:2] < key[:2]:
+                named = await anext(names, None)
+            if named != key and change["createdAt"] >= since:
+                yield change
+
+
 async def find_wrong_counters(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find companies whose counter is behind the last number, which would be used again, or ahead of it."""
     behind, ahead = Occurrences(), Occurrences()
@@ -93,6 +131,7 @@ async def find_unnumbered(services: Services, _: CountRead, seconds: float = PEN
 
 CHECKS = (
     Check("change-numbers", "The numbers of changes have no gaps", find_wrong_numbers),
+    Check("change-order", "Events have all numbered changes", find_unnamed, rebuild_batches),
     Check("change-counters", "The counters of changes are right", find_wrong_counters, raise_counters),
     Check("change-log", "Changes are numbered", find_unnumbered),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
 
@@ -15,12 +15,17 @@ Start = Mapping[str, Any]
 
 
 class SequencerState(TypedDict):
-    """Which process numbers the changes, until when, and its position in the change stream."""
+    """Which process numbers the changes, until when, its position in the change stream, and the latest time numbered.
+
+    `createdUntil` is the latest `createdAt` of the changes with a number. Those before it have one too, but for the
+    duration of a transaction; absent: not known.
+    """
 
     _id: str
     holder: str
     expiresAt: datetime
     position: Position | None
+    createdUntil: NotRequired[datetime]
 
 
 class ChangeCounter(TypedDict):
@@ -36,7 +41,26 @@ class NewChange(TypedDict):
 
     _id: ObjectId
     companyId: ObjectId
+    createdAt: datetime
     eventCount: int
+
+
+class NumberedId(TypedDict):
+    """A change and the number of its last event."""
+
+    _id: ObjectId
+    lastSeq: int
+
+
+class NumberBatch(TypedDict):
+    """The changes of a company that were numbered at one time, in order; erased ones stay in it."""
+
+    _id: ObjectId
+    companyId: ObjectId
+    first: int
+    last: int
+    changes: list[NumberedId]
+    numberedAt: datetime
 
 
 class NumberedChange(TypedDict):
@@ -44,5 +68,6 @@ class NumberedChange(TypedDict):
 
     _id: ObjectId
     companyId: ObjectId
+    createdAt: datetime
     seq: int
     lastSeq: int

@@ -17,7 +17,7 @@ import structlog
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import store
-from coaching_service.core.changes.numbering.models import Start
+from coaching_service.core.changes.numbering.models import NewChange, Start
 from coaching_service.core.changes.numbering.reading import ChangeReader
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
@@ -110,9 +110,22 @@ class Sequencer:
             await self._number_from({"resume_after": position})
             return
         now = await store.current_time(self._services)
-        while batch := await store.find_pending(self._services):
-            await self._completed(store.number(self._services, self._holder, batch, None))
+        while pending := await self._find_pending():
+            for first in range(0, len(pending), store.BATCH):
+                batch = pending[first : first + store.BATCH]
+                await self._completed(store.number(self._services, self._holder, batch, None))
+        await store.finish_search(self._services, self._holder, now)
         await self._number_from(now)
+
+    async def _find_pending(self) -> list[NewChange]:
+        """Search for changes without a number; the lease is renewed meanwhile."""
+        search = asyncio.create_task(store.find_pending(self._services))
+        try:
+            while not (await asyncio.wait([search], timeout=_RENEW_SECONDS))[0]:
+                await self._completed(store.number(self._services, self._holder, [], None))
+            return await search
+        finally:
+            search.cancel()
 
     async def _number_from(self, start: Start) -> None:
         """Number the changes that a stream returns, as many at a time as there are.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Any, cast
@@ -13,17 +13,19 @@ from motor.motor_asyncio import AsyncIOMotorChangeStream
 from pymongo import UpdateOne
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
+from coaching_service.core.changes.numbering.batches import RETENTION, batches, counters
 from coaching_service.core.changes.numbering.models import (
-    ChangeCounter,
     NewChange,
+    NumberBatch,
     NumberedChange,
+    NumberedId,
     Position,
     SequencerState,
     Start,
 )
-from coaching_service.core.database.connection import UNAUTHORIZED, Index, is_unavailable
+from coaching_service.core.database.connection import UNAUTHORIZED, is_unavailable
 from coaching_service.core.database.context import Collection, Context, Services
-from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.snapshots import reading_snapshot
@@ -35,10 +37,15 @@ LEASE = timedelta(seconds=10)
 BATCH = 500
 _STATE_ID = "changes"
 _WAIT_MS = 1_000
+_SEARCH_SECONDS = 600.0
 _READ_SECONDS = 5.0  # how long to wait for a server that does not respond
 _CHANGES = "changes"
 _NUMBERED: Document = {"lastSeq": {"$gt": 0}}
-_PENDING_INDEX = [("pending", pymongo.ASCENDING)]
+_PENDING: Document = {"pending": True}
+_BY_TIME, _BY_COMPANY_TIME = "createdAt", "companyId_createdAt__id"
+_MAX_PENDING = 20_000
+_COMMIT_DELAY = timedelta(minutes=1)  # a transaction ends a minute after its first operation at the latest
+_MAX_CLOCK_DIFFERENCE = timedelta(hours=1)  # between processes
 
 _state = Documents[SequencerState](
     "sequencer",
@@ -47,13 +54,6 @@ _state = Documents[SequencerState](
     placement=Unsharded("one document"),
     transfer=NotExported("state of the service"),
     process_state=True,
-)
-_counters = Documents[ChangeCounter](
-    "changeCounters",
-    (Index(()),),
-    secret=True,
-    cross_company_reason="the sequencer counts the changes of all companies",
-    transfer=NotExported("numbers of the change log"),
 )
 
 
@@ -110,7 +110,8 @@ async def can_resume(services: Services, position: Position) -> bool:
 async def forget_position(services: Services, holder: str) -> None:
     """Forget the position in a stream that has ended: nothing follows it."""
     where = {"_id": _STATE_ID, "holder": holder}
-    await _state.across_companies(services).update_one(where, {"$set": {"position": None}})
+    change = {"$set": {"position": None}, "$unset": {"createdUntil": ""}}
+    await _state.across_companies(services).update_one(where, change)
 
 
 async def current_time(services: Services) -> Start:
@@ -121,22 +122,43 @@ async def current_time(services: Services) -> Start:
 
 
 async def find_pending(services: Services) -> list[NewChange]:
-    """Changes that have no number, at most a batch, in the order in which they were stored.
+    """Changes that have no number, some batches at most, in the order in which they were stored.
 
-    The index returns entries of equal keys in the order of their record numbers. Of two transactions that write the
-    same document, the later one stores its change after the earlier one has been committed, so this is also the order
-    of the commits of one client's changes; the order of the identifiers is not.
+    This is the order of their record numbers. Of two transactions that write the same document, the later one stores
+    its change after the earlier one has been committed, so this is also the order of the commits of one client's
+    changes; the order of the identifiers or times is not.
     """
-    fields = {"companyId": 1, "eventCount": 1}
-    cursor = _changes(services).find({"pending": True}, fields, limit=BATCH, hint=_PENDING_INDEX)
-    pending: list[Any] = await cursor.to_list(None)
+    fields = {"companyId": 1, "eventCount": 1, "createdAt": 1, "record": {"$meta": "recordId"}}
+    stages: list[Document] = [
+        {"$match": await _pending_since(services, _MAX_CLOCK_DIFFERENCE)},
+        {"$project": fields},
+        {"$sort": {"record": 1}},
+        {"$limit": _MAX_PENDING},
+    ]
+    with pymongo.timeout(_SEARCH_SECONDS):
+        pending: list[Any] = await _changes(services).aggregate(stages, hint=_BY_TIME).to_list(None)
     return pending
+
+
+async def finish_search(services: Services, holder: str, began: Start) -> None:
+    """Store that all changes before the moment at which a search for those without a number began have one."""
+    time = began["start_at_operation_time"].as_datetime().replace(tzinfo=None)
+    where = {"_id": _STATE_ID, "holder": holder}
+    await _state.across_companies(services).update_one(where, {"$max": {"createdUntil": time}})
 
 
 async def count_pending(services: Services, limit: int) -> int:
     """How many changes have no number, at most `limit`."""
-    count: int = await _changes(services).count_documents({"pending": True}, limit=limit, hint=_PENDING_INDEX)
+    where = await _pending_since(services, _COMMIT_DELAY)
+    count: int = await _changes(services).count_documents(where, limit=limit, hint=_BY_TIME)
     return count
+
+
+async def _pending_since(services: Services, margin: timedelta) -> Document:
+    """The filter of changes without a number. They were made `margin` before the latest one with a number, or later."""
+    state = await _state.across_companies(services).find_one({"_id": _STATE_ID}, {"createdUntil": 1})
+    until = (state or {}).get("createdUntil")
+    return _PENDING if until is None else {**_PENDING, "createdAt": {"$gte": until - margin}}
 
 
 def follow(
@@ -150,8 +172,8 @@ def follow(
     Blocks until `is_ended`, which is called at least once a second. Raises errors of the driver if the server does not
     respond, and StreamEnded.
     """
-    fields = {"operationType": 1, "fullDocument._id": 1, "fullDocument.companyId": 1, "fullDocument.eventCount": 1}
-    pipeline = [{"$match": {"operationType": "insert"}}, {"$project": fields}]
+    fields = [f"fullDocument.{name}" for name in NewChange.__annotations__]
+    pipeline = [{"$match": {"operationType": "insert"}}, {"$project": dict.fromkeys(["operationType", *fields], 1)}]
     collection = _changes(services).delegate
     with collection.watch(pipeline, batch_size=BATCH, max_await_time_ms=_WAIT_MS, **dict(start)) as stream:
         while not is_ended():
@@ -178,6 +200,9 @@ async def number(services: Services, holder: str, batch: Sequence[NewChange], po
 @transactional
 async def _number(tx: Context, holder: str, batch: Sequence[NewChange], position: Position | None) -> None:
     change = _lease(holder) | ({"position": {"$literal": position}} if position is not None else {})
+    if batch:  # a process whose clock is fast does not hide what others store
+        latest = {"$min": ["$$NOW", max(each["createdAt"] for each in batch)]}
+        change["createdUntil"] = {"$max": ["$createdUntil", latest]}
     where = {"_id": _STATE_ID, "holder": holder}
     renewed = await tx.collection(_state.name).update_one(where, [{"$set": change}], session=tx.session)
     if not renewed.matched_count:
@@ -187,18 +212,18 @@ async def _number(tx: Context, holder: str, batch: Sequence[NewChange], position
 
 
 async def _assign_numbers(tx: Context, batch: Sequence[NewChange]) -> None:
-    changes, counters = tx.collection(_CHANGES), tx.collection(_counters.name)
+    changes, counts = tx.collection(_CHANGES), tx.collection(counters.name)
     where = {"companyId": {"$in": _companies(batch)}, "_id": {"$in": [change["_id"] for change in batch]}}
-    pending = {
-        change["_id"] async for change in changes.find({**where, "pending": True}, {"_id": 1}, session=tx.session)
-    }
+    cursor = changes.find(where | _PENDING, {"_id": 1}, session=tx.session, hint="_id_")
+    pending = {change["_id"] async for change in cursor}
     unnumbered = [change for change in batch if change["_id"] in pending]
     if not unnumbered:
         return
     last: defaultdict[ObjectId, int] = defaultdict(int)
     companies = _companies(unnumbered)
-    async for counter in counters.find({"companyId": {"$in": companies}}, session=tx.session):
+    async for counter in counts.find({"companyId": {"$in": companies}}, session=tx.session):
         last[counter["_id"]] = counter["lastSeq"]
+    numbered = {company: _new_batch(company, last[company] + 1) for company in companies}
     writes = []
     for change in unnumbered:
         company = change["companyId"]
@@ -206,29 +231,98 @@ async def _assign_numbers(tx: Context, batch: Sequence[NewChange]) -> None:
         last[company] += max(1, change["eventCount"])
         numbers = {"$set": {"seq": first, "lastSeq": last[company]}, "$unset": {"pending": ""}}
         writes.append(UpdateOne({"companyId": company, "_id": change["_id"]}, numbers, hint="_id_"))
+        numbered[company]["last"] = last[company]
+        numbered[company]["changes"].append({"_id": change["_id"], "lastSeq": last[company]})
     await changes.bulk_write(writes, session=tx.session)
-    counts = [
+    await tx.collection(batches.name).insert_many([{**each} for each in numbered.values()], session=tx.session)
+    counted = [
         UpdateOne({"_id": company, "companyId": company}, {"$set": {"lastSeq": last[company]}}, upsert=True)
         for company in companies
     ]
-    await counters.bulk_write(counts, ordered=False, session=tx.session)
+    await counts.bulk_write(counted, ordered=False, session=tx.session)
+
+
+def _new_batch(company_id: ObjectId, first: int) -> NumberBatch:
+    return {
+        "_id": ObjectId(),
+        "companyId": company_id,
+        "first": first,
+        "last": first,
+        "changes": [],
+        "numberedAt": now(),
+    }
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
 
 
-async def iterate_numbered(services: Services) -> AsyncIterator[NumberedChange]:
+async def iterate_numbered(services: Services) -> AsyncGenerator[NumberedChange]:
     """Iterate over the numbered changes by company, in the order of their numbers."""
-    order = [("companyId", pymongo.ASCENDING), ("lastSeq", pymongo.ASCENDING)]
-    cursor = _changes(services).find(_NUMBERED, {"companyId": 1, "seq": 1, "lastSeq": 1}, hint="companyId_lastSeq")
-    async for change in cursor.sort(order):
-        yield change
+    stages: list[Document] = [
+        {"$match": _NUMBERED},
+        {"$project": dict.fromkeys(("companyId", "seq", "lastSeq", "createdAt"), 1)},
+        {"$sort": {"companyId": 1, "lastSeq": 1}},
+    ]
+    with pymongo.timeout(_SEARCH_SECONDS):
+        async for change in _changes(services).aggregate(stages, allowDiskUse=True):
+            yield change
+
+
+async def iterate_batches(services: Services) -> AsyncGenerator[tuple[ObjectId, int, ObjectId]]:
+    """Iterate over what batches name, in the order of `iterate_numbered`: company, last number and change.
+
+    What is not between the first and the last number of its batch is left out: readers may miss it.
+    """
+    number = "$changes.lastSeq"
+    stages: list[Document] = [
+        {"$sort": {"companyId": 1, "last": 1}},
+        {"$unwind": "$changes"},
+        {"$match": {"$expr": {"$and": [{"$gte": [number, "$first"]}, {"$lte": [number, "$last"]}]}}},
+        {"$project": {"companyId": 1, "changes": 1}},
+    ]
+    cursor = batches.across_companies(services).aggregate(stages, hint="companyId_last", allowDiskUse=True)
+    async for batch in cursor:
+        yield batch["companyId"], batch["changes"]["lastSeq"], batch["changes"]["_id"]
+
+
+async def rebuild_batches(services: Services, company_id: ObjectId) -> None:
+    """Replace the batches of a company by new ones that name its changes of the last 31 days."""
+    await _rebuild_batches(Context(services), company_id)
+
+
+@transactional
+async def _rebuild_batches(tx: Context, company_id: ObjectId) -> None:
+    """Later batches, numbered meanwhile, stay as they are."""
+    stored = tx.collection(batches.name)
+    counter = await tx.collection(counters.name).find_one({"companyId": company_id}, session=tx.session)
+    last = counter["lastSeq"] if counter else 0
+    stages: list[Document] = [
+        {
+            "$match": {
+                "companyId": company_id,
+                "createdAt": {"$gte": now() - RETENTION},
+                "lastSeq": {"$gt": 0, "$lte": last},
+            }
+        },
+        {"$project": {"seq": 1, "lastSeq": 1, "createdAt": 1}},
+        {"$sort": {"lastSeq": 1}},
+    ]
+    numbered: list[NumberBatch] = []
+    async for change in tx.collection(_CHANGES).aggregate(stages, session=tx.session, hint=_BY_COMPANY_TIME):
+        if not numbered or len(numbered[-1]["changes"]) == BATCH:
+            numbered.append(_new_batch(company_id, change["seq"]))
+        each: NumberedId = {"_id": change["_id"], "lastSeq": change["lastSeq"]}
+        numbered[-1]["changes"].append(each)
+        numbered[-1] |= {"last": change["lastSeq"], "numberedAt": change["createdAt"]}
+    await stored.delete_many({"companyId": company_id, "first": {"$lte": last}}, session=tx.session)
+    if numbered:
+        await stored.insert_many([{**each} for each in numbered], session=tx.session)
 
 
 async def iterate_companies(services: Services) -> AsyncIterator[ObjectId]:
-    """Iterate over the companies that have numbered changes."""
-    stages: list[Document] = [{"$match": _NUMBERED}, {"$group": {"_id": "$companyId"}}]
-    async for company in _changes(services).aggregate(stages, hint="companyId_lastSeq", allowDiskUse=True):
+    """Iterate over the companies that have changes."""
+    stages: list[Document] = [{"$group": {"_id": "$companyId"}}]
+    async for company in _changes(services).aggregate(stages, hint=_BY_COMPANY_TIME, allowDiskUse=True):
         yield company["_id"]
 
 
@@ -241,9 +335,13 @@ async def has_deleted_clients(services: Services, company_id: ObjectId) -> bool:
 async def read_head(services: Services, company_id: ObjectId) -> tuple[int, int]:
     """Return the last number of a company by its counter, and by its changes, at one moment; 0 if there is none."""
     async with reading_snapshot(services) as session:
-        counter = await _counters.across_companies(services).find_one({"companyId": company_id}, session=session)
+        counter = await counters.across_companies(services).find_one({"companyId": company_id}, session=session)
         last = await _changes(services).find_one(
-            {"companyId": company_id, **_NUMBERED}, {"lastSeq": 1}, sort=[("lastSeq", -1)], session=session
+            {"companyId": company_id, **_NUMBERED},
+            {"lastSeq": 1},
+            sort=[("lastSeq", -1)],
+            hint=_BY_COMPANY_TIME,
+            session=session,
         )
     return counter["lastSeq"] if counter else 0, last["lastSeq"] if last else 0
 
@@ -251,14 +349,14 @@ async def read_head(services: Services, company_id: ObjectId) -> tuple[int, int]
 async def raise_counter(services: Services, company_id: ObjectId, last_number: int) -> None:
     """Let the next numbers of a company follow `last_number`."""
     where, change = {"_id": company_id, "companyId": company_id}, {"$max": {"lastSeq": last_number}}
-    await _counters.across_companies(services).update_one(where, change, upsert=True)
+    await counters.across_companies(services).update_one(where, change, upsert=True)
 
 
 async def find_long_pending(services: Services, seconds: float, limit: int) -> list[ObjectId]:
     """Return changes that have had no number for longer than `seconds`, by the clock of the database."""
     age = {"$subtract": ["$$NOW", "$createdAt"]}
-    where = {"pending": True, "$expr": {"$gt": [age, round(seconds * 1000)]}}
-    cursor = _changes(services).find(where, {"_id": 1}, limit=limit, hint=_PENDING_INDEX)
+    where = {**_PENDING, "$expr": {"$gt": [age, round(seconds * 1000)]}}
+    cursor = _changes(services).find(where, {"_id": 1}, limit=limit, hint=_BY_TIME)
     return [change["_id"] async for change in cursor]
 
 
@@ -269,7 +367,7 @@ async def find_long_pending(services: Services, seconds: float, limit: int) -> l
 async def open_counter_stream(services: Services) -> AsyncIterator[AsyncIOMotorChangeStream[Any]]:
     """The stream of the companies whose changes have been numbered."""
     pipeline = [{"$project": {"documentKey": 1}}]
-    async with _counters.across_companies(services).watch(pipeline, max_await_time_ms=_WAIT_MS) as stream:
+    async with counters.across_companies(services).watch(pipeline, max_await_time_ms=_WAIT_MS) as stream:
         yield stream
 
 
