@@ -36,7 +36,7 @@ from coaching_service.people.customers.subscribers import COUNT_GROUPS
 from coaching_service.settings import Settings
 
 DATABASE = "bench"
-VERSION = 1  # of the data that `growth_world` makes: older folders are refused
+VERSION = 2  # of the data that `growth_world` makes: older folders are refused
 _MARKER = "growth.json"  # is written last
 _PREPARING_GIGABYTES = 4.0
 

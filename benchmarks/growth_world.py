@@ -27,7 +27,8 @@ assert features.ROUTES  # all collections are declared
 BATCH = 2_000
 MOST_CHANGES = 100_000  # of a company: a page of events costs the same with more
 MOST_COPIED = 60  # documents of each collection of the demo company, in each small company
-_NOT_COPIED = ("fs.files", "replays", "changeCounters")
+_NOT_COPIED = ("fs.files", "replays", "changeCounters", "changeNumbers")
+_NUMBERED = 500  # changes that the sequencer numbers at one time at most
 _NEVER = timedelta(days=3650)  # nothing renews figures while the requests are measured
 _ATTENTION_SHARE = 0.2
 _FILLED = ("customers", "changes")
@@ -109,16 +110,22 @@ async def _copy_change(services: Services, company: ObjectId, clients: list[Obje
     await changes.delete_one({"_id": change["_id"]})
     pending = {name: value for name, value in change.items() if name != "pending"}
     for first in range(0, len(clients), BATCH):
-        numbered = enumerate(clients[first : first + BATCH], start=first + 1)
-        await changes.insert_many(
-            [
-                {**pending, "_id": ObjectId(), "customerId": client, "seq": number, "lastSeq": number, "eventCount": 1}
-                for number, client in numbered
-            ],
-            ordered=False,
+        numbered = [
+            {**pending, "_id": ObjectId(), "customerId": client, "seq": number, "lastSeq": number, "eventCount": 1}
+            for number, client in enumerate(clients[first : first + BATCH], start=first + 1)
+        ]
+        await changes.insert_many(numbered, ordered=False)
+        named = [{"_id": each["_id"], "lastSeq": each["lastSeq"]} for each in numbered]
+        parts = [named[at : at + _NUMBERED] for at in range(0, len(named), _NUMBERED)]
+        await services.db["changeNumbers"].insert_many(
+            [{"companyId": company, "numberedAt": now(), **_numbers(part)} for part in parts]
         )
     counter = {"companyId": company, "lastSeq": len(clients)}
     await services.db["changeCounters"].replace_one({"_id": company}, counter, upsert=True)
+
+
+def _numbers(named: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"first": named[0]["lastSeq"], "last": named[-1]["lastSeq"], "changes": named}
 
 
 async def copy_demo(services: Services, companies: int, progress: Progress) -> None:

@@ -155,9 +155,20 @@ class Operations:
     async def events(self, call: Call) -> Document:
         """The events after a number, oldest first."""
         company, limit, after = (await self.key(call))["companyId"], int(call.query["limit"]), int(call.query["after"])
-        where = {"companyId": company, "lastSeq": {"$gt": after}}
+        stages: list[Document] = [
+            {"$match": {"companyId": company, "last": {"$gt": after}}},
+            {"$sort": {"last": 1}},
+            {"$limit": limit + 1},
+            {"$unwind": "$changes"},
+            {"$match": {"changes.lastSeq": {"$gt": after}}},
+            {"$limit": limit + 1},
+            {"$replaceWith": "$changes"},
+        ]
+        numbered = await self.db.changeNumbers.aggregate(stages).to_list(None)
+        where = {"_id": {"$in": [change["_id"] for change in numbered]}, "companyId": company}
         fields = {"seq": 1, "createdAt": 1, "actor": 1, "events": 1}
-        changes = await self.db.changes.find(where, fields, sort=[("lastSeq", 1)], limit=limit + 1).to_list(None)
+        changes = await self.db.changes.find(where, fields, hint="_id_").to_list(None)
+        changes.sort(key=lambda change: change["seq"])
         events = [event for change in changes for event in _events_of(change) if event["seq"] > after]
         return {"docs": events[:limit], "hasMore": len(events) > limit}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from pymongo.errors import AutoReconnect
 
 from coaching_service import runtime
+from coaching_service.core.changes import history as change_history
 from coaching_service.core.changes import retention
 from coaching_service.core.changes.numbering import sequencer, store
 from coaching_service.core.changes.numbering.sequencer import sequencing
@@ -107,6 +109,60 @@ async def test_changes_without_number_are_found_in_the_order_they_were_stored(ct
     await ctx.db["changes"].insert_one({"_id": second, **owner, "createdAt": now()})
     await ctx.db["changes"].insert_one({"_id": first, **owner, "createdAt": now() - timedelta(seconds=5)})
     assert [change["_id"] for change in await store.find_pending(ctx.services)] == [second, first]
+
+
+async def test_clock_that_is_fast_hides_no_changes(ctx: Context) -> None:
+    """The search begins an hour before the latest change with a number, which may say that it is of tomorrow."""
+    ids = await create_clients(ctx, 2)
+    await ctx.db["changes"].update_one({"_id": ids[0]}, {"$set": {"createdAt": now() + timedelta(days=1)}})
+    assert await store.acquire_lease(ctx.services, "first")
+    [fast] = [change for change in await store.find_pending(ctx.services) if change["_id"] == ids[0]]
+    await store.number(ctx.services, "first", [fast], None)
+    assert [change["_id"] for change in await store.find_pending(ctx.services)] == ids[1:]
+    assert await store.count_pending(ctx.services, 10) == 1
+
+
+async def test_batches_name_changes_in_order_and_readers_skip_erased_ones(ctx: Context) -> None:
+    """Pages of any size have the changes that exist, each once, and continue behind those that do not."""
+    chance = random.Random(16)
+    clients = [ObjectId(), ObjectId()]
+    stored = [
+        {
+            "_id": ObjectId(),
+            "companyId": ctx.company_id,
+            "customerId": chance.choice(clients),
+            "createdAt": now(),
+            "eventCount": chance.randint(0, 3),
+            "pending": True,
+        }
+        for _ in range(60)
+    ]
+    await ctx.db["changes"].insert_many(stored)
+    assert await store.acquire_lease(ctx.services, "first")
+    pending = await store.find_pending(ctx.services)
+    for batch in (pending[:40], pending[40:41], pending[41:]):
+        await store.number(ctx.services, "first", batch, None)
+    batches = await ctx.db["changeNumbers"].find({}).sort("last").to_list(None)
+    named = [change["_id"] for batch in batches for change in batch["changes"]]
+    assert named == [change["_id"] for change in stored] == [change_id for change_id, _ in await numbers(ctx)]
+    assert [batch["first"] for batch in batches] == [1, *(batch["last"] + 1 for batch in batches[:-1])]
+
+    erased = {change["_id"] for change in stored[10:25] if change["_id"] != stored[20]["_id"]}
+    await ctx.db["changes"].delete_many({"_id": {"$in": list(erased)}})
+    for client in (None, *clients):
+        expected = [
+            change["_id"] for change in stored if change["_id"] not in erased and client in (None, change["customerId"])
+        ]
+        for limit in (1, 4, len(stored)):
+            seen, position, has_more = list[ObjectId](), 0, True
+            while has_more:
+                since = now() - timedelta(days=1)
+                page = await change_history.list_numbered(ctx, position, limit, since=since, customer_id=client)
+                seen += [change["_id"] for change in page.changes]
+                assert page.until > position or not page.has_more
+                position, has_more = page.until, page.has_more
+            assert seen == expected
+            assert position == batches[-1]["last"]
 
 
 @pytest.mark.parametrize("names", [("changes",), ("sequencer",), ("changes", "changeCounters", "sequencer")])

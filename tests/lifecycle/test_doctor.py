@@ -11,6 +11,7 @@ import pytest
 
 from coaching_service import features, runtime
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.changes import history
 from coaching_service.core.changes.numbering.checks import find_unnumbered
 from coaching_service.core.changes.numbering.sequencer import sequencing
 from coaching_service.core.database import files
@@ -165,6 +166,18 @@ async def lower_change_counter(ctx: Context) -> None:
     await ctx.db["changeCounters"].update_one({"_id": ctx.company_id}, {"$inc": {"lastSeq": -5}})
 
 
+async def lose_number(ctx: Context) -> None:
+    await ctx.db["changeNumbers"].update_one({"companyId": ctx.company_id}, {"$pop": {"changes": 1}})
+
+
+async def confuse_number(ctx: Context) -> None:
+    await ctx.db["changeNumbers"].update_one({"companyId": ctx.company_id}, {"$inc": {"changes.0.lastSeq": 100_000}})
+
+
+async def cut_number_batch(ctx: Context) -> None:
+    await ctx.db["changeNumbers"].update_one({"companyId": ctx.company_id}, {"$inc": {"last": -1}})
+
+
 async def block_job(ctx: Context) -> None:
     job = new_job(ctx, attempts=1, lease="of a process that is gone", runAfter=now() + timedelta(days=3))
     await ctx.db["jobs"].insert_one(job)
@@ -214,6 +227,9 @@ REPAIRED: list[tuple[str, Damage, int]] = [
     ("unread-messages", miscount_messages, 1),
     ("unread-messages", hide_unread_conversation, 1),
     ("change-counters", lower_change_counter, 1),
+    ("change-order", lose_number, 1),
+    ("change-order", confuse_number, 1),
+    ("change-order", cut_number_batch, 1),
     ("jobs-blocked", block_job, 1),
     ("files-orphaned", interrupt_upload, 1),
     ("files-orphaned", leave_chunks, 1),
@@ -359,6 +375,24 @@ async def test_wrong_numbers_of_changes_are_reported(new_ctx: Context) -> None:
     [notice] = await reported(new_ctx, "change-numbers")
     assert (notice.is_notice, notice.count) == (True, 1)
     assert await reported(new_ctx, "change-counters") == []
+
+
+async def test_lost_batches_of_numbers_are_built_again(new_ctx: Context) -> None:
+    stored = new_ctx.db["changeNumbers"]
+    complete = await history.list_numbered(new_ctx, 0, 10, since=LONG_AGO)
+    await stored.delete_many({})
+    old = await new_ctx.db["changes"].find_one({}, sort=[("lastSeq", -1)])
+    assert old is not None
+    gone = {"$set": {"createdAt": now() - timedelta(days=31)}}  # its event is no longer available
+    await new_ctx.db["changes"].update_one({"_id": old["_id"]}, gone)
+    [(_, finding)] = findings_of(await check(new_ctx.services, "change-order"))
+    assert (finding.problem, finding.count) == ("Changes that events leave out", len(complete.changes) - 1)
+    [result] = await check(new_ctx.services, "change-order", repairing=True)
+    assert (result.findings, result.repaired) == ([], [finding])
+    repaired = await history.list_numbered(new_ctx, 0, 10, since=LONG_AGO)
+    assert repaired.changes == complete.changes[:-1]
+    [batch] = await stored.find({}).to_list(None)
+    assert (batch["first"], batch["last"]) == (1, old["seq"] - 1)
 
 
 async def test_changes_without_a_number_are_reported(new_ctx: Context) -> None:

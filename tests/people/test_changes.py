@@ -39,6 +39,31 @@ async def test_change_names_author_interface_and_operation(coach: CoachClient) -
     assert "documents" in page["docs"][0] and "before" not in page["docs"][0]["documents"][0]
 
 
+async def test_history_is_read_by_cursor_newest_first(coach: CoachClient) -> None:
+    """Also by an employee who may see only the first change, behind several pages."""
+    program = await coach.post("/coach/programs", {"name": "Strength"})
+    ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
+    notes = [change_id(await coach.post(client_path(each, "notes"), {"content": "a"})) for each in (ana, bo, ana, bo)]
+    (await coach.get(f"/coach/changes/{notes[-1]}")).ok()  # waits until it and those before it are numbered
+
+    async def read_all(reader: CoachClient, **query: Any) -> list[str]:
+        seen: list[str] = []
+        page: Json = {"hasMore": True, "nextCursor": None}
+        while page["hasMore"]:
+            after = {"after": page["nextCursor"]} if page["nextCursor"] else {}
+            page = (await reader.get("/coach/changes", limit=1, **query, **after)).ok()
+            seen += [each["_id"] for each in page["docs"] if each["operation"] == "createNote"]
+        return seen
+
+    assert await read_all(coach) == notes[::-1]
+    assert await read_all(coach, customerId=ana["_id"]) == [notes[2], notes[0]]
+    scoped = coach.with_key(await employee_key(coach, "customers.view", "programs.view"))
+    page = (await scoped.get("/coach/changes", limit=1)).ok()
+    assert [each["_id"] for each in page["docs"]] == [change_id(program)]
+    first = (await coach.get("/coach/changes", limit=1)).ok()
+    (await coach.get("/coach/changes", limit=1, customerId=ana["_id"], after=first["nextCursor"])).refused(400)
+
+
 async def test_requests_that_change_nothing_have_no_change(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     (await coach.put("/coach/customers/archive", {"id": ana["_id"]})).ok()

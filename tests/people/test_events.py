@@ -110,6 +110,24 @@ async def test_cursor_older_than_30_days_is_gone(coach: CoachClient) -> None:
     assert [event["type"] for event in page["docs"]] == ["note.created"]
 
 
+async def test_cursor_follows_the_events_of_others(coach: CoachClient) -> None:
+    """The cursor of a reader of one client, who does nothing for a month, does not become too old."""
+    ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
+    await numbered(coach, 2)
+    page = await events(coach, customerId=ana["_id"])
+    assert ([event["seq"] for event in page["docs"]], page["nextCursor"], page["hasMore"]) == ([1], "2", False)
+    long_ago = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=31)
+    await coach.ctx.db["changeNumbers"].update_many(
+        {"companyId": coach.ctx.company_id}, {"$set": {"numberedAt": long_ago}}
+    )
+    (await coach.post(client_path(bo, "notes"), {"content": "Hello"})).ok(201)
+    (await coach.post(client_path(ana, "notes"), {"content": "Hello"})).ok(201)
+    page = await events(coach, customerId=ana["_id"], after=page["nextCursor"], wait=20)
+    while not page["docs"]:  # that of the other client may have had its number first
+        page = await events(coach, customerId=ana["_id"], after=page["nextCursor"], wait=20)
+    assert [event["seq"] for event in page["docs"]] == [4]
+
+
 @pytest.mark.parametrize(
     "query",
     [

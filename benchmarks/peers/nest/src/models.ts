@@ -111,6 +111,7 @@ export const blocks = mongoose.model<any>("Block", blockSchema as any);
 export const keys = mongoose.model<any>("Key", plain("apiKeys"));
 export const companies = mongoose.model<any>("Company", plain("companies"));
 export const exercises = mongoose.model<any>("Exercise", plain("exercises"));
+export const changeNumbers = mongoose.model<any>("ChangeNumbers", plain("changeNumbers"));
 export const changes = mongoose.model<any>("Change", plain("changes"));
 export const ownChanges = mongoose.model<any>("OwnChange", plain("bareChanges"));
 export const totals = mongoose.model<any>("Total", plain("customerTotals"));

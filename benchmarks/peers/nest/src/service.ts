@@ -4,7 +4,8 @@ import { ConflictException, Injectable, NotFoundException, UnauthorizedException
 import mongoose, { ClientSession, Types } from "mongoose";
 import type { Copy, Log, NewCustomer, NewItem } from "./bodies.js";
 import {
-  Block, Customer, Item, blocks, changes, companies, customers, exercises, keys, metricSets, ownChanges, records, totals, uses,
+  Block, Customer, Item, blocks, changeNumbers, changes, companies, customers, exercises, keys, metricSets, ownChanges, records,
+  totals, uses,
 } from "./models.js";
 import { normalize, suffixes } from "./text.js";
 
@@ -70,12 +71,21 @@ export class CoachingService {
 
   async listEvents(key: string, after: number, limit: number) {
     const { companyId } = await this.key(key);
+    const numbered = await changeNumbers.aggregate<Record_>([
+      { $match: { companyId, last: { $gt: after } } },
+      { $sort: { last: 1 } },
+      { $limit: limit + 1 },
+      { $unwind: "$changes" },
+      { $match: { "changes.lastSeq": { $gt: after } } },
+      { $limit: limit + 1 },
+      { $replaceWith: "$changes" },
+    ]);
     const found = await changes
-      .find({ companyId, lastSeq: { $gt: after } })
+      .find({ _id: { $in: numbered.map((change) => change._id) }, companyId })
       .select("seq createdAt actor events")
-      .sort({ lastSeq: 1 })
-      .limit(limit + 1)
+      .hint("_id_")
       .lean<Record_[]>();
+    found.sort((one, other) => one.seq - other.seq);
     const events = found.flatMap(eventsOf).filter((event) => event.seq > after);
     return { docs: events.slice(0, limit), hasMore: events.length > limit };
   }

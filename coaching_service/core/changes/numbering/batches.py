@@ -46,7 +46,7 @@ async def find_position_at(ctx: Context, time: datetime) -> int:
 
 async def find_between(ctx: Context, after: int, until: int, limit: int) -> list[NumberedId]:
     """Return at most `limit` changes whose last number is greater than `after`, not than `until`, in order."""
-    found: list[NumberedId] = await batches.aggregate(
+    numbered: list[NumberedId] = await batches.aggregate(
         ctx,
         {"last": {"$gt": after}},
         {"$sort": {"last": 1}},
@@ -57,4 +57,4 @@ async def find_between(ctx: Context, after: int, until: int, limit: int) -> list
         {"$replaceWith": "$changes"},
         hint=batches.index_name("last"),
     )
-    return found
+    return numbered

@@ -85,6 +85,7 @@ STEPS = (
     Step(13, "file_totals", step_0013_file_totals.apply, "0.2"),
     Step(14, "first_access_index", step_0014_first_access_index.apply, "0.2"),
     Step(15, "group_totals", step_0015_group_totals.apply, "0.2"),
+    # Not for a patch version: the code before it does not store the batches, and names the indexes that it drops.
     Step(16, "number_batches", step_0016_number_batches.apply, "0.2"),
 )
 
