@@ -12,7 +12,6 @@ from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.worker_thread import on_worker_thread
-from coaching_service.core.errors import CursorExpired
 from coaching_service.core.ids import ObjectId
 
 NEWEST_FIRST = store.NEWEST_FIRST
@@ -55,19 +54,18 @@ async def list_numbered(
 
     Raises CursorExpired if numbers after it were assigned before `since`.
     """
-    last = await batches.find_last_number(ctx)
-    if after >= last:
-        return NumberedPage([], after, has_more=False)
-    if after < await batches.find_position_at(ctx, since):
-        raise CursorExpired
     if customer_id is None:
-        numbered = await batches.find_between(ctx, after, last, limit)
+        numbered = await batches.find_after(ctx, after, limit, since)
+        until = after
     else:
-        created_since = since - _NUMBERING_DELAY
-        numbered = await store.find_client_numbers(ctx, customer_id, created_since, after, last, limit)
-    changes = await store.find_numbered(ctx, [each["_id"] for each in numbered])
+        await batches.require_available(ctx, after, since)
+        until = max(after, await batches.find_last_number(ctx))
+        numbered = await store.find_client_numbers(ctx, customer_id, since - _NUMBERING_DELAY, after, until, limit)
     has_more = len(numbered) == limit
-    return NumberedPage(changes, numbered[-1]["lastSeq"] if has_more else last, has_more)
+    if numbered and (has_more or customer_id is None):
+        until = numbered[-1]["lastSeq"]
+    changes = await store.find_numbered(ctx, [each["_id"] for each in numbered]) if numbered else []
+    return NumberedPage(changes, until, has_more)
 
 
 async def list_newest(ctx: Context, where: Filter, limit: int) -> list[StoredChange]:

@@ -9,6 +9,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.errors import CursorExpired
 
 RETENTION = timedelta(days=31)  # a day longer than events are available for
 
@@ -44,17 +45,28 @@ async def find_position_at(ctx: Context, time: datetime) -> int:
     return first[0]["first"] - 1 if first else last
 
 
-async def find_between(ctx: Context, after: int, until: int, limit: int) -> list[NumberedId]:
-    """Return at most `limit` changes whose last number is greater than `after`, not than `until`, in order."""
-    numbered: list[NumberedId] = await batches.aggregate(
+async def require_available(ctx: Context, number: int, since: datetime) -> None:
+    """Raise CursorExpired if numbers after `number` were assigned before `since`."""
+    if number < await find_last_number(ctx) and number < await find_position_at(ctx, since):
+        raise CursorExpired
+
+
+async def find_after(ctx: Context, number: int, limit: int, since: datetime) -> list[NumberedId]:
+    """Return at most `limit` changes whose last number is greater than `number`, in order.
+
+    Raises CursorExpired if numbers after `number` were assigned before `since`.
+    """
+    numbered = await batches.aggregate(
         ctx,
-        {"last": {"$gt": after}},
+        {"last": {"$gt": number}},
         {"$sort": {"last": 1}},
         {"$limit": limit},
         {"$unwind": "$changes"},
-        {"$match": {"changes.lastSeq": {"$gt": after, "$lte": until}}},
+        {"$match": {"changes.lastSeq": {"$gt": number}}},
         {"$limit": limit},
-        {"$replaceWith": "$changes"},
+        {"$project": {"_id": "$changes._id", "lastSeq": "$changes.lastSeq", "first": 1, "numberedAt": 1}},
         hint=batches.index_name("last"),
     )
-    return numbered
+    if not (numbered and numbered[0]["first"] <= number + 1 and numbered[0]["numberedAt"] >= since):
+        await require_available(ctx, number, since)
+    return [{"_id": each["_id"], "lastSeq": each["lastSeq"]} for each in numbered]
