@@ -180,8 +180,12 @@ async def test_another_process_takes_over_within_the_lease(deployment: tuple[Dep
 
 
 async def check_stored_numbers(services: Services, company_id: Any) -> None:
-    """The numbers of a company follow one another without gaps."""
+    """The numbers of a company follow one another without gaps, and its batches name all changes in this order."""
     last = 0
+    stages = [{"$match": {"companyId": company_id}}, {"$sort": {"last": 1}}, {"$unwind": "$changes"}]
+    named = [batch["changes"] async for batch in services.db["changeNumbers"].aggregate(stages)]
+    order = services.db["changes"].find({"companyId": company_id}, {"lastSeq": 1}).sort("lastSeq")
+    assert named == await order.to_list(None)
     assert await services.db["changes"].count_documents({"companyId": company_id, "pending": True}) == 0
     async for change in (
         services.db["changes"].find({"companyId": company_id}, {"seq": 1, "lastSeq": 1}).sort("lastSeq")
