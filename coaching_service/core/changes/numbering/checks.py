@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from coaching_service.core.changes.numbering import store
+from coaching_service.core.changes.numbering import inspection
 from coaching_service.core.changes.numbering.models import NumberedChange
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
 from coaching_service.core.database.context import Services
@@ -30,7 +30,7 @@ class _Numbers:
     repeated: Occurrences = field(default_factory=Occurrences)
 
     async def add_gap(self, services: Services, company_id: ObjectId, size: int, example: ObjectId) -> None:
-        has_deleted = await store.has_deleted_clients(services, company_id)
+        has_deleted = await inspection.has_deleted_clients(services, company_id)
         (self.erased if has_deleted else self.gaps).add(example, size)
 
 
@@ -38,7 +38,7 @@ async def find_wrong_numbers(services: Services, count_read: CountRead) -> Async
     """Find numbers that no change or several changes of a company have."""
     numbers, last, read = _Numbers(), 0, 0
     previous_company: ObjectId | None = None
-    async for change in store.iterate_numbered(services):
+    async for change in inspection.iterate_numbered(services):
         company_id = change["companyId"]
         if company_id != previous_company:
             previous_company, last = company_id, 0
@@ -73,15 +73,15 @@ async def find_unnamed(services: Services, count_read: CountRead) -> AsyncIterat
 async def rebuild_batches(services: Services) -> None:
     """Store the batches of the companies again of which some leave out changes."""
     for company_id in {change["companyId"] async for change in _iterate_unnamed(services)}:
-        await store.rebuild_batches(services, company_id)
+        await inspection.rebuild_batches(services, company_id)
 
 
 async def _iterate_unnamed(services: Services) -> AsyncIterator[NumberedChange]:
     """Iterate over changes and batches side by side: both are sorted by company and number."""
     since = now() - _NAMED_FOR
     async with (
-        aclosing(store.iterate_numbered(services)) as changes,
-        aclosing(store.iterate_batches(services)) as names,
+        aclosing(inspection.iterate_numbered(services)) as changes,
+        aclosing(inspection.iterate_batches(services)) as names,
     ):
         named: tuple[ObjectId, int, ObjectId] | None = (_FIRST, 0, _FIRST)
         async for change in changes:
@@ -95,12 +95,12 @@ async def _iterate_unnamed(services: Services) -> AsyncIterator[NumberedChange]:
 async def find_wrong_counters(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find companies whose counter is behind the last number, which would be used again, or ahead of it."""
     behind, ahead = Occurrences(), Occurrences()
-    async for company_id in store.iterate_companies(services):
-        counted, last = await store.read_head(services, company_id)
+    async for company_id in inspection.iterate_companies(services):
+        counted, last = await inspection.read_head(services, company_id)
         count_read(1)
         if counted < last:
             behind.add(company_id)
-        elif counted > last and not await store.has_deleted_clients(services, company_id):
+        elif counted > last and not await inspection.has_deleted_clients(services, company_id):
             ahead.add(company_id)
     for finding in behind.finding("Counters behind the last number", "Run doctor --repair"):
         yield finding
@@ -111,16 +111,16 @@ async def find_wrong_counters(services: Services, count_read: CountRead) -> Asyn
 
 async def raise_counters(services: Services) -> None:
     """Raise the counters that are behind."""
-    async for company_id in store.iterate_companies(services):
-        counted, last = await store.read_head(services, company_id)
+    async for company_id in inspection.iterate_companies(services):
+        counted, last = await inspection.read_head(services, company_id)
         if counted < last:
-            await store.raise_counter(services, company_id, last)
+            await inspection.raise_counter(services, company_id, last)
 
 
 async def find_unnumbered(services: Services, _: CountRead, seconds: float = PENDING_SECONDS) -> AsyncIterator[Finding]:
     """Find changes that have had no number for longer than a minute."""
     occurrences = Occurrences()
-    for change_id in await store.find_long_pending(services, seconds, _MAX_PENDING):
+    for change_id in await inspection.find_long_pending(services, seconds, _MAX_PENDING):
         occurrences.add(change_id)
     advice = (
         "Start the service, which numbers them. If it runs, its log says why not (docs/operations.md, The change log)"
@@ -131,7 +131,7 @@ async def find_unnumbered(services: Services, _: CountRead, seconds: float = PEN
 
 CHECKS = (
     Check("change-numbers", "The numbers of changes have no gaps", find_wrong_numbers),
-    Check("change-order", "Events have all numbered changes", find_unnamed, rebuild_batches),
     Check("change-counters", "The counters of changes are right", find_wrong_counters, raise_counters),
+    Check("change-order", "Events have all numbered changes", find_unnamed, rebuild_batches),
     Check("change-log", "Changes are numbered", find_unnumbered),
 )

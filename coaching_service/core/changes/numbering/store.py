@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Any, cast
@@ -13,12 +13,10 @@ from motor.motor_asyncio import AsyncIOMotorChangeStream
 from pymongo import UpdateOne
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
-from coaching_service.core.changes.numbering.batches import RETENTION, batches, counters
+from coaching_service.core.changes.numbering.batches import batches, counters
 from coaching_service.core.changes.numbering.models import (
     NewChange,
     NumberBatch,
-    NumberedChange,
-    NumberedId,
     Position,
     SequencerState,
     Start,
@@ -28,7 +26,6 @@ from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
-from coaching_service.core.database.snapshots import reading_snapshot
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.ids import ObjectId
@@ -40,9 +37,8 @@ _WAIT_MS = 1_000
 _SEARCH_SECONDS = 600.0
 _READ_SECONDS = 5.0  # how long to wait for a server that does not respond
 _CHANGES = "changes"
-_NUMBERED: Document = {"lastSeq": {"$gt": 0}}
-_PENDING: Document = {"pending": True}
-_BY_TIME, _BY_COMPANY_TIME = "createdAt", "companyId_createdAt__id"
+PENDING: Document = {"pending": True}
+BY_TIME = "createdAt"
 _MAX_PENDING = 20_000
 _COMMIT_DELAY = timedelta(minutes=1)  # a transaction ends a minute after its first operation at the latest
 _MAX_CLOCK_DIFFERENCE = timedelta(hours=1)  # between processes
@@ -136,7 +132,7 @@ async def find_pending(services: Services) -> list[NewChange]:
         {"$limit": _MAX_PENDING},
     ]
     with pymongo.timeout(_SEARCH_SECONDS):
-        pending: list[Any] = await _changes(services).aggregate(stages, hint=_BY_TIME).to_list(None)
+        pending: list[Any] = await _changes(services).aggregate(stages, hint=BY_TIME).to_list(None)
     return pending
 
 
@@ -150,7 +146,7 @@ async def finish_search(services: Services, holder: str, began: Start) -> None:
 async def count_pending(services: Services, limit: int) -> int:
     """How many changes have no number, at most `limit`."""
     where = await _pending_since(services, _COMMIT_DELAY)
-    count: int = await _changes(services).count_documents(where, limit=limit, hint=_BY_TIME)
+    count: int = await _changes(services).count_documents(where, limit=limit, hint=BY_TIME)
     return count
 
 
@@ -158,7 +154,7 @@ async def _pending_since(services: Services, margin: timedelta) -> Document:
     """The filter of changes without a number. They were made `margin` before the latest one with a number, or later."""
     state = await _state.across_companies(services).find_one({"_id": _STATE_ID}, {"createdUntil": 1})
     until = (state or {}).get("createdUntil")
-    return _PENDING if until is None else {**_PENDING, "createdAt": {"$gte": until - margin}}
+    return PENDING if until is None else {**PENDING, "createdAt": {"$gte": until - margin}}
 
 
 def follow(
@@ -214,7 +210,7 @@ async def _number(tx: Context, holder: str, batch: Sequence[NewChange], position
 async def _assign_numbers(tx: Context, batch: Sequence[NewChange]) -> None:
     changes, counts = tx.collection(_CHANGES), tx.collection(counters.name)
     where = {"companyId": {"$in": _companies(batch)}, "_id": {"$in": [change["_id"] for change in batch]}}
-    cursor = changes.find(where | _PENDING, {"_id": 1}, session=tx.session, hint="_id_")
+    cursor = changes.find(where | PENDING, {"_id": 1}, session=tx.session, hint="_id_")
     pending = {change["_id"] async for change in cursor}
     unnumbered = [change for change in batch if change["_id"] in pending]
     if not unnumbered:
@@ -223,7 +219,7 @@ async def _assign_numbers(tx: Context, batch: Sequence[NewChange]) -> None:
     companies = _companies(unnumbered)
     async for counter in counts.find({"companyId": {"$in": companies}}, session=tx.session):
         last[counter["_id"]] = counter["lastSeq"]
-    numbered = {company: _new_batch(company, last[company] + 1) for company in companies}
+    numbered = {company: new_batch(company, last[company] + 1) for company in companies}
     writes = []
     for change in unnumbered:
         company = change["companyId"]
@@ -242,7 +238,8 @@ async def _assign_numbers(tx: Context, batch: Sequence[NewChange]) -> None:
     await counts.bulk_write(counted, ordered=False, session=tx.session)
 
 
-def _new_batch(company_id: ObjectId, first: int) -> NumberBatch:
+def new_batch(company_id: ObjectId, first: int) -> NumberBatch:
+    """A batch of numbers from `first` on, which has no changes yet."""
     return {
         "_id": ObjectId(),
         "companyId": company_id,
@@ -251,113 +248,6 @@ def _new_batch(company_id: ObjectId, first: int) -> NumberBatch:
         "changes": [],
         "numberedAt": now(),
     }
-
-
-# --- checks ----------------------------------------------------------------------------------------------------------
-
-
-async def iterate_numbered(services: Services) -> AsyncGenerator[NumberedChange]:
-    """Iterate over the numbered changes by company, in the order of their numbers."""
-    stages: list[Document] = [
-        {"$match": _NUMBERED},
-        {"$project": dict.fromkeys(("companyId", "seq", "lastSeq", "createdAt"), 1)},
-        {"$sort": {"companyId": 1, "lastSeq": 1}},
-    ]
-    with pymongo.timeout(_SEARCH_SECONDS):
-        async for change in _changes(services).aggregate(stages, allowDiskUse=True):
-            yield change
-
-
-async def iterate_batches(services: Services) -> AsyncGenerator[tuple[ObjectId, int, ObjectId]]:
-    """Iterate over what batches name, in the order of `iterate_numbered`: company, last number and change.
-
-    What is not between the first and the last number of its batch is left out: readers may miss it.
-    """
-    number = "$changes.lastSeq"
-    stages: list[Document] = [
-        {"$sort": {"companyId": 1, "last": 1}},
-        {"$unwind": "$changes"},
-        {"$match": {"$expr": {"$and": [{"$gte": [number, "$first"]}, {"$lte": [number, "$last"]}]}}},
-        {"$project": {"companyId": 1, "changes": 1}},
-    ]
-    cursor = batches.across_companies(services).aggregate(stages, hint="companyId_last", allowDiskUse=True)
-    async for batch in cursor:
-        yield batch["companyId"], batch["changes"]["lastSeq"], batch["changes"]["_id"]
-
-
-async def rebuild_batches(services: Services, company_id: ObjectId) -> None:
-    """Replace the batches of a company by new ones that name its changes of the last 31 days."""
-    await _rebuild_batches(Context(services), company_id)
-
-
-@transactional
-async def _rebuild_batches(tx: Context, company_id: ObjectId) -> None:
-    """Later batches, numbered meanwhile, stay as they are."""
-    stored = tx.collection(batches.name)
-    counter = await tx.collection(counters.name).find_one({"companyId": company_id}, session=tx.session)
-    last = counter["lastSeq"] if counter else 0
-    stages: list[Document] = [
-        {
-            "$match": {
-                "companyId": company_id,
-                "createdAt": {"$gte": now() - RETENTION},
-                "lastSeq": {"$gt": 0, "$lte": last},
-            }
-        },
-        {"$project": {"seq": 1, "lastSeq": 1, "createdAt": 1}},
-        {"$sort": {"lastSeq": 1}},
-    ]
-    numbered: list[NumberBatch] = []
-    async for change in tx.collection(_CHANGES).aggregate(stages, session=tx.session, hint=_BY_COMPANY_TIME):
-        if not numbered or len(numbered[-1]["changes"]) == BATCH:
-            numbered.append(_new_batch(company_id, change["seq"]))
-        each: NumberedId = {"_id": change["_id"], "lastSeq": change["lastSeq"]}
-        numbered[-1]["changes"].append(each)
-        numbered[-1] |= {"last": change["lastSeq"], "numberedAt": change["createdAt"]}
-    await stored.delete_many({"companyId": company_id, "first": {"$lte": last}}, session=tx.session)
-    if numbered:
-        await stored.insert_many([{**each} for each in numbered], session=tx.session)
-
-
-async def iterate_companies(services: Services) -> AsyncIterator[ObjectId]:
-    """Iterate over the companies that have changes."""
-    stages: list[Document] = [{"$group": {"_id": "$companyId"}}]
-    async for company in _changes(services).aggregate(stages, hint=_BY_COMPANY_TIME, allowDiskUse=True):
-        yield company["_id"]
-
-
-async def has_deleted_clients(services: Services, company_id: ObjectId) -> bool:
-    """Whether a client of the company was deleted: their changes were erased then."""
-    deleted = {"documents": {"$elemMatch": {"collection": "customers", "action": "deleted"}}}
-    return await _changes(services).find_one({"companyId": company_id, **deleted}, {"_id": 1}) is not None
-
-
-async def read_head(services: Services, company_id: ObjectId) -> tuple[int, int]:
-    """Return the last number of a company by its counter, and by its changes, at one moment; 0 if there is none."""
-    async with reading_snapshot(services) as session:
-        counter = await counters.across_companies(services).find_one({"companyId": company_id}, session=session)
-        last = await _changes(services).find_one(
-            {"companyId": company_id, **_NUMBERED},
-            {"lastSeq": 1},
-            sort=[("lastSeq", -1)],
-            hint=_BY_COMPANY_TIME,
-            session=session,
-        )
-    return counter["lastSeq"] if counter else 0, last["lastSeq"] if last else 0
-
-
-async def raise_counter(services: Services, company_id: ObjectId, last_number: int) -> None:
-    """Let the next numbers of a company follow `last_number`."""
-    where, change = {"_id": company_id, "companyId": company_id}, {"$max": {"lastSeq": last_number}}
-    await counters.across_companies(services).update_one(where, change, upsert=True)
-
-
-async def find_long_pending(services: Services, seconds: float, limit: int) -> list[ObjectId]:
-    """Return changes that have had no number for longer than `seconds`, by the clock of the database."""
-    age = {"$subtract": ["$$NOW", "$createdAt"]}
-    where = {**_PENDING, "$expr": {"$gt": [age, round(seconds * 1000)]}}
-    cursor = _changes(services).find(where, {"_id": 1}, limit=limit, hint=_BY_TIME)
-    return [change["_id"] async for change in cursor]
 
 
 # --- following -------------------------------------------------------------------------------------------------------
