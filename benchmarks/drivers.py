@@ -1,4 +1,4 @@
-"""Motor and PyMongo's own asynchronous API, which differ in how sessions and transactions begin."""
+"""Motor and PyMongo's own asynchronous API, which differ in how transactions and aggregations begin."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ _OPTIONS: dict[str, Any] = {"w": "majority", "journal": True, "tz_aware": False}
 
 
 class Driver(Protocol):
-    """A database, and how a transaction of it begins. Collections and cursors have the same methods in both drivers."""
+    """A database, and what differs between the drivers. Their collections and cursors have the same other methods."""
 
     db: Any
 
     def transaction(self) -> AbstractAsyncContextManager[Any]:
         """A session with a transaction that is committed at the end, or aborted by an exception."""
+
+    async def aggregate(self, collection: str, stages: list[dict[str, Any]]) -> list[Any]:
+        """The documents that a pipeline returns."""
 
 
 class MotorDriver:
@@ -34,6 +37,11 @@ class MotorDriver:
         async with await self.client.start_session() as session, session.start_transaction():
             yield session
 
+    async def aggregate(self, collection: str, stages: list[dict[str, Any]]) -> list[Any]:
+        """See Driver."""
+        documents: list[Any] = await self.db[collection].aggregate(stages).to_list(None)
+        return documents
+
 
 class PymongoDriver:
     """PyMongo's asynchronous API: an event loop only."""
@@ -49,6 +57,12 @@ class PymongoDriver:
         """See Driver."""
         async with self.client.start_session() as session, await session.start_transaction():
             yield session
+
+    async def aggregate(self, collection: str, stages: list[dict[str, Any]]) -> list[Any]:
+        """See Driver."""
+        cursor = await self.db[collection].aggregate(stages)
+        documents: list[Any] = await cursor.to_list(None)
+        return documents
 
 
 DRIVERS: dict[str, type[MotorDriver | PymongoDriver]] = {"motor": MotorDriver, "pymongo": PymongoDriver}

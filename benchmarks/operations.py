@@ -164,7 +164,7 @@ class Operations:
             {"$limit": limit + 1},
             {"$replaceWith": "$changes"},
         ]
-        numbered = await self.db.changeNumbers.aggregate(stages).to_list(None)
+        numbered = await self.driver.aggregate("changeNumbers", stages)
         where = {"_id": {"$in": [change["_id"] for change in numbered]}, "companyId": company}
         fields = {"seq": 1, "createdAt": 1, "actor": 1, "events": 1}
         changes = await self.db.changes.find(where, fields, hint="_id_").to_list(None)

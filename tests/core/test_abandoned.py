@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
-from coaching_service.core.database.abandoned import IDLE_SECONDS, AbandonedTransactions
+from coaching_service.core.database.abandoned import DISCONNECTED_SECONDS, IDLE_SECONDS, AbandonedTransactions
+from coaching_service.core.database.connection import APP_NAME
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
+from coaching_service.settings import Settings
 
 
 async def test_idle_transactions_are_aborted_and_those_in_use_are_not(services: Services) -> None:
@@ -29,4 +32,25 @@ async def test_idle_transactions_are_aborted_and_those_in_use_are_not(services: 
             await idle.commit_transaction()
         assert failure.value.has_error_label("TransientTransactionError")
     assert [document["count"] async for document in documents.find().sort("_id")] == [10, 2]
+    await documents.drop()
+
+
+async def test_transactions_of_a_process_that_has_ended_are_aborted_sooner(
+    services: Services, settings: Settings
+) -> None:
+    documents, client = services.db["abandoned"], services.db.client
+    ended: MongoClient[dict[str, int]] = MongoClient(settings.mongodb_uri, appname=APP_NAME)
+    watch = AbandonedTransactions(services)
+    async with await client.start_session() as connected:
+        disconnected = ended.start_session()
+        disconnected.start_transaction()
+        ended[services.db.name]["abandoned"].insert_one({"count": 1}, session=disconnected)
+        connected.start_transaction()
+        await documents.insert_one({"count": 2}, session=connected)
+        assert await watch.abort(0) == 0
+        ended.close()
+        assert await watch.abort(0) == 0
+        assert await watch.abort(DISCONNECTED_SECONDS) >= 1
+        await connected.commit_transaction()
+    assert [document["count"] async for document in documents.find()] == [2]
     await documents.drop()

@@ -19,12 +19,24 @@ from coaching_service.core.database.connection import APP_NAME
 from coaching_service.core.database.context import Services
 
 IDLE_SECONDS = 8.0  # no transaction of the service pauses that long between two operations
-_INTERVAL_SECONDS = 1.0
-_OPEN_TRANSACTIONS: list[Mapping[str, Any]] = [
-    {"$currentOp": {"allUsers": False, "idleSessions": True}},
-    {"$match": {"type": "idleSession", "appName": APP_NAME, "transaction": {"$exists": True}}},
-    {"$project": {"lsid": 1, "transaction.parameters.txnNumber": 1, "transaction.timeActiveMicros": 1}},
+DISCONNECTED_SECONDS = 1.0  # for one whose connection is closed: its process has ended
+_INTERVAL_SECONDS = 0.5
+_CONNECTIONS_AND_TRANSACTIONS: list[Mapping[str, Any]] = [
+    {"$currentOp": {"allUsers": False, "idleSessions": True, "idleConnections": True}},
+    {"$match": {"appName": APP_NAME}},
+    {
+        "$project": {
+            "type": 1,
+            "client": 1,
+            "lsid": 1,
+            "transaction.parameters.txnNumber": 1,
+            "transaction.timeActiveMicros": 1,
+        }
+    },
 ]
+_UNKNOWN = "unknown"  # in place of an address that the database does not report
+# A session, the number of its transaction, and the microseconds spent on operations so far.
+State = tuple[bytes, int, int]
 log = structlog.get_logger("coaching_service.database")
 
 
@@ -46,19 +58,37 @@ async def _work(services: Services) -> None:
 class AbandonedTransactions:
     """Finds transactions in which nothing has been done for a while.
 
-    `_idle_since` has, by session, transaction number and time spent on operations, when it was first seen.
+    `_idle_since` has, by session, transaction number and time spent on operations, when it was first seen;
+    `_disconnected_since` when it was first seen that the connection of its last operation is closed.
     """
 
     services: Services
-    _idle_since: dict[tuple[bytes, int, int], float] = field(default_factory=dict)
+    _idle_since: dict[State, float] = field(default_factory=dict)
+    _disconnected_since: dict[State, float] = field(default_factory=dict)
 
     async def abort(self, time: float) -> int:
-        """Abort the transactions that have been idle for IDLE_SECONDS at `time`; returns how many."""
+        """Abort the transactions that have been idle for IDLE_SECONDS at `time`; returns how many.
+
+        DISCONNECTED_SECONDS are enough if the connection is closed. A new process cannot have taken its address over
+        unnoticed: the transaction then counts as connected, and is aborted after IDLE_SECONDS.
+        """
         admin = self.services.db.client["admin"]
-        sessions = {_state_of(entry): entry["lsid"]["id"] async for entry in admin.aggregate(_OPEN_TRANSACTIONS)}
-        self._idle_since = {state: self._idle_since.get(state, time) for state in sessions}
+        entries = [entry async for entry in admin.aggregate(_CONNECTIONS_AND_TRANSACTIONS)]
+        idle = {
+            _state_of(entry): entry for entry in entries if entry["type"] == "idleSession" and "transaction" in entry
+        }
+        connected = {entry.get("client") for entry in entries if entry["type"] == "op"} | {_UNKNOWN}
+        self._idle_since = {state: self._idle_since.get(state, time) for state in idle}
+        self._disconnected_since = {
+            state: self._disconnected_since.get(state, time)
+            for state, entry in idle.items()
+            if entry.get("client", _UNKNOWN) not in connected
+        }
         abandoned = [
-            {"id": sessions[state]} for state, since in self._idle_since.items() if time - since >= IDLE_SECONDS
+            {"id": entry["lsid"]["id"]}
+            for state, entry in idle.items()
+            if time - self._idle_since[state] >= IDLE_SECONDS
+            or time - self._disconnected_since.get(state, time) >= DISCONNECTED_SECONDS
         ]
         if abandoned:
             await admin.command("killSessions", abandoned)
@@ -66,6 +96,6 @@ class AbandonedTransactions:
         return len(abandoned)
 
 
-def _state_of(entry: Mapping[str, Any]) -> tuple[bytes, int, int]:
+def _state_of(entry: Mapping[str, Any]) -> State:
     transaction = entry["transaction"]
     return bytes(entry["lsid"]["id"]), transaction["parameters"]["txnNumber"], transaction["timeActiveMicros"]
