@@ -52,10 +52,34 @@ class ReplicaSet:
             self.members[port].send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Continue every member, and wait until there is a primary."""
+        """Continue every member, and wait until there is a primary that all others follow.
+
+        A member that still rolls writes back, or has ended, would be missed by the majority of the next test.
+        """
         for member in self.members.values():
             member.send_signal(signal.SIGCONT)
-        self.primary()
+        deadline = time.monotonic() + 120
+        while not self._has_followers(self.primary()):
+            ended = [port for port, member in self.members.items() if member.poll() is not None]
+            assert not ended, f"members have ended: {ended}"
+            assert time.monotonic() < deadline, f"members do not follow the primary: {self._states(self.primary())}"
+            time.sleep(0.05)
+
+    def _has_followers(self, primary: int) -> bool:
+        """Whether all members respond to the primary and have applied all of its writes."""
+        states = self._states(primary)
+        names = [state["stateStr"] for state in states]
+        written = {state.get("optime", {}).get("ts") for state in states}
+        return sorted(names) == ["PRIMARY", *["SECONDARY"] * (len(self.members) - 1)] and len(written) == 1
+
+    @staticmethod
+    def _states(primary: int) -> list[dict[str, Any]]:
+        """What the primary reports about each member, nothing if it does not respond."""
+        with MongoClient[dict[str, Any]]("127.0.0.1", primary, directConnection=True, timeoutMS=5000) as client:
+            try:
+                return list(client.admin.command("replSetGetStatus")["members"])
+            except PyMongoError:
+                return []
 
 
 def hello(port: int) -> dict[str, Any]:
@@ -90,7 +114,8 @@ def running_member(folder: Path, port: int, mongod: str | None = None) -> Iterat
             member.kill()
 
 
-QUICK_ELECTIONS = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 500}
+# A member that replicates from a frozen one looks for another after the time for a heartbeat, by default 10 seconds.
+QUICK_ELECTIONS = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 500, "heartbeatTimeoutSecs": 2}
 
 
 def initiate(*ports: int, settings: dict[str, int] = QUICK_ELECTIONS) -> None:
