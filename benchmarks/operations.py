@@ -372,8 +372,8 @@ class Operations:
     # --- transactions ------------------------------------------------------------------------------------------------
 
     async def _mark_client(self, company: ObjectId, customer: ObjectId, at: datetime, session: Any) -> None:
-        """Write the two fields of a client that show that the calendar has changed."""
-        of_client = {"$inc": {"scheduleChanges": 1}, "$set": {"figuresUntil": at}}
+        """Write the two fields of a client that show that the calendar has changed, as the service does."""
+        of_client = {"$inc": {"scheduleChanges": 1}, "$min": {"figuresUntil": at}}
         await self.db.customers.update_one({"companyId": company, "_id": customer}, of_client, session=session)
 
     async def in_transaction(self, write: Callable[[Any], Awaitable[T]]) -> T:

@@ -204,6 +204,22 @@ async def test_rates_are_renewed_once_a_local_day(coach: CoachClient) -> None:
     assert (await list_rates(coach, ana))["complianceRate7d"] == 0
 
 
+async def test_a_change_of_figures_that_are_due_is_counted_but_keeps_their_time(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+
+    async def mark_of_a_change(until: datetime) -> tuple[datetime, int]:
+        await set_stored(coach, ana, figuresUntil=until, scheduleChanges=5)
+        await schedule(coach, ana, coach.ctx.caller.today(), "-")
+        stored = await coach.ctx.db["customers"].find_one({"_id": ObjectId(ana["_id"])})
+        assert stored is not None
+        return stored["figuresUntil"], stored["scheduleChanges"]
+
+    until, changes = await mark_of_a_change(LONG_AGO)
+    assert (until, changes > 5) == (LONG_AGO, True)
+    until, changes = await mark_of_a_change(now() + timedelta(hours=1))
+    assert (until <= now(), changes > 5) == (True, True)
+
+
 async def test_clients_that_change_all_the_time_are_renewed_every_few_seconds(
     coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

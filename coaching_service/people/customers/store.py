@@ -324,20 +324,17 @@ async def lock(ctx: Context, customer_id: ObjectId) -> bool:
 
 async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> bool:
     """Set the last scheduled date and lock the client; returns whether there is such a client."""
-    return await _write_and_lock(ctx, customer_id, {"customerRoleData.lastWorkoutDate": day})
+    return await _write_and_lock(ctx, customer_id, {"$set": {"customerRoleData.lastWorkoutDate": day}})
 
 
 async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str) -> bool:
     """Set the last scheduled date unless it is later, and lock the client; returns whether there is such a client."""
-    return await _write_and_lock(ctx, customer_id, {}, {"$max": {"customerRoleData.lastWorkoutDate": day}})
+    return await _write_and_lock(ctx, customer_id, {"$max": {"customerRoleData.lastWorkoutDate": day}})
 
 
-async def _write_and_lock(
-    ctx: Context, customer_id: ObjectId, fields: Document, operators: Document | None = None
-) -> bool:
+async def _write_and_lock(ctx: Context, customer_id: ObjectId, operators: Document) -> bool:
     """Write to the client as `lock` does, together with derived fields."""
-    marked = mark()
-    change = {**(operators or {}), **marked, "$set": {**fields, **marked["$set"]}}
+    change = {**operators, **mark()}
     if await customers.set_derived(ctx, {"_id": customer_id}, change) == 0:
         return False
     _locked(ctx).add(customer_id)
@@ -358,6 +355,7 @@ async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
 def mark() -> Document:
     """The update that makes the derived figures of clients invalid from now on.
 
-    It counts the marks: figures that are computed in the meantime are not stored.
+    It counts the marks: figures that are computed in the meantime are not stored. The time of figures that are invalid
+    already stays: a changed one would make MongoDB compute the keys of all indexes of clients.
     """
-    return {"$set": {"figuresUntil": now()}, "$inc": {"scheduleChanges": 1}}
+    return {"$min": {"figuresUntil": now()}, "$inc": {"scheduleChanges": 1}}
