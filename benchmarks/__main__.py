@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import click
 import uvloop
@@ -80,7 +81,7 @@ class Bench:
         return memory | {"mongod": slots.resident_mb(self.mongod)}
 
 
-def _get(server: Server, path: str, key: str) -> object:
+def _get(server: Server, path: str, key: str) -> Any:
     request = urllib.request.Request(server.base_url + path, headers={"X-API-Key": key})
     with urllib.request.urlopen(request, timeout=10) as response:
         return json.load(response)

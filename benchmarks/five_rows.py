@@ -21,9 +21,11 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.auth.principal import Company, Principal
 from coaching_service.core.auth.secrets import Vault
+from coaching_service.core.changes.log import StoredChangeLog
 from coaching_service.core.database.connection import connect
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import InvalidApiKey
+from coaching_service.core.events import EventBus
 from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
@@ -62,8 +64,10 @@ def ours(host: str, port: int) -> None:
         services = Services(
             db=connect("mongodb://127.0.0.1:1")["nothing"],
             vault=Vault([bytes(32)]),
+            events=EventBus(),
             base_url=f"http://{host}:{port}",
             mail_sender=FolderMailSender(None, ""),  # type: ignore[arg-type]  # nothing is ever sent here
+            change_log=StoredChangeLog(),
         )
         application = web.Application(middlewares=[request_middleware(services)])
         own_url = f"http://{host}:{port}"

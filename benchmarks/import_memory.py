@@ -53,8 +53,8 @@ def main() -> None:
     """Import the service as a worker does."""
     start = resident()
     for loader in (SourceFileLoader, ExtensionFileLoader):
-        loader.exec_module = counting(loader.exec_module)  # type: ignore[method-assign]
-    ExtensionFileLoader.create_module = counting(ExtensionFileLoader.create_module)  # type: ignore[method-assign]
+        loader.exec_module = counting(loader.exec_module)  # type: ignore[assignment, method-assign]
+    ExtensionFileLoader.create_module = counting(ExtensionFileLoader.create_module)  # type: ignore[assignment, method-assign]
     importlib.import_module("coaching_service.command_line.serving")
     gc.collect()
     total = resident()

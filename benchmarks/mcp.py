@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+import urllib.request
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -39,6 +41,18 @@ def _message(folder: Path, tool: str, arguments: dict[str, object], *, modern: b
     return [str(body), *headers]
 
 
+def _check(server: Server, key: str, message: list[str]) -> None:
+    """Call the tool once, so that the SDK is loaded before anything is measured. Raises RuntimeError if it fails."""
+    body, *headers = message
+    sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "X-API-Key": key}
+    sent |= dict(header.split("=", 1) for header in headers)
+    request = urllib.request.Request(f"{server.base_url}/mcp", Path(body).read_bytes(), sent)
+    with urllib.request.urlopen(request, timeout=60) as response:
+        answer = orjson.loads(response.read())
+    if "error" in answer or answer["result"].get("isError"):
+        raise RuntimeError(f"{server.name} does not answer the tool: {answer}")
+
+
 @click.command()
 @click.option("--rounds", type=click.IntRange(1), default=6, show_default=True)
 @click.option("--connections", type=click.IntRange(1), default=16, show_default=True)
@@ -70,7 +84,6 @@ def main(rounds: int, connections: int, clients: int) -> None:
             stack.enter_context(running(arm, ["benchmarks.five_rows", arm], {}, cores[0], folder / f"{arm}.log"))
             for arm in ("ours", "sdk")
         )
-        wait_until_idle([service.pid, ours.pid, sdk.pid])
         mongod = child_named("mongod")
 
         def call(server: Server, key: str, message: list[str]) -> list[str]:
@@ -78,6 +91,10 @@ def main(rounds: int, connections: int, clients: int) -> None:
 
         page = _message(folder, "list_customers", {"pageSize": 50}, modern=False)
         rows = [_message(folder, "five_rows", {}, modern=modern) for modern in (False, True)]
+        _check(service, key, page)
+        for server, message in product((ours, sdk), rows):
+            _check(server, KEY, message)
+        wait_until_idle([service.pid, ours.pid, sdk.pid])
         arms = {
             ("list_customers / REST", 0.5): (
                 (service, call(service, key, page)),
@@ -103,10 +120,10 @@ def _show(ratios: dict[tuple[str, float], list[tuple[float, float]]], connection
     for heading in ("What", "Service", "Compared with", "Ratio", "Target"):
         table.add_column(heading)
     for (name, target), pairs in ratios.items():
-        ratios = [ours / theirs for ours, theirs in pairs]
-        spread = " / ".join(f"{figure(ratios):.2f}" for figure in (min, median, max))
+        quotients = [ours / theirs for ours, theirs in pairs]
+        spread = " / ".join(f"{figure(quotients):.2f}" for figure in (min, median, max))
         middle = [f"{median(each):.0f}" for each in zip(*pairs, strict=True)]
-        table.add_row(name, *middle, spread, f"{target} {'reached' if median(ratios) >= target else 'missed'}")
+        table.add_row(name, *middle, spread, f"{target} {'reached' if median(quotients) >= target else 'missed'}")
     Console().print(table)
 
 

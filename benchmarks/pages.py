@@ -69,7 +69,8 @@ async def prepare(settings: Settings) -> tuple[str, str, str]:
         assert owner is not None
         ctx = Context(services).acting_as(owner)
         tokens = await sessions.create_session(ctx, owner.id, "coach")
-        return await web_sessions.create_session(ctx, owner.id), tokens["accessToken"], facts["apiKey"]
+        session = await web_sessions.start_for_coach(ctx, owner.id)
+        return session.token, tokens["accessToken"], facts["apiKey"]
 
 
 async def train(base_url: str, key: str) -> dict[str, Any]:

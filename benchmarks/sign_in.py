@@ -124,8 +124,8 @@ def _show(figures: Measured) -> bool:
     for heading in ("", "Req/s", "p50 ms", "p99 ms"):
         table.add_column(heading, justify="right")
     for name, measured in (("idle", figures.idle), ("busy", figures.busy)):
-        figures = (median(getattr(slot, figure) for slot in measured) for figure in ("rate", "p50", "p99"))
-        table.add_row(name, *(f"{figure:.1f}" for figure in figures))
+        medians = (median(getattr(slot, figure) for slot in measured) for figure in ("rate", "p50", "p99"))
+        table.add_row(name, *(f"{each:.1f}" for each in medians))
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(table)
     ratios, took = figures.ratios, sorted(figures.took)

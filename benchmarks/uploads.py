@@ -123,7 +123,8 @@ async def uploads(server: Server, arm: Arm, key: str) -> Slot:
             began = time.monotonic()
             await asyncio.gather(*map(upload, range(AT_ONCE)))
             took = time.monotonic() - began
-    return Slot(*figures, AT_ONCE * len(arm.file) / 1e6 / took)
+    growth, children = figures
+    return Slot(growth, children, AT_ONCE * len(arm.file) / 1e6 / took)
 
 
 async def export(server: Server, path: str, key: str) -> Slot:
@@ -136,7 +137,8 @@ async def export(server: Server, path: str, key: str) -> Slot:
             async for piece in response.content.iter_any():
                 size += len(piece)
         took = time.monotonic() - began
-    return Slot(*figures, size / 1e6 / took)
+    growth, children = figures
+    return Slot(growth, children, size / 1e6 / took)
 
 
 async def prepare(settings: Settings) -> tuple[str, list[str]]:

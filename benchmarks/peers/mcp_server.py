@@ -41,6 +41,7 @@ async def _list_tools(_: ServerRequestContext[Operations], __: PaginatedRequestP
 async def _call_tool(context: ServerRequestContext[Operations, Any], params: CallToolRequestParams) -> CallToolResult:
     size = str((params.arguments or {}).get("pageSize", 20))
     query = {"archived": "false", "pageSize": size, "pageNum": "1"}
+    assert context.request is not None
     key = context.request.headers["X-API-Key"]
     page = await context.lifespan_context.customers(Call(key, {}, query))
     return CallToolResult(content=[TextContent(text=to_json(page).decode())])
