@@ -143,6 +143,7 @@ async def test_publishing_deletes_removed_exercises(coach: CoachClient, services
     assert await shared.publish(services) == 0, "it is deleted once"
 
     (await coach.get(f"/exercises/{dropped['_id']}")).refused(404)
+    (await coach.post(f"{client_path(ana)}/wblocks/{block['_id']}/witems", item)).refused(404)
     assert (await coach.calendar(ana))[0]["items"][0]["exercise"]["name"] == "Thigh master"
     stored = await exercises.find_one({"_id": dropped["_id"]})
     assert stored is not None
@@ -154,3 +155,24 @@ async def test_publishing_deletes_removed_exercises(coach: CoachClient, services
     assert published is not None
     assert published["deletedAt"] is None
     await exercises.delete_one({"_id": dropped["_id"]})
+
+
+async def test_names_of_shared_exercises_are_read_once_a_minute_and_of_own_ones_each_time(
+    coach: CoachClient, services: Services
+) -> None:
+    own = await coach.create_exercise("Sled")
+    exercise = await services.db["exercises"].find_one({"companyId": None, "name": ENTRIES[0]["name"]})
+    assert exercise is not None
+    block = await coach.schedule(ana := await coach.create_customer())
+
+    async def name_after_a_change(exercise_id: object, name: str) -> str:
+        item = {"type": "EXERCISE", "exerciseId": str(exercise_id), "exerciseSets": [{"type": "reps"}]}
+        path = f"{client_path(ana)}/wblocks/{block['_id']}/witems"
+        (await coach.post(path, item)).ok(201)
+        await services.db["exercises"].update_one({"_id": ObjectId(str(exercise_id))}, {"$set": {"name": "Changed"}})
+        changed: str = (await coach.post(path, item)).ok(201)["exercise"]["name"]
+        await services.db["exercises"].update_one({"_id": ObjectId(str(exercise_id))}, {"$set": {"name": name}})
+        return changed
+
+    assert await name_after_a_change(own["_id"], "Sled") == "Changed"
+    assert await name_after_a_change(exercise["_id"], exercise["name"]) == exercise["name"]

@@ -20,6 +20,7 @@ from coaching_service.core.locks import KeyedLocks
 from coaching_service.core.media import ImageProcessor, StorageQuota, UploadLimits
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
+from coaching_service.core.recent_values import RecentValues
 from coaching_service.core.signals import CompanySignals
 from coaching_service.core.slots import RequestSlots, WorkSlots
 from coaching_service.core.tracing import NO_TRACER, Tracer
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from coaching_service.core.auth.principal import Principal
 
 MAX_FILE_WRITES, _FILE_WRITES_OF_A_COMPANY = 4, 3
+_SHARED_SECONDS = 60
 
 Database = AsyncIOMotorDatabase[dict[str, Any]]
 Collection = AsyncIOMotorCollection[dict[str, Any]]
@@ -71,7 +73,8 @@ class Services:
     waits at most while the database does not respond;
     `outbound` sends requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery
     is tried again; `metrics` are those of this process; `tracer` measures pieces of work; `complete_counts` names the
-    stored counts that this process knows to be complete.
+    stored counts that this process knows to be complete; `shared_names` has the exercises of the shared library, which
+    only a new version of the service changes, as they were at most a minute ago.
     """
 
     db: Database
@@ -99,6 +102,7 @@ class Services:
     metrics: Metrics = field(default_factory=Metrics, repr=False)
     tracer: Tracer = NO_TRACER
     complete_counts: set[str] = field(default_factory=set, init=False)
+    shared_names: RecentValues[ObjectId, Any] = field(default_factory=lambda: RecentValues(_SHARED_SECONDS), init=False)
     monitor: DatabaseMonitor = field(init=False, repr=False)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)
 

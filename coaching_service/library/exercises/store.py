@@ -95,7 +95,7 @@ _BY_TYPE = exercises.index_name("deletedAt", "type", *ORDER)
 _BY_EXTERNAL_ID = exercises.index_name("externalId")
 _BY_UPDATE = exercises.index_name("deletedAt", *BY_UPDATE)
 _KIND_FIELDS = ("name", "muscleGroups", "movementPattern")
-_NAME_FIELDS = ("name", "defaultInstructions")
+_NAME_FIELDS = ("name", "defaultInstructions", "companyId", "deletedAt")
 
 
 async def find_page(
@@ -158,14 +158,33 @@ async def find_one(ctx: Context, exercise_id: ObjectId) -> StoredExercise | None
 
 async def find_usable_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseName]:
     """Return the names of those exercises that are not deleted."""
-    condition = {"_id": {"$in": list(ids)}, "deletedAt": None}
-    return cast("list[ExerciseName]", await exercises.find(ctx, condition, fields=_NAME_FIELDS, hint="_id_"))
+    return [_to_name(each) for each in await _find_recent(ctx, ids) if each.get("deletedAt") is None]
 
 
 async def find_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseName]:
     """Return the names of exercises, deleted ones included."""
-    names = await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=_NAME_FIELDS, hint="_id_")
-    return cast("list[ExerciseName]", names)
+    return [_to_name(each) for each in await _find_recent(ctx, ids)]
+
+
+async def _find_recent(ctx: Context, ids: Sequence[ObjectId]) -> list[Mapping[str, Any]]:
+    """Read the names of exercises, those of shared ones from the memory of this process if they were read recently."""
+    recent = ctx.services.shared_names.select(ids)
+    others = [each for each in ids if each not in recent]
+    if not others:
+        return list(recent.values())
+    read: list[Any] = await exercises.find(ctx, {"_id": {"$in": others}}, fields=_NAME_FIELDS, hint="_id_")
+    for each in read:
+        if each.get("companyId", ctx.company_id) is None:
+            ctx.services.shared_names.put(each["_id"], each)
+    return [*recent.values(), *read]
+
+
+def _to_name(exercise: Mapping[str, Any]) -> ExerciseName:
+    return {
+        "_id": exercise["_id"],
+        "name": exercise["name"],
+        "defaultInstructions": exercise["defaultInstructions"],
+    }
 
 
 async def find_own_ids(ctx: Context, ids: Sequence[ObjectId]) -> set[ObjectId]:
@@ -283,6 +302,7 @@ async def publish(services: Services, shared: Sequence[SharedExercise]) -> int:
             writes.append(UpdateOne({"_id": entry["_id"]}, {"$set": fields, "$inc": {"version": 1}}))
     if writes:
         await collection.bulk_write(writes, ordered=False)
+    services.shared_names.clear()
     return len(writes)
 
 
