@@ -80,6 +80,16 @@ async def read(ctx: Context, *, archived: bool) -> int:
     return sum(count.get("archived", 0) if archived else count.get("active", 0) for count in counts)
 
 
+def add_total(ctx: Context, *, archived: bool) -> Document:
+    """Return the stage that adds the company's number of archived or of active clients to a list of clients.
+
+    It is a document without an identifier, and with `total`; there is none if the company has never had a client.
+    """
+    number = {"$sum": "$archived" if archived else "$active"}
+    stages = [{"$match": _counts.read_filter(ctx, {})}, {"$group": {"_id": None, "total": number}}]
+    return {"$unionWith": {"coll": _counts.name, "pipeline": stages}}
+
+
 # --- checks ----------------------------------------------------------------------------------------------------------
 
 
