@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import Any
 
 import orjson
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from marshmallow import Schema, ValidationError, fields
+from multidict import MultiMapping
+from yarl import URL
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import (
@@ -35,6 +38,7 @@ Check = Callable[[bytes], Awaitable[None]]
 BODY_SECONDS = 60.0
 INVALID_ID_MESSAGE = "must be an identifier of 24 hexadecimal characters"
 _MAX_ADDRESS_LENGTH = 100
+_MAX_CACHED_QUERY = 256  # characters
 
 
 def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId | str]:
@@ -63,9 +67,22 @@ def read_query(schema: Schema, request: web.Request) -> dict[str, Any]:
 
     Raises InvalidQueryType with the specification's message, or InvalidFields with the first error.
     """
+    query_string = request.rel_url.raw_query_string
+    if len(query_string) > _MAX_CACHED_QUERY:
+        return _load_query(schema, request.query)
+    loaded = _load_cached(schema, query_string)
+    return {name: value.copy() if isinstance(value, list) else value for name, value in loaded.items()}
+
+
+@lru_cache(1024)  # callers repeat the queries of their lists, and what is loaded depends on nothing else
+def _load_cached(schema: Schema, query_string: str) -> dict[str, Any]:
+    return _load_query(schema, URL.build(query_string=query_string, encoded=True).query)
+
+
+def _load_query(schema: Schema, sent_values: MultiMapping[str]) -> dict[str, Any]:
     values: dict[str, str | list[str]] = {}
     for name, field in schema.fields.items():
-        if not (sent := request.query.getall(name, [])):
+        if not (sent := sent_values.getall(name, [])):
             continue
         if not isinstance(field, fields.List):
             if len(sent) > 1:
