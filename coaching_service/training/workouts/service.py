@@ -9,6 +9,7 @@ from typing import Any, cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import version_conflict
 from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.external_identity import stored_fields, stored_identity
 from coaching_service.core.ids import ObjectId
@@ -36,6 +37,7 @@ from coaching_service.training.workouts.presentation import (
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 
 
+@on_worker_thread
 async def list_blocks(
     ctx: Context,
     owner: ScheduleOwner,

@@ -223,8 +223,7 @@ def present_set(planned: PlannedSet, load_unit: str, training_max: float | None 
         percent = presented.setdefault("loadPercent", None)
         if percent is not None:
             presented["load"] = None if training_max is None else percent_of(training_max, percent, load_unit)
-    quantities = (presented.get(name) for name in _QUANTITIES)
-    presented["variables"] = _variables(load_unit, *quantities)
+    presented["variables"] = _variables(load_unit, *map(presented.get, _QUANTITIES))
     return presented
 
 
