@@ -82,7 +82,7 @@ async def train(base_url: str, key: str) -> dict[str, Any]:
         path, today = f"/coach/customers/{client}", datetime.now(UTC).date()
         blocks = await api.call("GET", f"{path}/wblock?startDate={today - timedelta(days=40)}&endDate={today}")
         for block in blocks:
-            for item in block["items"]:
+            for item in (each for each in block["items"] if each["type"] == "EXERCISE"):
                 sets = [{"index": n, "reps": 6, "load": 50, "isCompleted": True} for n in (1, 2, 3)]
                 log = f"{path}/wblocks/{block['_id']}/witems/{item['_id']}/log"
                 await api.call("PUT", log, {"isCompleted": True, "customerSets": sets})
