@@ -230,7 +230,7 @@ export class CoachingService {
   }
 
   private async markClient(companyId: Types.ObjectId, _id: Types.ObjectId, at: Date, session: ClientSession): Promise<void> {
-    await customers.updateOne({ companyId, _id }, { $inc: { scheduleChanges: 1 }, $set: { figuresUntil: at } }, { session });
+    await customers.updateOne({ companyId, _id }, { $inc: { scheduleChanges: 1 }, $min: { figuresUntil: at } }, { session });
   }
 
   private inTransaction<T>(write: (session: ClientSession) => Promise<T>): Promise<T> {
