@@ -29,7 +29,8 @@ from coaching_service.core.errors import (
 from coaching_service.core.http.json_bodies import ValueCounter, decode_body, large_body
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.query import BOOLEAN_STRING, NUMERIC_STRING
+from coaching_service.core.query import BOOLEAN_STRING, NUMERIC_STRING, QueryIdentifiers, QueryTime
+from coaching_service.core.validation import Choice, Date, Identifier
 from coaching_service.core.validation_messages import field_errors, sentence
 from coaching_service.core.variants import ChangeByStoredType, Variant
 
@@ -39,6 +40,7 @@ BODY_SECONDS = 60.0
 INVALID_ID_MESSAGE = "must be an identifier of 24 hexadecimal characters"
 _MAX_ADDRESS_LENGTH = 100
 _MAX_CACHED_QUERY = 256  # characters
+_CACHED_FIELDS = (fields.Integer, fields.Boolean, Choice, Date, Identifier, QueryIdentifiers, QueryTime)
 
 
 def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId | str]:
@@ -68,10 +70,16 @@ def read_query(schema: Schema, request: web.Request) -> dict[str, Any]:
     Raises InvalidQueryType with the specification's message, or InvalidFields with the first error.
     """
     query_string = request.rel_url.raw_query_string
-    if len(query_string) > _MAX_CACHED_QUERY:
+    if len(query_string) > _MAX_CACHED_QUERY or not request.query.keys() <= _cached_names(schema):
         return _load_query(schema, request.query)
     loaded = _load_cached(schema, query_string)
     return {name: value.copy() if isinstance(value, list) else value for name, value in loaded.items()}
+
+
+@lru_cache(None)  # there is one schema for each route
+def _cached_names(schema: Schema) -> frozenset[str]:
+    """Return the fields that are neither typed by people nor secret: texts must not outlive their request."""
+    return frozenset(name for name, field in schema.fields.items() if isinstance(field, _CACHED_FIELDS))
 
 
 @lru_cache(1024)  # callers repeat the queries of their lists, and what is loaded depends on nothing else
