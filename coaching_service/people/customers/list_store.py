@@ -68,7 +68,7 @@ async def find_page(
     hint = _list_index(where, walk)
     if unfiltered:
         return await _find_page_of_all(ctx, where, walk, hint)
-    total = _count(ctx, where, hint, unfiltered=False)
+    total = _count_filtered(ctx, where, hint)
     clients = customers.find(
         ctx, walk.within(where), sort=walk.sort, skip=walk.skip, limit=walk.limit, including=PRIVATE_ORDER, hint=hint
     )
@@ -106,7 +106,7 @@ async def find_page_by(
     """
     field, least, index = _FIGURES[figure]
     hint = BY_GROUP if GROUPS in where else BY_TRAINER if TRAINER in where else index
-    counted = _count(ctx, where, hint, unfiltered=unfiltered)
+    counted = counters.read(ctx, archived=where[ARCHIVED]) if unfiltered else _count_filtered(ctx, where, hint)
     if descending:
         order = BY_UNREAD if figure == "unread" else tuple(f"-{name}" for name in (field, *ORDER))
         clients = customers.find(ctx, where, sort=order, skip=skip, limit=limit, hint=hint)
@@ -125,10 +125,8 @@ async def find_page_by(
     return docs, total
 
 
-async def _count(ctx: Context, where: Filter, hint: str, *, unfiltered: bool) -> int:
-    """Return how many clients match `where`: stored numbers for all clients, and for those of one group."""
-    if unfiltered:
-        return await counters.read(ctx, archived=where[ARCHIVED])
+async def _count_filtered(ctx: Context, where: Filter, hint: str) -> int:
+    """Return how many clients match `where`: the stored number for those of one group."""
     is_group = where.keys() == {ARCHIVED, GROUPS} and len(set(where[GROUPS]["$in"])) == 1
     if is_group and await group_totals.are_complete(ctx):
         return await group_totals.read(ctx, where[GROUPS]["$in"][0], archived=where[ARCHIVED])
