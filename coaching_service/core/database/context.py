@@ -73,8 +73,8 @@ class Services:
     waits at most while the database does not respond;
     `outbound` sends requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery
     is tried again; `metrics` are those of this process; `tracer` measures pieces of work; `complete_counts` names the
-    stored counts that this process knows to be complete; `shared_names` has the exercises of the shared library, which
-    only a new version of the service changes, as they were at most a minute ago.
+    stored counts that this process knows to be complete; `shared_exercise_names` has exercises of the shared
+    library, which only a new version of the service changes, as they were at most a minute ago.
     """
 
     db: Database
@@ -102,7 +102,10 @@ class Services:
     metrics: Metrics = field(default_factory=Metrics, repr=False)
     tracer: Tracer = NO_TRACER
     complete_counts: set[str] = field(default_factory=set, init=False)
-    shared_names: RecentValues[ObjectId, Any] = field(default_factory=lambda: RecentValues(_SHARED_SECONDS), init=False)
+    # Any: the store of the library has the type, and the core does not import the library.
+    shared_exercise_names: RecentValues[ObjectId, Any] = field(
+        default_factory=lambda: RecentValues(_SHARED_SECONDS), init=False
+    )
     monitor: DatabaseMonitor = field(init=False, repr=False)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)
 

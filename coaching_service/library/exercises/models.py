@@ -302,6 +302,13 @@ class ExerciseName(TypedDict):
     defaultInstructions: str | None
 
 
+class StoredExerciseName(ExerciseName):
+    """Also whose exercise it is, null if it is shared, and when it was deleted."""
+
+    companyId: ObjectId | None
+    deletedAt: NotRequired[datetime | None]
+
+
 class ExerciseKind(TypedDict):
     """What makes exercises similar; a company's own exercises have no movement pattern."""
 

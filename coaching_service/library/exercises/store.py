@@ -34,6 +34,7 @@ from coaching_service.library.exercises.models import (
     SearchEntry,
     SharedExercise,
     StoredExercise,
+    StoredExerciseName,
     Translations,
     UpdatedExercise,
 )
@@ -166,20 +167,21 @@ async def find_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseName
     return [_to_name(each) for each in await _find_recent(ctx, ids)]
 
 
-async def _find_recent(ctx: Context, ids: Sequence[ObjectId]) -> list[Mapping[str, Any]]:
+async def _find_recent(ctx: Context, ids: Sequence[ObjectId]) -> list[StoredExerciseName]:
     """Read the names of exercises, those of shared ones from the memory of this process if they were read recently."""
-    recent = ctx.services.shared_names.select(ids)
+    recent: dict[ObjectId, StoredExerciseName] = ctx.services.shared_exercise_names.select(ids)
     others = [each for each in ids if each not in recent]
     if not others:
         return list(recent.values())
-    read: list[Any] = await exercises.find(ctx, {"_id": {"$in": others}}, fields=_NAME_FIELDS, hint="_id_")
+    documents = await exercises.find(ctx, {"_id": {"$in": others}}, fields=_NAME_FIELDS, hint="_id_")
+    read = cast("list[StoredExerciseName]", documents)
     for each in read:
-        if each.get("companyId", ctx.company_id) is None:
-            ctx.services.shared_names.put(each["_id"], each)
+        if each["companyId"] is None:
+            ctx.services.shared_exercise_names.put(each["_id"], each)
     return [*recent.values(), *read]
 
 
-def _to_name(exercise: Mapping[str, Any]) -> ExerciseName:
+def _to_name(exercise: StoredExerciseName) -> ExerciseName:
     return {
         "_id": exercise["_id"],
         "name": exercise["name"],
@@ -302,7 +304,7 @@ async def publish(services: Services, shared: Sequence[SharedExercise]) -> int:
             writes.append(UpdateOne({"_id": entry["_id"]}, {"$set": fields, "$inc": {"version": 1}}))
     if writes:
         await collection.bulk_write(writes, ordered=False)
-    services.shared_names.clear()
+    services.shared_exercise_names.clear()
     return len(writes)
 
 
