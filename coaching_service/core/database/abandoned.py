@@ -28,6 +28,7 @@ _CONNECTIONS_AND_TRANSACTIONS: list[Mapping[str, Any]] = [
         "$project": {
             "type": 1,
             "client": 1,
+            "shard": 1,
             "lsid": 1,
             "transaction.parameters.txnNumber": 1,
             "transaction.timeActiveMicros": 1,
@@ -69,8 +70,8 @@ class AbandonedTransactions:
     async def abort(self, time: float) -> int:
         """Abort the transactions that have been idle for IDLE_SECONDS at `time`; returns how many.
 
-        DISCONNECTED_SECONDS are enough if the connection is closed. A new process cannot have taken its address over
-        unnoticed: the transaction then counts as connected, and is aborted after IDLE_SECONDS.
+        DISCONNECTED_SECONDS are enough if the connection is closed. If another connection has its address and port
+        meanwhile, or the database is sharded, so that a router is the client, IDLE_SECONDS apply.
         """
         admin = self.services.db.client["admin"]
         entries = [entry async for entry in admin.aggregate(_CONNECTIONS_AND_TRANSACTIONS)]
@@ -82,7 +83,7 @@ class AbandonedTransactions:
         self._disconnected_since = {
             state: self._disconnected_since.get(state, time)
             for state, entry in idle.items()
-            if entry.get("client", _UNKNOWN) not in connected
+            if entry.get("client", _UNKNOWN) not in connected and "shard" not in entry
         }
         abandoned = [
             {"id": entry["lsid"]["id"]}
