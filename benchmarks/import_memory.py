@@ -52,6 +52,7 @@ def package_of(module: str) -> str:
 def main() -> None:
     """Import the service as a worker does."""
     start = resident()
+    # Methods of the standard library are replaced to observe imports, which mypy rejects.
     for loader in (SourceFileLoader, ExtensionFileLoader):
         loader.exec_module = counting(loader.exec_module)  # type: ignore[assignment, method-assign]
     ExtensionFileLoader.create_module = counting(ExtensionFileLoader.create_module)  # type: ignore[assignment, method-assign]

@@ -44,7 +44,7 @@ class ReplicaSet:
             for port in self.members:
                 if hello(port).get("isWritablePrimary"):
                     return port
-            time.sleep(0.05)
+            time.sleep(0.05)  # between two looks at the state; the deadline is above
         raise AssertionError("no primary within 60 s")
 
     def freeze(self, *ports: int) -> None:
@@ -63,7 +63,7 @@ class ReplicaSet:
             ended = [port for port, member in self.members.items() if member.poll() is not None]
             assert not ended, f"members have ended: {ended}"
             assert time.monotonic() < deadline, f"members do not follow the primary: {self._states(self.primary())}"
-            time.sleep(0.05)
+            time.sleep(0.05)  # between two looks at the state; the deadline is above
 
     def _has_followers(self, primary: int) -> bool:
         """Whether all members respond to the primary and have applied all of its writes."""
