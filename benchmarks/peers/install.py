@@ -45,8 +45,10 @@ def install(console: Console) -> Programs:
 
 
 def _once(folder: Path, sources: Sequence[Path], doing: str, make: Callable[[Path], None], console: Console) -> None:
-    """Make `folder` unless it was made completely from the same sources."""
-    stamp, wanted = folder / "installed", sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
+    """Make `folder` unless it was made completely from the same sources, by the same interpreter."""
+    interpreter = f"{sys.base_prefix} {sys.version}".encode()
+    stamp = folder / "installed"
+    wanted = sha256(b"\0".join([interpreter, *(path.read_bytes() for path in sources)])).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:
         return
     with console.status(f"{doing} into {folder} (once, some minutes) ..."):

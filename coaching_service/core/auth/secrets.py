@@ -139,9 +139,9 @@ class Vault:
 
     @staticmethod
     def _hash(key: _MasterKey, secret: str) -> str:
-        return hmac.new(key.hash_key, secret.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+        return hmac.digest(key.hash_key, secret.encode("utf-8", "surrogatepass"), "sha256").hex()
 
     @staticmethod
     def _sign(key: _MasterKey, text: str) -> str:
-        digest = hmac.new(key.sign_key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
+        digest = hmac.digest(key.sign_key, text.encode("utf-8", "surrogatepass"), "sha256")
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

@@ -46,6 +46,7 @@ LOGGED_FIELDS: Mapping[str, Mapping[str, list[Any]]] = {
     "METRICS": {"values": []},
 }
 
+_NOT_SHOWN = (*DERIVED_FIELDS, "clientTexts")
 # The fields of an item, of whatever type, that a log sets: an item of which all are empty has nothing done.
 RECORDED_FIELDS = ("isCompleted", "comment", "pain", "skipped", "swappedFor", "customerSets", "answers", "values")
 
@@ -151,10 +152,13 @@ def present_items(items: Sequence[WorkItem], version: int, references: Reference
 
 def present_item(item: WorkItem, order: int, version: int, references: References, load_unit: str) -> WorkItem:
     """Return an item as it is read: with `order`, the block's `version`, names of what it refers to, and variables."""
-    fields = {"pain": None, "skipped": None, "swappedFor": None, **item, "order": order, "version": version}
-    if (swap := item.get("swappedFor")) is not None:
+    fields: dict[str, Any] = {**item}  # a copy alone is faster than one with other fields
+    fields["order"], fields["version"] = order, version
+    fields.setdefault("pain", None)
+    fields.setdefault("skipped", None)
+    if (swap := fields.setdefault("swappedFor", None)) is not None:
         fields["swappedFor"] = {**swap, "exercise": references.exercises[swap["exerciseId"]]}
-    for name in (*DERIVED_FIELDS, "clientTexts"):
+    for name in _NOT_SHOWN:
         fields.pop(name, None)
     if item["type"] == "EXERCISE":
         fields["exercise"] = references.exercises[item["exerciseId"]]
