@@ -104,6 +104,7 @@ class Metrics:
         self.request_seconds = self._histogram(
             "http_request_duration_seconds", "Time to answer.", _REQUEST_BUCKETS, "method", "route"
         )
+        self._request_metrics: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.requests_in_flight = self._gauge(
             "http_requests_in_flight", "Requests that are being answered, those that wait for events included."
         )
@@ -125,6 +126,15 @@ class Metrics:
         self._queue_rejected = self._counter(
             "request_queue_rejected_total", "Requests that got no slot, and 503.", "queue", "reason"
         )
+
+    def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request to a declared route, and measure it; the metrics of these labels are looked up once."""
+        key = method, route, status
+        if (observed := self._request_metrics.get(key)) is None:
+            counter = self.requests.labels(method, route, str(status))
+            observed = self._request_metrics[key] = counter, self.request_seconds.labels(method, route)
+        observed[0].inc()
+        observed[1].observe(seconds)
 
     def _declare_database(self) -> None:
         self.connections_in_use = self._gauge(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self
 
 import pymongo
 import structlog
@@ -16,6 +15,8 @@ from coaching_service.core.background import retrieve_failure
 from coaching_service.core.database.connection import is_unavailable, unreachable
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from coaching_service.core.database.context import Database
 
 log = structlog.get_logger("coaching_service.database")
@@ -24,11 +25,31 @@ _INTERVAL_SHARE = 0.2
 
 
 class Interruption:
-    """What interrupts one waiting request, unless it is ended before. `waiting` has the time when each began."""
+    """The context of one waiting request, which raises Unavailable if it is interrupted, unless it is ended before.
 
-    def __init__(self, timeout: asyncio.Timeout, waiting: dict[Interruption, float]) -> None:
-        self._timeout, self._waiting = timeout, waiting
-        waiting[self] = asyncio.get_running_loop().time()
+    `waiting` has the time when each began. This is a class because a generator would cost each request more time.
+    """
+
+    __slots__ = ("_timeout", "_waiting")
+
+    def __init__(self, waiting: dict[Interruption, float]) -> None:
+        self._timeout, self._waiting = asyncio.timeout(None), waiting
+
+    async def __aenter__(self) -> Self:
+        await self._timeout.__aenter__()
+        self._waiting[self] = asyncio.get_running_loop().time()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._waiting.pop(self, None)
+        try:
+            await self._timeout.__aexit__(kind, error, traceback)
+        except TimeoutError:
+            raise unreachable() from None
+        if isinstance(error, TimeoutError) and self._timeout.expired():
+            raise unreachable() from None
 
     def interrupt(self) -> None:
         """Interrupt the request at once."""
@@ -66,22 +87,11 @@ class DatabaseMonitor:
         if self.is_lost:
             raise unreachable()
 
-    @asynccontextmanager
-    async def interrupting(self) -> AsyncIterator[Interruption]:
-        """Raise Unavailable from the block, which is interrupted, when the database is lost."""
+    def interrupting(self) -> Interruption:
+        """Return a context that raises Unavailable from its block, which is interrupted, when the database is lost."""
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch())
-        try:
-            async with asyncio.timeout(None) as timeout:
-                interruption = Interruption(timeout, self._waiting)
-                try:
-                    yield interruption
-                finally:
-                    self._waiting.pop(interruption, None)
-        except TimeoutError:
-            if timeout.expired():
-                raise unreachable() from None
-            raise
+        return Interruption(self._waiting)
 
     async def check(self) -> None:
         """Read with the confirmation of a majority: a primary that has lost it still responds to other commands.

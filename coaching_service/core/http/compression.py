@@ -31,7 +31,7 @@ async def compress(request: web.Request, response: web.StreamResponse) -> None:
     if not isinstance(response, web.Response):
         return
     is_page = response.get(COMPRESSIBLE, False)
-    if response.content_type != "application/json" and not is_page:
+    if not is_page and not response.headers.get(hdrs.CONTENT_TYPE, "").startswith("application/json"):
         return
     body = response.body
     if not isinstance(body, bytes) or len(body) <= _MIN_BYTES or hdrs.CONTENT_ENCODING in response.headers:

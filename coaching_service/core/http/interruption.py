@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
@@ -13,11 +12,10 @@ from coaching_service.core.database.monitor import Interruption
 _INTERRUPTION = web.RequestKey("interruption", Interruption)
 
 
-@asynccontextmanager
-async def interrupting(services: Services, request: web.Request) -> AsyncIterator[None]:
-    """Raise Unavailable from the block when the database is lost, unless the response has begun by then."""
-    async with services.monitor.interrupting() as request[_INTERRUPTION]:
-        yield
+def interrupting(services: Services, request: web.Request) -> Interruption:
+    """Return a context that raises Unavailable when the database is lost, unless the response has begun by then."""
+    interruption = request[_INTERRUPTION] = services.monitor.interrupting()
+    return interruption
 
 
 def interruptible(
