@@ -6,9 +6,9 @@ stored field, so that it cannot be a query operator or a path.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 from marshmallow import ValidationError, fields, validate
 
@@ -177,11 +177,20 @@ def _is_stored(stored: Mapping[str, Any], path: str, value: object) -> bool:
 
 def present_identity(stored: Mapping[str, Any]) -> Identity:
     """Return the external identity of a stored record as interfaces return it."""
-    entries = cast("list[MetadataEntry]", stored.get("metadata") or [])
-    return {
-        "externalId": stored.get("externalId"),
-        "metadata": {entry["key"]: entry["value"] for entry in entries},
-    }
+    return {"externalId": stored.get("externalId"), "metadata": _present_metadata(stored.get("metadata") or [])}
+
+
+def _present_metadata(entries: Sequence[MetadataEntry]) -> dict[str, str]:
+    return {entry["key"]: entry["value"] for entry in entries}
+
+
+def add_identity(presented: dict[str, Any], stored: Mapping[str, Any]) -> None:
+    """Add the external identity of a stored record to what interfaces return of it, as `present_identity` returns it.
+
+    It is faster for the records of a list, most of which have none.
+    """
+    presented["externalId"] = stored.get("externalId")
+    presented["metadata"] = _present_metadata(entries) if (entries := stored.get("metadata")) else {}
 
 
 @dataclass(frozen=True)

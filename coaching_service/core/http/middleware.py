@@ -46,7 +46,7 @@ log = structlog.get_logger("coaching_service")
 
 def request_middleware(services: Services, proxies: int = 0) -> Middleware:
     """Returns the outermost middleware, through which every response passes. `proxies` is as in `network_address`."""
-    metrics, tracer, request_log = services.metrics, services.tracer, log.bind()
+    metrics, tracer = services.metrics, services.tracer
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -84,7 +84,7 @@ def request_middleware(services: Services, proxies: int = 0) -> Middleware:
         seconds = time.perf_counter() - started
         method, route = _method_and_route(request)
         metrics.observe_request(method, route, status, seconds)
-        (request_log.warning if status >= 500 else request_log.info)(
+        (log.warning if status >= 500 else log.info)(
             "request",
             method=method,
             route=route,

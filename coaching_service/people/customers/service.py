@@ -13,8 +13,8 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.external_identity import (
+    add_identity,
     find_differences,
-    present_identity,
     stored_fields,
 )
 from coaching_service.core.ids import ObjectId
@@ -35,6 +35,7 @@ from coaching_service.people.team import service as team
 
 SCOPE_FIELDS = (store.TRAINER,)
 _ROLE_FIELDS = ("groups", "assignedTo")
+_NOT_SHOWN = ("profilePhoto", *store.PRIVATE_ORDER)
 _SEARCHED_FIELDS = {"name", "surname", "email"}
 
 
@@ -162,8 +163,10 @@ async def has_any(ctx: Context) -> bool:
 
 def to_response(ctx: Context, customer: Customer) -> CustomerProfile:
     """Return a stored client as interfaces return one."""
-    response: dict[str, Any] = {**customer, **present_identity(customer)}
-    response.pop("profilePhoto", None)
+    response: dict[str, Any] = {**customer}
+    for name in _NOT_SHOWN:
+        response.pop(name, None)
+    add_identity(response, customer)
     response["profilePhotoUrl"] = profile_photo_url(ctx, customer)
     return cast("CustomerProfile", response)
 
