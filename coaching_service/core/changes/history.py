@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from coaching_service.core.changes import store
-from coaching_service.core.changes.models import DocumentPatch, StoredChange
+from coaching_service.core.changes.models import DocumentPatch, NumberedChange, StoredChange
 from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
@@ -25,7 +25,7 @@ class NumberedPage:
     Erased changes are left out, so there may be more after a page without any.
     """
 
-    changes: Sequence[StoredChange]
+    changes: Sequence[NumberedChange]
     until: int
     has_more: bool
 

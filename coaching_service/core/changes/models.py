@@ -101,6 +101,17 @@ class StoredChange(Stored, ChangeContent):
     """A change; `createdAt` is its time."""
 
 
+class NumberedChange(TypedDict):
+    """A change with its numbers, as its events are read."""
+
+    _id: ObjectId
+    createdAt: datetime
+    actor: Actor
+    events: list[StoredEvent]
+    seq: int
+    lastSeq: int
+
+
 class FeedItem(TypedDict):
     """An entry of the activity feed with its time and author."""
 

@@ -10,6 +10,7 @@ from coaching_service.core.changes.models import (
     CompanyFeedItem,
     DocumentPatch,
     NewChangeDocument,
+    NumberedChange,
     PartContent,
     StoredChange,
     StoredPart,
@@ -61,6 +62,7 @@ parts = Documents[StoredPart](
 )
 
 _SUMMARY = tuple(name for name in StoredChange.__annotations__ if name not in ("patch", "feed", "companyId"))
+_NUMBERED = tuple(name for name in NumberedChange.__annotations__ if name != "_id")
 _OLD_BATCH = 500
 _BY_FEED, _BY_COMPANY_FEED = changes.index_name(*_FEED_FIELDS), changes.index_name(*_COMPANY_FEED_FIELDS)
 _BY_CLIENT = changes.index_name(*_CLIENT_FIELDS)
@@ -146,9 +148,10 @@ async def find_newest(ctx: Context, where: Filter, limit: int) -> list[StoredCha
     return await changes.find(ctx, numbered, sort=NEWEST_FIRST, limit=limit, fields=_SUMMARY)
 
 
-async def find_numbered(ctx: Context, change_ids: Sequence[ObjectId]) -> list[StoredChange]:
-    """Return changes in the order of their numbers, without their patches; erased ones are left out."""
-    numbered = await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=_SUMMARY, hint="_id_")
+async def find_numbered(ctx: Context, change_ids: Sequence[ObjectId]) -> list[NumberedChange]:
+    """Return changes with their events, in the order of their numbers; erased ones are left out."""
+    read: Sequence[Any] = await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=_NUMBERED, hint="_id_")
+    numbered: Sequence[NumberedChange] = read
     return sorted(numbered, key=lambda change: change["lastSeq"])
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 from datetime import timedelta
+from typing import cast
 
 from coaching_service.core.changes import history
-from coaching_service.core.changes.models import StoredChange
+from coaching_service.core.changes.models import NumberedChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import InvalidFields
@@ -15,7 +16,7 @@ from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.signals import Listener
 from coaching_service.people.account import suspension
-from coaching_service.people.changes.models import Event, EventPage
+from coaching_service.people.changes.models import Event, EventActor, EventPage
 from coaching_service.people.changes.visibility import Visibility, load_visibility
 
 RETENTION = timedelta(days=30)
@@ -60,7 +61,8 @@ async def find_event(ctx: Context, event_id: str) -> Event | None:
     if change is None or "seq" not in change:
         return None
     position = change["seq"] + int(number) - 1
-    events = _events_of(change, position, await load_visibility(ctx), ())
+    numbered = cast("NumberedChange", change)
+    events = _events_of(numbered, position, await load_visibility(ctx), ())
     return next((event for event in events if event["id"] == event_id), None)
 
 
@@ -109,21 +111,22 @@ async def read_events(
 
 
 def _events_of(
-    change: StoredChange, position: int, visibility: Visibility, types: Collection[EventType]
+    change: NumberedChange, position: int, visibility: Visibility, types: Collection[EventType]
 ) -> list[Event]:
-    actor = change["actor"]
+    first, change_id = change["seq"], str(change["_id"])
+    actor: EventActor = {"type": change["actor"]["type"], "_id": change["actor"]["_id"]}
     return [
         {
-            "id": f"{change['_id']}.{number}",
-            "seq": change["seq"] + number,
+            "id": f"{change_id}.{number}",
+            "seq": first + number,
             "type": event["type"],
             "createdAt": change["createdAt"],
             "customerId": event["customerId"],
-            "actor": {"type": actor["type"], "_id": actor["_id"]},
+            "actor": actor,
             "data": event["data"],
         }
         for number, event in enumerate(change["events"])
-        if change["seq"] + number > position
+        if first + number > position
         and (not types or event["type"] in types)
         and visibility.allows_event(event["type"], event["customerId"])
     ]

@@ -36,7 +36,9 @@ class Visibility:
 
     def allows_event(self, event_type: EventType, customer_id: ObjectId | None) -> bool:
         """Whether the caller may see an event."""
-        return self._allows(customer_id, event_type.partition(".")[0])
+        if customer_id is not None:
+            return self.allows_client(customer_id)
+        return self._allows(None, event_type.partition(".")[0])
 
     def allows_change(self, change: StoredChange) -> bool:
         """Whether the caller may see a change: all of it."""
