@@ -29,6 +29,7 @@ from coaching_service.core.http.routes import routes_of
 from coaching_service.core.jobs import worker
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.slots import RequestSlots
+from coaching_service.library.exercises import use_counts
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.oauth.endpoints import Endpoints
@@ -154,6 +155,7 @@ def _background(services: Services, availability: Availability) -> Callable[[web
         async with (
             aborting_abandoned_transactions(services),
             sequencing(services, start=availability.ready),
+            use_counts.storing(services, start=availability.ready),
             signalling(services),
             delivering(services, start=availability.ready),
             worker.working(

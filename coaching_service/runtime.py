@@ -53,6 +53,7 @@ from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.slots import RequestSlots
 from coaching_service.core.tracing import TracingUnusable, make_tracer
 from coaching_service.core.worker_connection import SupervisorConnection, retire_seconds
+from coaching_service.library.exercises import use_counts
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings, SettingsError
 from coaching_service.sockets import Sockets
@@ -145,6 +146,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     try:
         yield services
     finally:
+        await use_counts.store_counts(services)
         await services.outbound.close()
         services.image_processor.close()
         services.monitor.close()

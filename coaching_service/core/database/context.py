@@ -20,6 +20,7 @@ from coaching_service.core.locks import KeyedLocks
 from coaching_service.core.media import ImageProcessor, StorageQuota, UploadLimits
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
+from coaching_service.core.pending_counts import PendingCounts
 from coaching_service.core.recent_values import RecentValues
 from coaching_service.core.signals import CompanySignals
 from coaching_service.core.slots import RequestSlots, WorkSlots
@@ -74,7 +75,8 @@ class Services:
     `outbound` sends requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery
     is tried again; `metrics` are those of this process; `tracer` measures pieces of work; `complete_counts` names the
     stored counts that this process knows to be complete; `shared_exercise_names` has exercises of the shared
-    library, which only a new version of the service changes, as they were at most a minute ago.
+    library, which only a new version of the service changes, as they were at most a minute ago; `exercise_uses` counts
+    exercises that have been planned until the counts are stored.
     """
 
     db: Database
@@ -106,6 +108,7 @@ class Services:
     shared_exercise_names: RecentValues[ObjectId, Any] = field(
         default_factory=lambda: RecentValues(_SHARED_SECONDS), init=False
     )
+    exercise_uses: PendingCounts = field(default_factory=PendingCounts, init=False, repr=False)
     monitor: DatabaseMonitor = field(init=False, repr=False)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)
 

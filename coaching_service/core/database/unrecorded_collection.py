@@ -54,14 +54,13 @@ class UnrecordedCollection(ReadableCollection[D]):
             writes = [UpdateOne(self.write_filter(ctx, where), {"$inc": each}, upsert=True) for where, each in counts]
             await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
 
-    async def count_each(self, ctx: Context, wheres: Sequence[Filter], counts: Document) -> None:
-        """Add `counts` to the numbers of several documents in one round trip; missing documents are created.
+    async def increment_not_durable(self, services: Services, counts: Sequence[tuple[Filter, Document]]) -> None:
+        """`increment_each` across companies, which the filters name.
 
         For statistics that may be lost: it is not part of a transaction, and does not wait for a majority or a disk.
         """
-        if wheres:
-            writes = [UpdateOne(self.write_filter(ctx, where), {"$inc": counts}, upsert=True) for where in wheres]
-            collection = self._in(ctx).with_options(write_concern=_NOT_DURABLE)
+        if writes := [UpdateOne(where, {"$inc": each}, upsert=True) for where, each in counts]:
+            collection = self.across_companies(services).with_options(write_concern=_NOT_DURABLE)
             await collection.bulk_write(writes, ordered=False)
 
     async def insert_computed(self, ctx: Context, documents: Mapping[ObjectId, Document]) -> None:

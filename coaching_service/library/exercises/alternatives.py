@@ -9,6 +9,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import store
 from coaching_service.library.exercises.models import ExerciseKind
+from coaching_service.library.exercises.use_counts import load_use_counts
 
 
 async def list_alternatives(ctx: Context, exercise_id: ObjectId, count: int) -> list[ExerciseKind]:
@@ -23,7 +24,7 @@ async def list_alternatives(ctx: Context, exercise_id: ObjectId, count: int) -> 
     muscles = _primary_muscles(exercise)
     pattern = exercise.get("movementPattern")
     similar, uses = await gather_reads(
-        ctx, store.find_similar(ctx, exercise_id, pattern, list(muscles)), store.load_use_counts(ctx)
+        ctx, store.find_similar(ctx, exercise_id, pattern, list(muscles)), load_use_counts(ctx)
     )
 
     def rank(each: ExerciseKind) -> tuple[int, int, str]:

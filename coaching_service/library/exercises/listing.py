@@ -19,6 +19,7 @@ from coaching_service.library.exercises.models import (
 )
 from coaching_service.library.exercises.presentation import present
 from coaching_service.library.exercises.search import search
+from coaching_service.library.exercises.use_counts import load_use_counts
 
 
 async def list_exercises(
@@ -60,7 +61,7 @@ async def list_exercises(
         return cast("ExercisePage", walk.page(await present_all(ctx, docs), total, cursor))
     ranked = RankedWalk(ctx, "exercises", filters, page=page, size=size, after=after)
     entries, use_counts = await gather_reads(
-        ctx, search_entries.load_search_entries(ctx, condition, ownership), store.load_use_counts(ctx)
+        ctx, search_entries.load_search_entries(ctx, condition, ownership), load_use_counts(ctx)
     )
     result = search(entries, keywords, use_counts)
     ids, cursor = ranked.cut(result.ids)

@@ -15,6 +15,7 @@ from coaching_service.library.exercises.models import (
 )
 from coaching_service.library.exercises.resolution import Candidate, resolve
 from coaching_service.library.exercises.search import without_apostrophes
+from coaching_service.library.exercises.use_counts import load_use_counts
 
 _MIN_SURE_SCORE = 85.0  # of a match that is taken without asking
 
@@ -22,7 +23,7 @@ _MIN_SURE_SCORE = 85.0  # of a match that is taken without asking
 async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedName]:
     """Return what names of exercises mean, in the same order."""
     entries, use_counts = await gather_reads(
-        ctx, search_entries.load_search_entries(ctx, {}, "all"), store.load_use_counts(ctx)
+        ctx, search_entries.load_search_entries(ctx, {}, "all"), load_use_counts(ctx)
     )
     # Up to a second for 50 unknown names: in a thread, other requests continue meanwhile.
     resolutions = await asyncio.to_thread(lambda: [resolve(entries, name, use_counts) for name in names])

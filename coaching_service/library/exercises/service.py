@@ -17,7 +17,7 @@ from coaching_service.core.external_identity import (
     upsert,
 )
 from coaching_service.core.ids import ObjectId, stable_id
-from coaching_service.library.exercises import media_list, muscles, override_store, store
+from coaching_service.library.exercises import media_list, muscles, override_store, store, use_counts
 from coaching_service.library.exercises.models import (
     Exercise,
     ExerciseChange,
@@ -115,9 +115,9 @@ async def list_shared_ids(ctx: Context) -> list[ObjectId]:
     return await store.find_shared_ids(ctx)
 
 
-async def count_uses(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:
+def count_uses(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:
     """Count one more use of each exercise, which moves it up in search results."""
-    await store.count_uses(ctx, list(set(exercise_ids)))
+    use_counts.count(ctx, set(exercise_ids))
 
 
 @transactional

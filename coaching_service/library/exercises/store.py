@@ -10,7 +10,7 @@ from pymongo import UpdateOne
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents, Filter, Ownership, now
+from coaching_service.core.database.documents import Document, Documents, Filter, Ownership, now
 from coaching_service.core.database.portable import LIBRARY, FileRule, NotExported, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import invalid_field
@@ -88,6 +88,7 @@ exercises = Documents[StoredExercise](
 exercise_uses = Documents[ExerciseUse](
     "exerciseUses",
     (Index(("exerciseId",), unique=True),),
+    cross_company_reason="the uses of all companies are stored together",
     transfer=NotExported("counts that only order search results"),
 )
 ORDER = ("sortName", "_id")
@@ -262,18 +263,18 @@ async def soft_delete(ctx: Context, exercise_id: ObjectId) -> bool:
     return await exercises.update(ctx, condition, change) is not None
 
 
-async def count_uses(ctx: Context, ids: Sequence[ObjectId]) -> None:
-    """Count one more use of each exercise.
+async def add_uses(services: Services, counts: Mapping[ObjectId, Mapping[ObjectId, int]]) -> None:
+    """Add to the stored counts of uses of exercises, by company and exercise."""
+    increments: list[tuple[Filter, Document]] = [
+        ({"companyId": company, "exerciseId": exercise}, {"count": count})
+        for company, exercises_of_company in counts.items()
+        for exercise, count in exercises_of_company.items()
+    ]
+    await exercise_uses.increment_not_durable(services, increments)
 
-    The counts only order search results, so they are not part of the caller's transaction, in which two coaches who
-    plan the same exercise at the same time would conflict.
-    """
-    conditions = [{"exerciseId": exercise_id} for exercise_id in ids]
-    await exercise_uses.count_each(ctx, conditions, {"count": 1})
 
-
-async def load_use_counts(ctx: Context) -> dict[ObjectId, int]:
-    """Return how often the company has planned each exercise that it uses."""
+async def find_uses(ctx: Context) -> dict[ObjectId, int]:
+    """Return the stored counts of the company's uses, by exercise."""
     return {use["exerciseId"]: use["count"] for use in await exercise_uses.find(ctx, {})}
 
 

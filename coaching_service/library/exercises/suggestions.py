@@ -9,6 +9,7 @@ from coaching_service.library.exercises import search_entries, store
 from coaching_service.library.exercises.listing import list_exercises, present_all
 from coaching_service.library.exercises.models import Exercise
 from coaching_service.library.exercises.search import search, without_apostrophes
+from coaching_service.library.exercises.use_counts import load_use_counts
 
 
 async def suggest_exercises(ctx: Context, keywords: str, size: int) -> list[Exercise]:
@@ -23,7 +24,7 @@ async def suggest_exercises(ctx: Context, keywords: str, size: int) -> list[Exer
 
 async def _suggest_matches(ctx: Context, keywords: str, size: int) -> list[Exercise]:
     entries, use_counts = await gather_reads(
-        ctx, search_entries.load_search_entries(ctx, {}, "all"), store.load_use_counts(ctx)
+        ctx, search_entries.load_search_entries(ctx, {}, "all"), load_use_counts(ctx)
     )
     name = without_apostrophes(normalize(keywords))
     exact = {entry["_id"] for entry in entries if entry["search"].partition("\n")[0] == name}
@@ -33,7 +34,7 @@ async def _suggest_matches(ctx: Context, keywords: str, size: int) -> list[Exerc
 
 
 async def _suggest_used(ctx: Context, size: int) -> list[Exercise]:
-    use_counts, by_name = await gather_reads(ctx, store.load_use_counts(ctx), list_exercises(ctx, page=1, size=size))
+    use_counts, by_name = await gather_reads(ctx, load_use_counts(ctx), list_exercises(ctx, page=1, size=size))
     ids = sorted(use_counts, key=lambda each: (-use_counts[each], each))
     # Some of the exercises that were used may have been deleted since.
     used = await present_all(ctx, (await store.find_by_ids(ctx, ids[: 2 * size]))[:size])

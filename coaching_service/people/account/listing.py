@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
@@ -18,3 +18,8 @@ def iterate(services: Services, *, batch: int) -> AsyncIterator[list[Account]]:
 async def find(services: Services, company_id: ObjectId) -> Account | None:
     """Return a company with its private fields, or None."""
     return await store.find(services, company_id)
+
+
+async def find_existing(services: Services, company_ids: Sequence[ObjectId]) -> list[ObjectId]:
+    """Return those of the companies that have not been deleted."""
+    return await store.find_existing(services, company_ids)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import cast
 
 from coaching_service.core.auth.principal import Company
@@ -123,6 +123,12 @@ async def find(services: Services, company_id: ObjectId) -> Account | None:
     """Return a company with its private fields, or None."""
     company = await companies.across_companies(services).find_one({"_id": company_id})
     return cast("Account | None", company)
+
+
+async def find_existing(services: Services, company_ids: Sequence[ObjectId]) -> list[ObjectId]:
+    """Return those of the companies that exist."""
+    cursor = companies.across_companies(services).find({"_id": {"$in": list(company_ids)}}, {"_id": 1})
+    return [company["_id"] async for company in cursor]
 
 
 async def delete(ctx: Context) -> bool:

@@ -145,7 +145,7 @@ async def write(
     changed = await store.set_items_each(ctx, batch.changed)
     created = await store.insert_many(ctx, new_blocks, after=max((day["position"] for day in days), default=0))
     if created and not batch.is_copy:
-        await exercises.count_uses(ctx, items.exercise_ids(item for block in created for item in block["items"]))
+        exercises.count_uses(ctx, items.exercise_ids(item for block in created for item in block["items"]))
     if created or batch.removed:
         regular = regular_blocks(created)
         dates = [block["date"] for block in regular if block["date"] is not None]

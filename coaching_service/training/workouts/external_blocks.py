@@ -78,5 +78,5 @@ async def _replace_items(ctx: Context, block: StoredBlock, details: list[ItemInp
     created = await create_items(ctx, details)
     added = [item for item, previous in zip(created, unchanged, strict=True) if previous is None]
     await service.fix_load_unit(ctx, added)
-    await exercises.count_uses(ctx, items.exercise_ids(added))
+    exercises.count_uses(ctx, items.exercise_ids(added))
     return [previous or item for item, previous in zip(created, unchanged, strict=True)]

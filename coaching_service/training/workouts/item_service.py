@@ -62,7 +62,7 @@ async def _append(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item: 
             raise block_not_found()
         _require_regular(existing)
         raise _block_is_full()
-    await exercises.count_uses(ctx, items.exercise_ids([item]))
+    exercises.count_uses(ctx, items.exercise_ids([item]))
     await owner.after_schedule_change(ctx, added_until=block["date"])
     return block
 

@@ -103,7 +103,7 @@ async def add_block(ctx: Context, owner: ScheduleOwner, plan: BlockPlan) -> Bloc
     block = new_block(owner, plan)
     position = await store.next_position(ctx, owner.block_filter, owner.day_field, block[owner.day_field])
     stored = await store.insert(ctx, block, position)
-    await exercises.count_uses(ctx, items.exercise_ids(stored["items"]))
+    exercises.count_uses(ctx, items.exercise_ids(stored["items"]))
     await owner.after_schedule_change(ctx)
     return await present_block(ctx, owner, stored)
 
@@ -117,7 +117,7 @@ async def add_blocks(ctx: Context, owner: ScheduleOwner, plans: Sequence[BlockPl
     blocks = [new_block(owner, plan) for plan in plans]
     await fix_load_unit(ctx, [item for block in blocks for item in block["items"]])
     await store.insert_many(ctx, blocks)
-    await exercises.count_uses(ctx, items.exercise_ids(item for block in blocks for item in block["items"]))
+    exercises.count_uses(ctx, items.exercise_ids(item for block in blocks for item in block["items"]))
     await owner.after_schedule_change(ctx)
     return len(blocks)
 

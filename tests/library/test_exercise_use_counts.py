@@ -1,0 +1,91 @@
+"""How often exercises are planned: counted in memory, and stored every second."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+from bson import ObjectId
+
+from coaching_service import runtime
+from coaching_service.core.database.context import Context
+from coaching_service.library.exercises import store, use_counts
+from coaching_service.library.exercises.use_counts import load_use_counts, store_counts, storing
+from coaching_service.settings import Settings
+from tests.support.client import CoachClient
+from tests.support.logs import recorded_logs
+from tests.support.service_process import until
+from tests.support.training import block_with, exercise_of
+
+SQUAT, PRESS = ObjectId(), ObjectId()
+
+
+@pytest.fixture
+async def ctx(coach: CoachClient, settings: Settings) -> AsyncIterator[Context]:
+    """The company's owner in a process of its own, which stores nothing by itself."""
+    async with runtime.open_services(settings) as services:
+        yield replace(coach.ctx, services=services)
+
+
+async def test_planned_items_count_at_once_and_are_stored_within_seconds(coach: CoachClient) -> None:
+    squat, client = await coach.create_exercise(), await coach.create_customer()
+    await block_with(coach, client, exercise_of(squat), exercise_of(squat))
+    await block_with(coach, client, exercise_of(squat))
+    squat_id = ObjectId(squat["_id"])
+    assert (await load_use_counts(coach.ctx))[squat_id] == 3
+
+    async def is_stored() -> bool:
+        return (await store.find_uses(coach.ctx)).get(squat_id) == 3
+
+    await until(is_stored, "the uses are stored")
+    assert await load_use_counts(coach.ctx) == {squat_id: 3}
+
+
+async def test_counts_are_added_to_those_that_are_stored(ctx: Context) -> None:
+    use_counts.count(ctx, {SQUAT, PRESS})
+    use_counts.count(ctx, {SQUAT})
+    assert await store.find_uses(ctx) == {}
+    await store_counts(ctx.services)
+    await store_counts(ctx.services)
+    assert await store.find_uses(ctx) == {SQUAT: 2, PRESS: 1}
+    use_counts.count(ctx, {PRESS})
+    assert await load_use_counts(ctx) == {SQUAT: 2, PRESS: 2}
+    await store_counts(ctx.services)
+    assert await store.find_uses(ctx) == {SQUAT: 2, PRESS: 2}
+
+
+async def test_another_company_has_its_own_counts(ctx: Context, other_company: CoachClient) -> None:
+    use_counts.count(ctx, {SQUAT})
+    assert await load_use_counts(replace(other_company.ctx, services=ctx.services)) == {}
+    await store_counts(ctx.services)
+    assert await load_use_counts(other_company.ctx) == {}
+
+
+async def test_nothing_is_stored_for_a_deleted_company(ctx: Context) -> None:
+    deleted = ObjectId()
+    ctx.services.exercise_uses.add(deleted, [SQUAT])
+    use_counts.count(ctx, {PRESS})
+    await store_counts(ctx.services)
+    assert await store.find_uses(ctx) == {PRESS: 1}
+    assert await ctx.db["exerciseUses"].count_documents({"companyId": deleted}) == 0
+
+
+async def test_counts_are_lost_while_the_database_does_not_respond(coach: CoachClient, settings: Settings) -> None:
+    uri = "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50"
+    async with runtime.open_services(settings.model_copy(update={"mongodb_uri": uri})) as services:
+        use_counts.count(replace(coach.ctx, services=services), {SQUAT})
+        with recorded_logs() as entries:
+            await store_counts(services)
+        assert services.exercise_uses.take() == {}
+    assert "uses of exercises not stored" in [entry["event"] for entry in entries]
+
+
+async def test_a_process_that_ends_stores_what_it_has_counted(coach: CoachClient, settings: Settings) -> None:
+    async with runtime.open_services(settings) as services:
+        use_counts.count(replace(coach.ctx, services=services), {SQUAT})
+    async with runtime.open_services(settings) as services:
+        async with storing(services, start=asyncio.Event()):
+            use_counts.count(replace(coach.ctx, services=services), {SQUAT})
+        assert await store.find_uses(coach.ctx) == {SQUAT: 2}
