@@ -18,6 +18,9 @@ from pathlib import Path
 from benchmarks.slots import cpu_seconds
 
 _START_SECONDS = 180.0  # of a busy machine
+# Longer than the service rests between two renewals of figures (4 s), and between two looks for background work.
+_QUIET_SECONDS = 5.0
+_QUIET_SHARE = 0.02  # of a core
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,12 @@ def child_named(word: str) -> int:
 
 
 def wait_until_idle(pids: list[int], seconds: float = 120.0) -> None:
-    """Wait until the processes have used hardly any CPU for two seconds. Raises RuntimeError after `seconds`."""
+    """Wait until the processes have used hardly any CPU for five seconds. Raises RuntimeError after `seconds`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         before = sum(map(cpu_seconds, pids))
-        time.sleep(2.5)  # longer than the interval at which background work is looked for
-        if sum(map(cpu_seconds, pids)) - before < 0.05:
+        time.sleep(_QUIET_SECONDS)
+        if sum(map(cpu_seconds, pids)) - before < _QUIET_SECONDS * _QUIET_SHARE:
             return
     raise RuntimeError(f"the servers are not idle within {seconds:.0f} s")
 

@@ -63,6 +63,7 @@ _EVENTS, _EVENTS_AFTER = 100, 1
 _NEW_CLIENTS = 500
 _WEEKS = 100  # that each arm copies to, of each client
 _WAIT_SECONDS = 120.0
+_REST_SECONDS = 300.0
 
 
 def arms_of(kind: str) -> list[Arm]:
@@ -218,7 +219,11 @@ def check(requests: Requests, kinds: Sequence[str]) -> None:
 
 
 def measure(requests: Requests, comparisons: Sequence[Comparison], rounds: int, seconds: int, console: Console) -> None:
-    """Run all rounds after a warm-up; every other round in reverse order."""
+    """Run all rounds after a warm-up; every other round in reverse order.
+
+    Waits until the service has nothing to do in the background wherever `needs_rest` says so. Raises RuntimeError when
+    that takes more than five minutes, and slots.BadSlot.
+    """
     order = [(comparison, arm) for comparison in comparisons for arm in arms_of(comparison.kind)]
     for comparison, arm in order:
         comparison.slots[arm.label] = []
@@ -227,12 +232,30 @@ def measure(requests: Requests, comparisons: Sequence[Comparison], rounds: int, 
         if any(comparison.kind == "log" for comparison in comparisons):
             _log_each_item_once(requests)
         for number in range(rounds + 1):
+            previous: Comparison | None = None
             for comparison, arm in order if number % 2 else reversed(order):
-                bar.update(task, description=f"{comparison.kind}, {comparison.connections}, {arm.label}")
+                about = f"{comparison.kind}, {comparison.connections}"
+                if needs_rest(previous, comparison):
+                    bar.update(task, description=f"{about}, waiting until the service has no background work")
+                    wait_until_idle([requests.servers[SERVICE].pid], _REST_SECONDS)
+                previous = comparison
+                bar.update(task, description=f"{about}, {arm.label}")
                 slot = requests.slot(comparison.kind, KINDS[comparison.kind], arm, comparison.connections, seconds)
                 if number:
                     comparison.slots[arm.label].append(slot)
                 bar.advance(task)
+
+
+def needs_rest(previous: Comparison | None, comparison: Comparison) -> bool:
+    """Whether to wait before a slot until the service has nothing to do in the background.
+
+    Before the first slot of each kind in a round, and of each number of connections of a kind that writes: the service
+    renews the figures of clients that were created or changed, which takes much of the database for tens of seconds.
+    `previous` is the comparison of the slot before, None at the start of a round.
+    """
+    if previous is None or previous.kind != comparison.kind:
+        return True
+    return KINDS[comparison.kind].writes and previous.connections != comparison.connections
 
 
 def _log_each_item_once(requests: Requests) -> None:
@@ -280,7 +303,9 @@ def main(
     arms of each peer: the write alone, and all that the service writes (change log, counters, entries of the search) in
     one transaction. The first start installs FastAPI, Node and NestJS below .bench/, which takes some minutes.
 
-    All servers run from the start; only one gets requests at a time. Every slot is checked for failures. Exit code 1
+    All servers run from the start; only one gets requests at a time. Before each kind of request in each round, and
+    each number of connections of a kind that writes, it waits until the service has nothing to do in the background:
+    the renewal of figures after writes would slow down all servers. Every slot is checked for failures. Exit code 1
     when the median ratio of one misses its target.
     """
     console = Console(stderr=True)
