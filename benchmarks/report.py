@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sysconfig
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -83,7 +85,7 @@ def write(file: Path, matches: list[Match], memory: Memory, setting: dict[str, A
     ]
     document = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"python": platform.python_version(), "system": platform.platform(), "cpus": os.cpu_count()},
+        "machine": machine(),
         "packages": {name: version(name) for name in _PACKAGES},
         "setting": setting,
         "memoryMb": memory,
@@ -91,3 +93,27 @@ def write(file: Path, matches: list[Match], memory: Memory, setting: dict[str, A
     }
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def machine() -> dict[str, Any]:
+    """The interpreter and the machine that measure: version and build of Python, the system, the number of cores."""
+    return {
+        "python": platform.python_version(),
+        "optimised": is_optimised(sysconfig.get_config_vars()),
+        "system": platform.platform(),
+        "cpus": os.cpu_count(),
+    }
+
+
+def is_optimised(build: Mapping[str, Any]) -> bool:
+    """Whether an interpreter with these configuration variables was built with profile-guided optimisation.
+
+    Without it, which is the default of `configure` and of `pyenv install`, Python code takes much longer.
+    """
+    # The official container images configure it. Others run the make target `profile-opt`; CPython's tests look for the
+    # flag that this adds. Of the builds of Debian and Ubuntu the only trace is an empty PGO_PROF_USE_FLAG: `configure`
+    # sets PGO_PROF_GEN_FLAG and PGO_PROF_USE_FLAG, or neither for other compilers.
+    words = f"{build.get('CONFIG_ARGS')} {build.get('PY_CFLAGS_NODIST')}"
+    if any(word in words for word in ("--enable-optimizations", "-fprofile-use", "-fprofile-instr-use")):
+        return True
+    return bool(build.get("PGO_PROF_GEN_FLAG")) and not build.get("PGO_PROF_USE_FLAG")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,6 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.report import machine
 from benchmarks.slots import Slot
 
 SERVICE = "service"
@@ -71,7 +70,7 @@ def document(
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": setting["command"],
-        "machine": {"python": platform.python_version(), "system": platform.platform(), "cpus": os.cpu_count()},
+        "machine": machine(),
         "packages": {name: version(name) for name in _PACKAGES},
         "peers": dict(peers),
         "setting": {name: value for name, value in setting.items() if name != "command"},
@@ -145,8 +144,14 @@ def describe(report: Row) -> str:
         f"{setting['clients']:,} clients; {setting['rounds']} rounds of {setting['seconds']} s, one more to warm up, in "
         f"reverse order every other round. Figures at {connections} connections are medians of the rounds; ratios have "
         f"their smallest and largest value. Servers on one core, mongod and wrk on another. Load average {load[0]:.1f} "
-        f"before and {load[1]:.1f} after."
+        f"before and {load[1]:.1f} after. {_interpreter(report['machine'])}."
     )
+
+
+def _interpreter(measured_on: Row) -> str:
+    """The version of Python, and how it was built unless the report is too old to say so."""
+    builds = {None: "", True: ", optimised build", False: ", built without profile-guided optimisation"}
+    return f"Python {measured_on['python']}{builds[measured_on.get('optimised')]}"
 
 
 def markdown(report: Row, titles: Mapping[str, str]) -> str:

@@ -10,11 +10,13 @@ import pytest
 from benchmarks.peers import report
 from benchmarks.peers.report import SERVICE, Comparison
 from benchmarks.peers.requests import compare
+from benchmarks.report import is_optimised
 from benchmarks.slots import Slot
 
 SETTING = {"command": "c", "rounds": 3, "seconds": 1, "clients": 200, "connections": [16, 64], "load": [0.1, 0.2]}
 MEMORY = {SERVICE: {"idle": 90.0, "after": 99.0}}
 TITLES = {"list": "GET customers"}
+_FLAGS = {"PGO_PROF_GEN_FLAG": "-fprofile-generate"}
 
 
 def _slots(*rates: float, p99: float = 10.0) -> list[Slot]:
@@ -61,6 +63,36 @@ def test_the_tables_have_a_row_for_each_arm(result: report.Row) -> None:
     text = report.markdown(result, TITLES)
     assert f"| {' | '.join(peer)} |" in text
     assert "| service | 90 | 99 |" in text
+
+
+@pytest.mark.parametrize(
+    ("optimised", "expected"),
+    [
+        (True, "Python 3.11.2, optimised build."),
+        (False, "Python 3.11.2, built without profile-guided optimisation."),
+        (None, "Python 3.11.2."),
+    ],
+)
+def test_the_text_says_how_the_interpreter_was_built(result: report.Row, optimised: bool | None, expected: str) -> None:
+    machine = {"python": "3.11.2"} | ({} if optimised is None else {"optimised": optimised})
+    first, *_ = report.markdown(result | {"machine": machine}, TITLES).splitlines()
+    assert first.endswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        ({"CONFIG_ARGS": "'--enable-optimizations' '--with-lto'", "PGO_PROF_USE_FLAG": "-fprofile-use"}, True),
+        ({"CONFIG_ARGS": "", "PY_CFLAGS_NODIST": "-std=c11 -fprofile-use", "PGO_PROF_USE_FLAG": "-fprofile-use"}, True),
+        ({"CONFIG_ARGS": "'--prefix=/usr'", **_FLAGS, "PGO_PROF_USE_FLAG": ""}, True),
+        ({"CONFIG_ARGS": "'--prefix=/root'", **_FLAGS, "PGO_PROF_USE_FLAG": "-fprofile-use"}, False),
+        ({"CONFIG_ARGS": "", "PGO_PROF_GEN_FLAG": "", "PGO_PROF_USE_FLAG": ""}, False),
+        ({}, False),
+    ],
+    ids=["configured", "make target", "Debian", "default", "unknown compiler", "no variables"],
+)
+def test_an_optimised_interpreter_is_recognized(build: dict[str, str], expected: bool) -> None:
+    assert is_optimised(build) is expected
 
 
 def test_the_written_report_is_json(result: report.Row, tmp_path: Path) -> None:
