@@ -28,7 +28,7 @@ COPY_TARGET = 0.5
 LOGGED_ITEMS = 500
 _COPIES = 20
 _SETS = [{"type": "reps_load", "index": index, "reps": 8, "load": 60} for index in (1, 2, 3, 4)]
-_LOG = {"isCompleted": True, "customerSets": _SETS}
+LOG: dict[str, Any] = {"isCompleted": True, "customerSets": _SETS}
 _EMBEDDED = "change in the document"
 # By comparison: two arms, each a server, the prefix of its paths and the kind of request.
 COMPARISONS = {
@@ -138,7 +138,7 @@ async def write_logs(bench: Bench, uri: str, folder: Path) -> None:
         if item["type"] == "EXERCISE"
     ]
     (folder / "logs.txt").write_text("\n".join((paths[::7] + paths[1::7])[:LOGGED_ITEMS]) + "\n")
-    (folder / "log.json").write_text(json.dumps(_LOG))
+    (folder / "log.json").write_text(json.dumps(LOG))
     bench.files["log"] = [str(folder / "logs.txt"), str(folder / "log.json")]
 
 

@@ -60,9 +60,9 @@ def read(output: str, cpu: float, database_cpu: float) -> Slot:
     counted = re.search(r"(\d+) requests in", output)
     rate = re.search(r"Requests/sec:\s+([\d.]+)", output)
     shares = {share: re.search(rf"{share}%\s+([\d.]+)(us|ms|s|m)\b", output) for share in (50, 99)}
-    bad = re.search(r"Non-2xx|Socket errors|nan", output)
+    bad = re.search(r"Non-2xx|Socket errors|Unexpected response|nan", output)
     if bad or counted is None or rate is None or None in shares.values() or counted[1] == "0":
-        raise BadSlot(f"wrk reports failures: {' '.join(output.split())[-400:]}")
+        raise BadSlot(f"wrk reports failures: {' '.join(output.split())[-800:]}")
     requests = int(counted[1])
     p50, p99 = (float(share[1]) * _UNITS[share[2]] for share in shares.values() if share)
     return Slot(requests, float(rate[1]), p50, p99, cpu / requests * 1e6, database_cpu / requests * 1e6)

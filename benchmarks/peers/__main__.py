@@ -21,7 +21,7 @@ from rich.progress import Progress
 
 from benchmarks import changes, slots, world
 from benchmarks.__main__ import Bench
-from benchmarks.peers import report
+from benchmarks.peers import mcp_calls, report
 from benchmarks.peers.install import HERE, NotInstalled, Programs, install
 from benchmarks.peers.report import SERVICE, Comparison
 from benchmarks.peers.requests import Arm, Kind, Requests, compare, identifiers_of, own_bodies
@@ -33,7 +33,6 @@ from coaching_service.core.database.embedded import DatabaseUnavailable, running
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
-from tests.support.mcp_client import MODERN, envelope
 
 REPORT = Path("benchmarks/reports/peers.json")
 DATABASE = "bench"
@@ -41,12 +40,6 @@ PEERS = {"motor": "aiohttp, Motor", "pymongo": "aiohttp, PyMongo Async", "fastap
 ALONE, COMPLETE = "one write", "same writes"
 _BARE, _FASTAPI = f"{PEERS['motor']}: {COMPLETE}", f"{PEERS['fastapi']}: {COMPLETE}"
 _ADDING = {_FASTAPI: 1.2, _BARE: 0.95}
-MCP_HEADERS = {
-    "Accept": "application/json, text/event-stream",
-    "MCP-Protocol-Version": MODERN,
-    "Mcp-Method": "tools/call",
-    "Mcp-Name": "list_customers",
-}
 KINDS = {
     "list": Kind("GET customers, page of 50", "GET", {PEERS["fastapi"]: 2.5, PEERS["nest"]: 3.0}),
     "week": Kind("GET calendar week", "GET", {PEERS["fastapi"]: 1.5, PEERS["nest"]: 2.0}),
@@ -56,21 +49,30 @@ KINDS = {
     "item": Kind("POST witem", "POST", _ADDING, writes=True),
     "log": Kind("PUT log", "PUT", _ADDING, writes=True),
     "copy": Kind("POST schedule/copy, a week", "POST", writes=True, factor=4),
-    "mcp": Kind("MCP list_customers, 50", "POST", headers=MCP_HEADERS),
+    "mcp": Kind("MCP list_customers, 50", "POST", headers=mcp_calls.headers_of("list_customers")),
+    "mcp-log": Kind(
+        "MCP log_workout, 4 sets",
+        "POST",
+        writes=True,
+        headers=mcp_calls.headers_of("log_workout"),
+        expects='"text":"Logged ',
+        once=True,
+    ),
 }
-SDK = Arm("MCP SDK, low-level server", "mcp")
+SDK = {"mcp": Arm("MCP SDK, low-level server", "mcp"), "mcp-log": Arm(f"MCP SDK, low-level server: {COMPLETE}", "mcp")}
 _EVENTS, _EVENTS_AFTER = 100, 1
 _NEW_CLIENTS = 500
 _WEEKS = 100  # that each arm copies to, of each client
 _WAIT_SECONDS = 120.0
 _REST_SECONDS = 300.0
+_CALLS_A_SECOND = 1_000  # of log_workout: more than any arm achieves
 
 
 def arms_of(kind: str) -> list[Arm]:
     """The arms that a kind of request is sent to: the service, each peer, and for writes each peer twice."""
     arms = [Arm(SERVICE, "service")]
-    if kind == "mcp":
-        return [*arms, SDK]
+    if kind in SDK:
+        return [*arms, SDK[kind]]
     for server, name in PEERS.items():
         if KINDS[kind].writes:
             arms += [Arm(f"{name}: {ALONE}", server), Arm(f"{name}: {COMPLETE}", server, "/logged")]
@@ -83,8 +85,13 @@ def arms_of(kind: str) -> list[Arm]:
 
 
 @contextmanager
-def prepared(clients: int, cores: tuple[int, int], programs: Programs, console: Console) -> Iterator[Requests]:
-    """Start the database on the second core, with two companies, and all servers on the first."""
+def prepared(
+    clients: int, cores: tuple[int, int], programs: Programs, logs: int, console: Console
+) -> Iterator[Requests]:
+    """Start the database on the second core, with two companies, and all servers on the first.
+
+    `logs`: how many calls of log_workout each of its arms gets, 0 if it is not measured.
+    """
     os.sched_setaffinity(0, {cores[1]})  # of this process, and so of wrk and mongod
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-peers-")))
@@ -100,7 +107,7 @@ def prepared(clients: int, cores: tuple[int, int], programs: Programs, console: 
                 servers[SERVICE], servers["motor"], child_named("mongod"), company, world.write_for_wrk(company, folder)
             )
             keys = dict.fromkeys(KINDS, key) | {"create": uvloop.run(_other_company(settings))}
-            requests = Requests(servers, bench.mongod, folder, keys, uvloop.run(_files(bench, uri, folder)))
+            requests = Requests(servers, bench.mongod, folder, keys, uvloop.run(_files(bench, uri, folder, logs)))
             _add_events(servers[SERVICE], key, company)
         with console.status("Waiting until the service has nothing to do in the background ..."):
             wait_until_idle([server.pid for server in servers.values()], 600)
@@ -135,7 +142,7 @@ async def _other_company(settings: Settings) -> str:
         return str((await api_keys.create(Context(services).acting_as(owner), "Bench"))["key"])
 
 
-async def _files(bench: Bench, uri: str, folder: Path) -> dict[str, list[str]]:
+async def _files(bench: Bench, uri: str, folder: Path, logs: int) -> dict[str, list[str]]:
     """The files of paths and of bodies, by kind; also the indexes of the collections that only peers write to."""
     await changes.write_logs(bench, uri, folder)
     await changes.write_copies(bench, uri, folder)
@@ -162,13 +169,13 @@ async def _files(bench: Bench, uri: str, folder: Path) -> dict[str, list[str]]:
     ]
     (folder / "create.txt").write_text("/coach/customers\n" * _NEW_CLIENTS)
     (folder / "create.jsonl").write_text("\n".join(map(json.dumps, bodies)) + "\n")
-    message = {"name": "list_customers", "arguments": {"pageSize": 50}, "_meta": envelope()}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": message}
     (folder / "mcp.txt").write_text("/mcp\n")
-    (folder / "mcp.json").write_text(json.dumps(body) + "\n")
+    (folder / "mcp.json").write_text(mcp_calls.call_of("list_customers", {"pageSize": 50}) + "\n")
     bench.files["mcp"] = [str(folder / "mcp.txt"), str(folder / "mcp.json")]
     bench.files["create"] = [str(folder / "create.txt"), str(folder / "create.jsonl")]
     _write_copies(bench.files["copy"])
+    if logs:
+        bench.files["mcp-log"] = await mcp_calls.write_logs(bench, uri, folder, logs, arms_of("mcp-log"))
     return bench.files
 
 
@@ -207,6 +214,9 @@ def check(requests: Requests, kinds: Sequence[str]) -> None:
     """Check that all arms answer the same. Raises RuntimeError."""
     differences: list[str] = []
     for kind in kinds:
+        if kind == "mcp-log":  # the texts differ: what is stored is compared
+            differences += mcp_calls.compare_logs(requests, kind, KINDS[kind], arms_of(kind))
+            continue
         answers = {arm.label: requests.first(kind, KINDS[kind], arm) for arm in arms_of(kind)}
         if kind == "mcp":  # the texts differ: that of the service is for assistants
             ours, theirs = [*map(identifiers_of, answers.values())]
@@ -301,7 +311,8 @@ def main(
     All use the same database, indexes and write concern, and make the same look-ups (key, company, client, exercises).
     The peers validate the types of what is sent; they do not check permissions, derive fields or log. Writes have two
     arms of each peer: the write alone, and all that the service writes (change log, counters, entries of the search) in
-    one transaction. The first start installs FastAPI, Node and NestJS below .bench/, which takes some minutes.
+    one transaction. Tools of MCP are compared with the low-level server of its SDK: the same look-ups, and all writes.
+    The first start installs FastAPI, Node and NestJS below .bench/, which takes some minutes.
 
     All servers run from the start; only one gets requests at a time. Before each kind of request in each round, and
     each number of connections of a kind that writes, it waits until the service has nothing to do in the background:
@@ -337,9 +348,10 @@ def _measured(
         for number in connections
     ]
     load = [os.getloadavg()[0]]
+    logs = (rounds + 1) * len(connections) * seconds * _CALLS_A_SECOND if "mcp-log" in kinds else 0
     try:
         programs = install(console)
-        with prepared(clients, cores, programs, console) as requests:
+        with prepared(clients, cores, programs, logs, console) as requests:
             with console.status("Checking that all servers answer the same ..."):
                 check(requests, kinds)
             idle = {name: slots.resident_mb(server.pid) for name, server in requests.servers.items()}

@@ -30,7 +30,9 @@ _ONE_SIDED = {
 class Kind:
     """One kind of request: its title, method, targets by arm, whether it writes, its headers.
 
-    `factor` multiplies the length of its slots: of slow requests, so that each slot has enough of them.
+    `factor` multiplies the length of its slots: of slow requests, so that each slot has enough of them. `expects`: a
+    text of each response that has done what it should, for kinds with bodies. `once`: no request may be sent again, so
+    that each arm has bodies of its own, also for the first request.
     """
 
     title: str
@@ -39,6 +41,8 @@ class Kind:
     writes: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     factor: int = 1
+    expects: str = ""
+    once: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,33 +68,51 @@ class Requests:
     def slot(self, kind: str, of_kind: Kind, arm: Arm, connections: int, seconds: int) -> slots.Slot:
         """Send one kind of request to an arm. Raises slots.BadSlot."""
         server, sent = self.servers[arm.server], self.sent.get((kind, arm.label), 0)
-        _, *body = self.files[kind]
         headers = {"X-API-Key": self.keys[kind], **of_kind.headers}
         arguments = [each for name, value in headers.items() for each in ("-H", f"{name}: {value}")]
         arguments += ["-s", _SCRIPT, server.base_url, "--", of_kind.method, self._paths(kind, arm), str(sent)]
-        if body:
-            own = own_bodies(Path(body[0]), arm)
-            arguments.append(str(own if own.exists() else body[0]))
+        arguments += [each for each in (self.bodies(kind, arm), of_kind.expects) if each]
         try:
             slot = slots.run(arguments, connections, server.pid, self.mongod, seconds * of_kind.factor)
         except slots.BadSlot as error:
             raise slots.BadSlot(f"{kind}, {arm.label}, {connections} connections: {error}") from None
-        self.sent[kind, arm.label] = sent + slot.requests
+        unfinished = connections if of_kind.once else 0  # when the slot ended; they are not counted
+        self.sent[kind, arm.label] = sent + slot.requests + unfinished
         return slot
 
     def first(self, kind: str, of_kind: Kind, arm: Arm) -> Any:
         """The JSON of the answer to the first request of a kind. Raises RuntimeError if it fails."""
         path = Path(self._paths(kind, arm)).read_text().splitlines()[0]
-        _, *body = self.files[kind]
-        data = Path(body[0]).read_text().splitlines()[0].encode() if body else None
-        server = self.servers[arm.server]
+        body = self.bodies(kind, arm) if of_kind.once else next(iter(self.files[kind][1:]), None)
+        data = Path(body).read_text().splitlines()[0].encode() if body else None
         headers = {"X-API-Key": self.keys[kind], "Content-Type": "application/json", **of_kind.headers}
-        request = urllib.request.Request(server.base_url + path, data, headers, method=of_kind.method)
+        url = self.servers[arm.server].base_url + path
+        request = urllib.request.Request(url, data, headers, method=of_kind.method)
+        return self._answer(arm.label, request, of_kind.expects)
+
+    def read(self, kind: str, path: str) -> Any:
+        """The JSON that the service returns at a path, with the key of a kind. Raises RuntimeError if that fails."""
+        url = self.servers["service"].base_url + path
+        return self._answer("service", urllib.request.Request(url, headers={"X-API-Key": self.keys[kind]}))
+
+    def bodies(self, kind: str, arm: Arm) -> str | None:
+        """The file of the bodies of a kind for an arm: its own if it exists, else the common one, if any."""
+        _, *common = self.files[kind]
+        if not common:
+            return None
+        own = own_bodies(Path(common[0]), arm)
+        return str(own if own.exists() else common[0])
+
+    def _answer(self, label: str, request: urllib.request.Request, expects: str = "") -> Any:
+        about = f"{label}: {request.get_method()} {request.full_url}"
         try:
             with urllib.request.urlopen(request, timeout=60) as response:
-                return json.load(response)
+                answer = response.read()
         except urllib.error.HTTPError as error:
-            raise RuntimeError(f"{arm.label}: {of_kind.method} {path}: {error.code} {error.read()[:500]!r}") from None
+            raise RuntimeError(f"{about}: {error.code} {error.read()[:500]!r}") from None
+        if expects.encode() not in answer:
+            raise RuntimeError(f"{about}: {answer[:500]!r}")
+        return json.loads(answer)
 
     def _paths(self, kind: str, arm: Arm) -> str:
         """The file of the paths of a kind with the prefix of an arm."""
