@@ -64,6 +64,7 @@ _EVENTS, _EVENTS_AFTER = 100, 1
 _NEW_CLIENTS = 500
 _WEEKS = 100  # that each arm copies to, of each client
 _WAIT_SECONDS = 120.0
+_ATTEMPTS = 3
 _REST_SECONDS = 300.0
 _CALLS_A_SECOND = 1_000  # of log_workout: more than any arm achieves
 
@@ -232,7 +233,7 @@ def measure(requests: Requests, comparisons: Sequence[Comparison], rounds: int, 
     """Run all rounds after a warm-up; every other round in reverse order.
 
     Waits until the service has nothing to do in the background wherever `needs_rest` says so. Raises RuntimeError when
-    that takes more than five minutes, and slots.BadSlot.
+    that takes more than five minutes, and slots.BadSlot for a slot that fails three times.
     """
     order = [(comparison, arm) for comparison in comparisons for arm in arms_of(comparison.kind)]
     for comparison, arm in order:
@@ -250,10 +251,24 @@ def measure(requests: Requests, comparisons: Sequence[Comparison], rounds: int, 
                     wait_until_idle([requests.servers[SERVICE].pid], _REST_SECONDS)
                 previous = comparison
                 bar.update(task, description=f"{about}, {arm.label}")
-                slot = requests.slot(comparison.kind, KINDS[comparison.kind], arm, comparison.connections, seconds)
+                slot = _slot(requests, comparison, arm, seconds, console)
                 if number:
                     comparison.slots[arm.label].append(slot)
                 bar.advance(task)
+
+
+def _slot(requests: Requests, comparison: Comparison, arm: Arm, seconds: int, console: Console) -> slots.Slot:
+    """Run a slot, and again if it fails; the report says how often. Raises slots.BadSlot."""
+    of_kind, failures = KINDS[comparison.kind], 0
+    while True:
+        try:
+            return requests.slot(comparison.kind, of_kind, arm, comparison.connections, seconds)
+        except slots.BadSlot as error:
+            failures += 1
+            if of_kind.once or failures == _ATTEMPTS:  # what can be sent once may have been sent
+                raise
+            requests.failed_slots.append(f"{comparison.kind}, {arm.label}, {comparison.connections} connections")
+            console.print(f"A slot failed and is repeated: {error}", style="yellow")
 
 
 def needs_rest(previous: Comparison | None, comparison: Comparison) -> bool:
@@ -316,8 +331,8 @@ def main(
 
     All servers run from the start; only one gets requests at a time. Before each kind of request in each round, and
     each number of connections of a kind that writes, it waits until the service has nothing to do in the background:
-    the renewal of figures after writes would slow down all servers. Every slot is checked for failures. Exit code 1
-    when the median ratio of one misses its target.
+    the renewal of figures after writes would slow down all servers. Every slot is checked for failures, and repeated if
+    it failed. Exit code 1 when the median ratio of one misses its target.
     """
     console = Console(stderr=True)
     if missing := [name for name in ("wrk", "taskset") if shutil.which(name) is None]:
@@ -371,6 +386,7 @@ def _measured(
         "connections": list(connections),
         "cores": list(cores),
         "load": [round(each, 1) for each in load],
+        "failedSlots": requests.failed_slots,
     }
     return report.document(comparisons, memory, setting, _versions())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -144,8 +145,15 @@ def describe(report: Row) -> str:
         f"{setting['clients']:,} clients; {setting['rounds']} rounds of {setting['seconds']} s, one more to warm up, in "
         f"reverse order every other round. Figures at {connections} connections are medians of the rounds; ratios have "
         f"their smallest and largest value. Servers on one core, mongod and wrk on another. Load average {load[0]:.1f} "
-        f"before and {load[1]:.1f} after. {_interpreter(report['machine'])}."
+        f"before and {load[1]:.1f} after. {_interpreter(report['machine'])}.{_failures(setting)}"
     )
+
+
+def _failures(setting: Row) -> str:
+    """The slots that failed and were repeated, if any."""
+    counts = Counter(setting.get("failedSlots", ()))
+    failed = "; ".join(f"{number} of {name}" for name, number in counts.items())
+    return f" Slots that failed (no or bad responses) and were repeated: {failed}." if failed else ""
 
 
 def _interpreter(measured_on: Row) -> str:

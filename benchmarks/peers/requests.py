@@ -56,7 +56,10 @@ class Arm:
 
 @dataclass
 class Requests:
-    """The requests: by kind the key, the file of paths and that of bodies; `sent` counts them by kind and arm."""
+    """The requests: by kind the key, the file of paths and that of bodies; `sent` counts them by kind and arm.
+
+    `failed_slots` names the slots that were repeated because they failed.
+    """
 
     servers: Mapping[str, Server]
     mongod: int
@@ -64,6 +67,7 @@ class Requests:
     keys: Mapping[str, str]
     files: Mapping[str, list[str]]
     sent: dict[tuple[str, str], int] = field(default_factory=dict)
+    failed_slots: list[str] = field(default_factory=list)
 
     def slot(self, kind: str, of_kind: Kind, arm: Arm, connections: int, seconds: int) -> slots.Slot:
         """Send one kind of request to an arm. Raises slots.BadSlot."""

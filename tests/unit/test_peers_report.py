@@ -95,6 +95,12 @@ def test_an_optimised_interpreter_is_recognized(build: dict[str, str], expected:
     assert is_optimised(build) is expected
 
 
+def test_the_text_names_the_slots_that_failed(result: report.Row) -> None:
+    assert "failed" not in report.describe(result)
+    result["setting"]["failedSlots"] = ["log, NestJS, 64 connections"] * 2
+    assert "repeated: 2 of log, NestJS, 64 connections." in report.describe(result)
+
+
 def test_the_written_report_is_json(result: report.Row, tmp_path: Path) -> None:
     report.write(tmp_path / "reports" / "peers.json", result)
     assert json.loads((tmp_path / "reports" / "peers.json").read_text()) == result
