@@ -145,8 +145,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     )
     try:
         yield services
-    finally:
         await use_counts.store_counts(services)
+    finally:
         await services.outbound.close()
         services.image_processor.close()
         services.monitor.close()

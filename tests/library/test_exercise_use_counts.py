@@ -72,14 +72,35 @@ async def test_nothing_is_stored_for_a_deleted_company(ctx: Context) -> None:
     assert await ctx.db["exerciseUses"].count_documents({"companyId": deleted}) == 0
 
 
-async def test_counts_are_lost_while_the_database_does_not_respond(coach: CoachClient, settings: Settings) -> None:
-    uri = "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50"
+async def count_without_database(coach: CoachClient, settings: Settings, uri: str) -> str:
+    """Count a use and try to store it; returns the logged reason why that failed."""
     async with runtime.open_services(settings.model_copy(update={"mongodb_uri": uri})) as services:
         use_counts.count(replace(coach.ctx, services=services), {SQUAT})
         with recorded_logs() as entries:
             await store_counts(services)
         assert services.exercise_uses.take() == {}
-    assert "uses of exercises not stored" in [entry["event"] for entry in entries]
+    reasons = [str(entry["reason"]) for entry in entries if entry["event"] == "uses of exercises not stored"]
+    assert reasons, entries
+    return reasons[0]
+
+
+async def test_counts_are_lost_without_a_database(coach: CoachClient, settings: Settings) -> None:
+    uri = "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50"
+    assert await count_without_database(coach, settings, uri)
+
+
+async def test_nothing_waits_long_for_a_database_that_does_not_respond(coach: CoachClient, settings: Settings) -> None:
+    async def read_only(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(read_only, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        limits = "serverSelectionTimeoutMS=120000&connectTimeoutMS=120000&timeoutMS=120000"
+        uri = f"mongodb://127.0.0.1:{port}/?{limits}"
+        reason = await count_without_database(coach, settings, uri)
+    assert reason == "The database does not respond"
 
 
 async def test_a_process_that_ends_stores_what_it_has_counted(coach: CoachClient, settings: Settings) -> None:

@@ -37,13 +37,16 @@ async def load_use_counts(ctx: Context) -> dict[ObjectId, int]:
 async def store_counts(services: Services) -> None:
     """Store what has been counted since the last time, except of companies that have been deleted meanwhile.
 
-    When the database does not respond, the counts are lost.
+    When the database does not respond within a second, the counts are lost: a process that ends must not wait for it.
     """
     if not (counted := services.exercise_uses.take()):
         return
     try:
-        existing = await companies.find_existing(services, list(counted))
-        await store.add_uses(services, {company: counted[company] for company in existing})
+        async with asyncio.timeout(_SECONDS):
+            existing = await companies.find_existing(services, list(counted))
+            await store.add_uses(services, {company: counted[company] for company in existing})
+    except TimeoutError:
+        log.warning("uses of exercises not stored", reason="The database does not respond")
     except Exception as error:
         if (known := as_service_error(error)) is None:
             raise
