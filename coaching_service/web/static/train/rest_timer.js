@@ -88,7 +88,9 @@ train.restTimer = (() => {
   // Continue the stored rest, after loading or when another tab changed it.
   async function restore() {
     if (!place) return;
+    const before = state;
     const stored = await train.store.read("states", key);
+    if (state !== before) return; // a rest was started or ended while the store was read
     if (stored) {
       state = stored;
       boundByClock();

@@ -46,3 +46,13 @@ async def test_rest_survives_a_reload_and_ends_on_time(page: Page, phone: Browse
     await page.clock.set_system_time(time.time() - 86_400)
     await page.reload()
     await expect(timer).to_have_text(re.compile("^1:(30|2[0-9])$"))
+
+
+async def test_a_rest_that_starts_while_the_page_loads_is_shown(page: Page, ana: Trainee) -> None:
+    """A set may be completed before the page has read whether there is a rest to continue."""
+    start = "async () => { const read = train.restTimer.restore(); train.restTimer.start(90, 'a set'); await read; }"
+    await page.evaluate(start)
+    await expect(page.get_by_role("timer")).to_be_visible()
+    stop = "async () => { const read = train.restTimer.restore(); train.restTimer.stop('a set'); await read; }"
+    await page.evaluate(stop)
+    await expect(page.get_by_role("timer")).to_be_hidden()
