@@ -102,11 +102,11 @@ class StoredChange(Stored, ChangeContent):
 
 
 class NumberedChange(TypedDict):
-    """A change with its numbers, as its events are read."""
+    """A change with its numbers, as its events are read; one from before the change log has no author and no events."""
 
     _id: ObjectId
     createdAt: datetime
-    actor: Actor
+    actor: Actor | None
     events: list[StoredEvent]
     seq: int
     lastSeq: int

@@ -113,10 +113,10 @@ async def read_events(
 def _events_of(
     change: NumberedChange, position: int, visibility: Visibility, types: Collection[EventType]
 ) -> list[Event]:
-    if not change["events"]:  # migrated from a release without a change log: nor is its author known
+    if (author := change["actor"]) is None:
         return []
     first, change_id = change["seq"], str(change["_id"])
-    actor: EventActor = {"type": change["actor"]["type"], "_id": change["actor"]["_id"]}
+    actor: EventActor = {"type": author["type"], "_id": author["_id"]}
     return [
         {
             "id": f"{change_id}.{number}",
