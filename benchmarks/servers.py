@@ -81,7 +81,7 @@ def wait_until_idle(pids: list[int], seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         before = sum(map(cpu_seconds, pids))
-        time.sleep(_QUIET_SECONDS)
+        time.sleep(_QUIET_SECONDS)  # the CPU time of this interval is what is measured
         if sum(map(cpu_seconds, pids)) - before < _QUIET_SECONDS * _QUIET_SHARE:
             return
     raise RuntimeError(f"the servers are not idle within {seconds:.0f} s")
