@@ -152,7 +152,8 @@ def present_items(items: Sequence[WorkItem], version: int, references: Reference
 
 def present_item(item: WorkItem, order: int, version: int, references: References, load_unit: str) -> WorkItem:
     """Return an item as it is read: with `order`, the block's `version`, names of what it refers to, and variables."""
-    fields: dict[str, Any] = {**item}  # a copy alone is faster than one with other fields
+    # Any: the fields depend on the type of the item. A copy alone is faster than one with other fields.
+    fields: dict[str, Any] = {**item}
     fields["order"], fields["version"] = order, version
     fields.setdefault("pain", None)
     fields.setdefault("skipped", None)
