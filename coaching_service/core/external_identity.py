@@ -177,20 +177,9 @@ def _is_stored(stored: Mapping[str, Any], path: str, value: object) -> bool:
 
 def present_identity(stored: Mapping[str, Any]) -> Identity:
     """Return the external identity of a stored record as interfaces return it."""
-    return {"externalId": stored.get("externalId"), "metadata": _present_metadata(stored.get("metadata") or [])}
-
-
-def _present_metadata(entries: Sequence[MetadataEntry]) -> dict[str, str]:
-    return {entry["key"]: entry["value"] for entry in entries}
-
-
-def add_identity(presented: dict[str, Any], stored: Mapping[str, Any]) -> None:
-    """Add the external identity of a stored record to what interfaces return of it, as `present_identity` returns it.
-
-    It is faster for the records of a list, most of which have none.
-    """
-    presented["externalId"] = stored.get("externalId")
-    presented["metadata"] = _present_metadata(entries) if (entries := stored.get("metadata")) else {}
+    entries: Sequence[MetadataEntry] = stored.get("metadata") or ()
+    metadata = {entry["key"]: entry["value"] for entry in entries} if entries else {}  # most records have none
+    return {"externalId": stored.get("externalId"), "metadata": metadata}
 
 
 @dataclass(frozen=True)

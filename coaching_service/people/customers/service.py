@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, cast
+from typing import cast
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
@@ -13,8 +13,8 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.external_identity import (
-    add_identity,
     find_differences,
+    present_identity,
     stored_fields,
 )
 from coaching_service.core.ids import ObjectId
@@ -163,10 +163,10 @@ async def has_any(ctx: Context) -> bool:
 
 def to_response(ctx: Context, customer: Customer) -> CustomerProfile:
     """Return a stored client as interfaces return one."""
-    response: dict[str, Any] = {**customer}
+    response: dict[str, object] = {**customer}  # of neither type until the fields of the other are removed and added
     for name in _NOT_SHOWN:
         response.pop(name, None)
-    add_identity(response, customer)
+    response.update(present_identity(customer))
     response["profilePhotoUrl"] = profile_photo_url(ctx, customer)
     return cast("CustomerProfile", response)
 
