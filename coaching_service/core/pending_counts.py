@@ -14,6 +14,7 @@ class PendingCounts:
 
     def __init__(self) -> None:
         self._counts: dict[ObjectId, Counter[ObjectId]] = {}
+        self._taken: dict[ObjectId, Counter[ObjectId]] = {}
         self._lock = threading.Lock()
 
     def add(self, company_id: ObjectId, ids: Iterable[ObjectId]) -> None:
@@ -22,12 +23,17 @@ class PendingCounts:
             self._counts.setdefault(company_id, Counter()).update(ids)
 
     def of(self, company_id: ObjectId) -> Mapping[ObjectId, int]:
-        """Return the counts of a company that are not stored yet."""
+        """Return the counts of a company that are not stored yet, or are being stored."""
         with self._lock:
-            return dict(self._counts.get(company_id, {}))
+            return self._counts.get(company_id, Counter()) + self._taken.get(company_id, Counter())
 
     def take(self) -> Mapping[ObjectId, Mapping[ObjectId, int]]:
-        """Return the counts of all companies, and begin again with none."""
+        """Return the counts of all companies to store them, and begin again with none; `end_storing` forgets them."""
         with self._lock:
-            taken, self._counts = self._counts, {}
-        return taken
+            self._taken, self._counts = self._counts, {}
+            return self._taken
+
+    def end_storing(self) -> None:
+        """Forget the counts that were taken: they are stored, or lost."""
+        with self._lock:
+            self._taken = {}

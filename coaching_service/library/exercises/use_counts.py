@@ -30,8 +30,12 @@ def count(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:
 
 
 async def load_use_counts(ctx: Context) -> dict[ObjectId, int]:
-    """Return how often the company has planned each exercise that it uses; other processes are a second behind."""
-    return Counter(await store.find_uses(ctx)) + Counter(ctx.services.exercise_uses.of(ctx.company_id))
+    """Return how often the company has planned each exercise that it uses.
+
+    Other processes are a second behind. Uses that are being stored at this moment may count twice, but are not missing.
+    """
+    pending = Counter(ctx.services.exercise_uses.of(ctx.company_id))
+    return pending + Counter(await store.find_uses(ctx))
 
 
 async def store_counts(services: Services) -> None:
@@ -51,6 +55,8 @@ async def store_counts(services: Services) -> None:
         if (known := as_service_error(error)) is None:
             raise
         log.warning("uses of exercises not stored", reason=known.message)
+    finally:
+        services.exercise_uses.end_storing()
 
 
 @asynccontextmanager
