@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 import hypothesis
@@ -179,18 +180,24 @@ async def password_hash() -> str:
 NewCompany = Callable[..., Awaitable[CoachClient]]
 
 
+def _letters(number: int) -> str:
+    """A for 1, Z for 26, AA for 27: a name without digits, because tests assert that a number is not on a page."""
+    rest, last = divmod(number - 1, 26)
+    return (_letters(rest) if rest else "") + ascii_uppercase[last]
+
+
 @pytest.fixture(scope="session")
 async def new_company(services: Services, server: TestServer, password_hash: str) -> AsyncIterator[NewCompany]:
     """Creates companies; returns a client with the owner's unrestricted key."""
     clients: list[CoachClient] = []
 
     async def make(**options: str) -> CoachClient:
-        number = next(_numbers)
+        name = _letters(next(_numbers))
         owner = await team.create_company(
             Context(services),
-            f"Company {number}",
+            f"Company {name}",
             "Olga Owner",
-            f"owner{number}@{id(services)}.test",
+            f"owner-{name.lower()}@coaching.test",
             password_hash,
             **options,
         )
