@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from coaching_service.core.database.collections import now
 from coaching_service.core.ids import ObjectId
 from tests.contract.test_queries import profiling
 from tests.support.client import CoachClient
@@ -69,10 +70,12 @@ async def test_reads_of_three_years_examine_only_what_they_return(coach: CoachCl
     coach.checks = False
     years = await train(coach.ctx, ObjectId((await coach.create_customer("Ana"))["_id"]))
 
-    async def are_numbered() -> bool:
-        return await coach.ctx.db["changes"].find_one({"pending": True}) is None
+    async def background_is_idle() -> bool:
+        due = {"companyId": coach.ctx.company_id, "figuresUntil": {"$lte": now()}}
+        numbered = await coach.ctx.db["changes"].find_one({"pending": True}) is None
+        return numbered and await coach.ctx.db["customers"].find_one(due) is None
 
-    await until(are_numbered, "the changes have numbers: the sequencer no longer works during the requests")
+    await until(background_is_idle, "changes have numbers and clients new figures: neither is done during the requests")
     for path, bounds in readings(years).items():
         check(path, await examined(coach, "GET", years.path + path), *bounds)
 
