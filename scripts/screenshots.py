@@ -155,7 +155,8 @@ async def run(
     demo: dict[str, str], folder: Path | None, only: str, widths: list[int], themes: list[str], full: bool
 ) -> int:
     """Take pictures of the pages whose path contains `only`, or without `folder` the README's; returns their number."""
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    chromium = next(filter(None, map(shutil.which, names)), None)
     if chromium is None:
         raise click.ClickException("Chromium is needed: scripts/test --browser installs it")
     async with async_playwright() as playwright:

@@ -25,8 +25,9 @@ OpenPage = Callable[..., Awaitable[Page]]
 
 
 def find_chromium() -> str:
-    """The path of the installed Chromium."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    """The path of the installed Chromium: if possible the one without windows, which takes half of the time."""
+    paths = map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))
+    path = next(filter(None, paths), None)
     assert path, "Chromium is needed: scripts/test --browser installs it"
     return path
 
