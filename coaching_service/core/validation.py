@@ -125,7 +125,7 @@ class Email(Text):
     _validator = validators.Email(error=_MESSAGE)
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=254, metadata={"format": "email"} | options.pop("metadata", {}), **options)
+        super().__init__(max_length=254, metadata={"format": "idn-email"} | options.pop("metadata", {}), **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         text = super()._deserialize(value, attr, data)

@@ -158,7 +158,7 @@ class ContactDetails(Output):
     _id = Identifier()
     name = fields.String()
     surname = fields.String(allow_none=True)
-    email = fields.String(allow_none=True, metadata={"format": "email"})
+    email = fields.String(allow_none=True, metadata={"format": "idn-email"})
     phone = fields.String(allow_none=True)
     birthday = Date(allow_none=True)
     timezone = fields.String(allow_none=True, metadata={"description": "IANA name; null: the company's time zone."})

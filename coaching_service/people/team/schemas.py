@@ -48,7 +48,7 @@ class Employee(Output):
 
     _id = Identifier()
     name = fields.String()
-    email = fields.String(metadata={"format": "email"})
+    email = fields.String(metadata={"format": "idn-email"})
     role = Choice("EMPLOYEE")
     permissions = fields.List(fields.String(), metadata=_PERMISSIONS)
     customersScope = Choice(*SCOPES)
