@@ -20,7 +20,11 @@ from tests.web.browser.sample_company import populate, populate_client
 expect.set_options(timeout=30_000)  # the machine may be busy
 OUTPUT = Path(__file__).parents[3] / "test-output"
 # Containers run tests as root, where Chromium's own sandbox refuses to start, and give it little shared memory.
-CHROMIUM_ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage"]
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+]
 OpenPage = Callable[..., Awaitable[Page]]
 
 
