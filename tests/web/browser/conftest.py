@@ -23,13 +23,14 @@ OUTPUT = Path(__file__).parents[3] / "test-output"
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
     "--disable-dev-shm-usage",
+    # Pages reach no other host, whether or not the machine has a network.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
 OpenPage = Callable[..., Awaitable[Page]]
 
 
 def find_chromium() -> str:
-    """The path of the installed Chromium: if possible the one without windows, which takes half of the time."""
+    """The path of the installed Chromium: if possible the one without windows, which takes less time."""
     paths = map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))
     path = next(filter(None, paths), None)
     assert path, "Chromium is needed: scripts/test --browser installs it"
