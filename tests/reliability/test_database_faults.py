@@ -25,13 +25,15 @@ from tests.support.service_process import environment, refused, until
 SHUTDOWN_SECONDS = 1
 
 
+async def is_ready(coach: CoachClient, status: int = 200) -> bool:
+    """Whether /readyz responds with `status`."""
+    return (await coach.get("/readyz")).status == status
+
+
 async def recovers(coach: CoachClient) -> None:
     """Wait until the service is ready and writes again."""
 
-    async def is_ready() -> bool:
-        return (await coach.get("/readyz")).status == 200
-
-    await until(is_ready, "the service is ready again")
+    await until(lambda: is_ready(coach), "the service is ready again")
     await coach.create_customer()
 
 
@@ -60,6 +62,19 @@ async def test_frozen_primary_is_replaced_and_delays_no_request_for_long(
         assert {reply.status for reply in replies} <= {200, 503}
         assert all("Retry-After" in reply.headers for reply in replies if reply.status == 503)
         await recovers(replica_set_coach)
+    finally:
+        replica_set.thaw()
+
+
+async def test_idle_service_is_ready_again_when_only_its_readiness_is_read(
+    replica_set_coach: CoachClient, replica_set: ReplicaSet
+) -> None:
+    """A load balancer sends no other request to a process that is not ready."""
+    await recovers(replica_set_coach)
+    replica_set.freeze(replica_set.primary())
+    try:
+        await until(lambda: is_ready(replica_set_coach, 503), "the loss is noticed")
+        await until(lambda: is_ready(replica_set_coach), "the service is ready again")
     finally:
         replica_set.thaw()
 

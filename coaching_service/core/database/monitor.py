@@ -89,8 +89,7 @@ class DatabaseMonitor:
 
     def interrupting(self) -> Interruption:
         """Return a context that raises Unavailable from its block, which is interrupted, when the database is lost."""
-        if self._watching is None or self._watching.done():
-            self._watching = asyncio.create_task(self._watch())
+        self._start_watching()
         return Interruption(self._waiting)
 
     async def check(self) -> None:
@@ -109,6 +108,10 @@ class DatabaseMonitor:
             if task is not None:
                 task.cancel()
         self._thread.shutdown(wait=False)
+
+    def _start_watching(self) -> None:
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()
@@ -146,6 +149,7 @@ class DatabaseMonitor:
         if not self.is_lost:
             log.warning("the database does not respond", reason=reason, interrupted=len(self._waiting))
         self.is_lost = True
+        self._start_watching()  # it repeats the read, also if the check was of /readyz and no request is waiting
         for interruption in self._waiting:
             interruption.interrupt()
         self._waiting.clear()
