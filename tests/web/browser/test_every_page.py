@@ -22,9 +22,8 @@ PAGES = [page for page in views.list_pages() if page.method == "GET" and page.pa
 OUTSIDE = [page for page in PAGES if page.access.audience == "public" and page.template]
 INSIDE = [page for page in PAGES if page.access.audience not in ("public", "customer") and page.template]
 OF_CLIENTS = [page for page in PAGES if page.access.audience == "customer" and page.template]
-LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light", "viewport": {"width": 1440, "height": 900}},
-    "dark": {"color_scheme": "dark"},
+SCREENS: dict[str, dict[str, Any]] = {
+    "large": {"color_scheme": "light", "reduced_motion": "reduce", "viewport": {"width": 1440, "height": 900}},
     "small": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
 }
 _CUT = """() => [...document.querySelectorAll(".train-nav a, .days-strip a, .days-month a")]
@@ -65,41 +64,51 @@ def file_name(path: str) -> str:
     return re.sub(r"[0-9a-f]{24}|{\w+}", "id", path.partition("?")[0].strip("/")).replace("/", "-")
 
 
-async def check_page(page: Page, look: str, path: str) -> list[str]:
-    """Open a page, save a screenshot, and return the problems found."""
+async def check_page(page: Page, screen: str, path: str) -> list[str]:
+    """Open a page, save screenshots, and return the problems found: on a large screen in both themes."""
     response = await page.goto(needed(path))
     assert response is not None
     assert response.status == 200, path
-    await picture(page, look, file_name(path))
-    wrong = [f"{path} is wider than the screen"] if await page.evaluate(_WIDER) else []
-    if look == "light":
-        primary = await page.evaluate(_PRIMARY)
-        wrong += [f"{path} has several primary buttons: {primary}"] if len(primary) > 1 else []
-        wrong += [f"a third of {path} is empty"] if await page.evaluate(_EMPTY) > 1 / 3 else []
-    return wrong + await serious(page)
+    if screen == "small":
+        await picture(page, "small", file_name(path))
+        return await _too_wide(page, path) + await serious(page)
+    await picture(page, "light", file_name(path))
+    wrong = await _too_wide(page, path) + await serious(page)
+    primary = await page.evaluate(_PRIMARY)
+    wrong += [f"{path} has several primary buttons: {primary}"] if len(primary) > 1 else []
+    wrong += [f"a third of {path} is empty"] if await page.evaluate(_EMPTY) > 1 / 3 else []
+    await page.emulate_media(color_scheme="dark")
+    await picture(page, "dark", file_name(path))
+    wrong += await serious(page)
+    await page.emulate_media(color_scheme="light")
+    return wrong
 
 
-@pytest.mark.parametrize("look", LOOKS)
-async def test_public_pages(open_page: OpenPage, look: str) -> None:
-    page = await open_page(**LOOKS[look])
-    wrong = [each for public_page in OUTSIDE for each in await check_page(page, look, public_page.path)]
+async def _too_wide(page: Page, path: str) -> list[str]:
+    return [f"{path} is wider than the screen"] if await page.evaluate(_WIDER) else []
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_public_pages(open_page: OpenPage, screen: str) -> None:
+    page = await open_page(**SCREENS[screen])
+    wrong = [each for public_page in OUTSIDE for each in await check_page(page, screen, public_page.path)]
     assert wrong == [], "\n".join(wrong)
 
 
 @pytest.mark.parametrize("half", [0, 1])
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("screen", SCREENS)
 async def test_pages_of_a_signed_in_coach(
-    open_page: OpenPage, studio: tuple[CoachClient, World], look: str, half: int
+    open_page: OpenPage, studio: tuple[CoachClient, World], screen: str, half: int
 ) -> None:
     coach, world = studio
-    page = await open_page(**LOOKS[look])
+    page = await open_page(**SCREENS[screen])
     await sign_in(page, coach)
     wrong = []
     for inside_page in INSIDE[half::2]:
         path = filled(inside_page, world)
         if path.endswith("/bulk"):
             path += f"?ids={world['customerId']}&action=delete"
-        wrong += await check_page(page, look, path)
+        wrong += await check_page(page, screen, path)
     assert wrong == [], "\n".join(wrong)
 
 
@@ -143,7 +152,7 @@ async def test_pages_of_a_client_are_small(
     open_page: OpenPage, public_server: TestServer, studio: tuple[CoachClient, World], client_world: World
 ) -> None:
     coach, world = studio[0], client_world
-    page = await open_page(**LOOKS["small"])
+    page = await open_page(**SCREENS["small"])
     await sign_client_in(page.context, public_server, coach, world["customerId"])
     network = await page.context.new_cdp_session(page)
     await network.send("Network.enable")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -18,7 +19,6 @@ from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import CALLBACK, register
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
-from tests.web.browser.test_every_page import LOOKS
 
 
 async def test_sign_up_then_create_use_and_delete_an_api_key(open_page: OpenPage, anonymous: CoachClient) -> None:
@@ -229,6 +229,13 @@ async def test_interrupted_form_can_be_sent_again(page: Page, coach: CoachClient
 
     await expect(page.get_by_role("status")).to_contain_text("Ana added.")
     assert await coach.names() == ["Ana"]
+
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "small": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
+}
 
 
 @pytest.mark.parametrize("look", LOOKS)
