@@ -10,7 +10,6 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import API_KEY_PREFIXES
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Unauthorized
-from coaching_service.core.ids import parse_id
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.sessions import service as sessions
@@ -41,15 +40,8 @@ async def _authenticate(
         if scheme.casefold() != "bearer" or not token.strip():
             raise Unauthorized()
         if token.strip().startswith(API_KEY_PREFIXES):
-            return await _authenticate_key(services, request, token.strip())
+            return await api_keys.authenticate(services, token.strip())
         return await authenticate_bearer(services, token.strip())
     if key := request.headers.get("X-API-Key"):
-        return await _authenticate_key(services, request, key)
+        return await api_keys.authenticate(services, key)
     raise Unauthorized()
-
-
-async def _authenticate_key(services: Services, request: web.Request, key: str) -> Principal:
-    # The client in the path is loaded together with the key only if the whole request has arrived: while the rest of a
-    # body is being read, the client could be erased.
-    client_id = parse_id(request.match_info.get("customerId")) if request.content.is_eof() else None
-    return await api_keys.authenticate(services, key, client_id)

@@ -17,6 +17,7 @@ from aiohttp import web
 
 from coaching_service.core import idempotency
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import wait_for_caches
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.idempotency import Claim, RequestInProgress, StoredResponse
@@ -55,7 +56,10 @@ async def run_once(ctx: Context, claim: Claim, page: Page, page_url: str, argume
         if submission.started:
             raise
         return Redirect("/app", _REPEATED)  # the client is gone, perhaps deleted by the first submission
-    return Redirect(**orjson.loads(stored.body)) if stored.replayed else submission.result
+    if not stored.replayed:
+        return submission.result
+    await wait_for_caches(ctx)  # as the first submission does, which may not have been answered yet
+    return Redirect(**orjson.loads(stored.body))
 
 
 async def is_first(ctx: Context, claim: Claim) -> bool:

@@ -90,7 +90,8 @@ async def failing(coach: CoachClient, settings: Settings) -> AsyncIterator[Faili
     client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(
         settings.mongodb_uri, appname=name, event_listeners=[counter], w="majority", heartbeatFrequencyMS=500
     )
-    patient = replace(coach.ctx.services, db=database(client, settings.mongodb_database))
+    # Without a cache, as the number of commands of a request must not depend on the time.
+    patient = replace(coach.ctx.services, db=database(client, settings.mongodb_database), cache_seconds=0)
     hasty = replace(patient, database_response_seconds=0.5)
     async with AsyncExitStack() as stack:
         clients = []

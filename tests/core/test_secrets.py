@@ -89,7 +89,7 @@ def test_rotate_secrets_command_reports_its_counts(settings: Settings) -> None:
 
 
 async def test_a_revoked_key_fails_on_the_next_request_of_every_process(settings: Settings, coach: CoachClient) -> None:
-    """Two processes' worth of service on one database: nothing about keys is cached in memory."""
+    """Two processes' worth of service on one database: keys are cached, so their deletion waits."""
     async with runtime.open_services(settings) as services, TestServer(create_app(settings, services)) as second:
         there = CoachClient(second, coach.key, None)
         session = await coach.interactive()

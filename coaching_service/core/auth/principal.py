@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 from coaching_service.core.dates import local_date
 from coaching_service.core.ids import ObjectId
@@ -17,7 +16,8 @@ Via = Literal["session", "apiKey", "mcp"]
 class Company:
     """The company's settings that every request needs.
 
-    `load_unit` is `kg` or `lb`; `has_stored_loads`: loads are stored in that unit, so it can no longer change.
+    `load_unit` is `kg` or `lb`; `has_stored_loads`: loads are stored in that unit, so it can no longer change; it
+    may be false for a moment after that has become true.
     `has_overrides`: the company has changed shared exercises.
     `sandbox_of` is the company whose sandbox this one is, if it is one. `is_suspended`: the operator has suspended the
     company, so this is not the company of a request, but of background work or the operator's.
@@ -45,10 +45,8 @@ class Principal:
     `permissions` are already narrowed by the restrictions of the credential; `customers_scope` is `all` or `assigned`;
     `credential_id` identifies the key or session. `restricted`: an API key with fewer rights than the coach who
     created it. `may_read` and `may_reach_out` restrict assistants: reading, and sending mail and messages or changing
-    several clients at once. `client`:
-    `_id` and trainer of the client in the path, if they were loaded together with the credential. `application` is
-    the name of the OAuth application of an assistant. `timezone` is that of a client, if it is known; else the
-    company's applies.
+    several clients at once. `application` is the name of the OAuth application of an assistant. `timezone` is that of a
+    client, if it is known; else the company's applies.
     """
 
     id: ObjectId
@@ -67,7 +65,6 @@ class Principal:
     may_reach_out: bool = True
     application: str | None = None
     timezone: str | None = None
-    client: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property
     def is_coach(self) -> bool:
@@ -77,3 +74,10 @@ class Principal:
     def today(self, timezone: str | None = None) -> date:
         """Returns today's date in `timezone`, by default that of a client, else the company's."""
         return local_date(datetime.now(UTC), timezone or self.timezone or self.company.timezone)
+
+
+class KeyHolder(NamedTuple):
+    """The coach of an API key with the key's restrictions, and when it expires (UTC), if it does."""
+
+    principal: Principal
+    expires_at: datetime | None

@@ -67,6 +67,8 @@ class ReadableCollection(Generic[D]):
     `transfer` says how the collection is exported with its company, or why not.
     `has_files`: documents that are not exported refer to files.
     `placement`: the shard key, by default the company, or why the collection is not sharded.
+    `is_cached`: processes cache documents for a moment, so a transaction that changes or deletes one waits (see
+    `core/cached_reads.py`).
     `process_state`: only running processes need the documents, so they are not part of a backup.
     """
 
@@ -83,6 +85,7 @@ class ReadableCollection(Generic[D]):
     transfer: Portable | NotExported | None = None
     has_files: bool = False
     process_state: bool = False
+    is_cached: bool = False
     placement: Placement = BY_COMPANY
 
     def __post_init__(self) -> None:
@@ -141,6 +144,15 @@ class ReadableCollection(Generic[D]):
 
     def _in(self, ctx: Context) -> Collection:
         return ctx.collection(self.name)
+
+    def _in_to_change(self, ctx: Context) -> Collection:
+        """The driver's collection, to change or delete stored documents.
+
+        Raises RuntimeError outside of a transaction if processes cache the documents.
+        """
+        if self.is_cached:
+            ctx.changes.changes_cached = True
+        return self._in(ctx)
 
     async def find_one(self, ctx: Context, where: Filter, fields: Sequence[str] | None = None) -> D | None:
         """Return the document that matches `where`, or None."""
@@ -235,6 +247,11 @@ class ReadableCollection(Generic[D]):
         options = {"hint": hint} if hint else {}
         pipeline = [{"$match": self.read_filter(ctx, where, ownership)}, *stages]
         return await aggregate_all(self._in(ctx), pipeline, session=ctx.session, **options)
+
+    def _require_uncached(self) -> None:
+        """Raise RuntimeError if processes cache the documents, because the caller would not wait."""
+        if self.is_cached:
+            raise RuntimeError(f"{self.name} is cached: change it in a transaction of Documents, which waits")
 
     def across_companies(self, services: Services) -> Collection:
         """The driver's collection, not restricted to a company: only for collections with a declared reason."""

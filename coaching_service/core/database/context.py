@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollection, AsyncIOMotorDatabase
 
 from coaching_service.core.auth.secrets import Vault
+from coaching_service.core.cached_reads import CACHE_SECONDS, CachedReads, CacheWait
 from coaching_service.core.database.monitor import DatabaseMonitor
 from coaching_service.core.database.recording import ChangeRecorder, Interface
 from coaching_service.core.database.worker_thread import WorkerThread
@@ -27,7 +28,7 @@ from coaching_service.core.slots import RequestSlots, WorkSlots
 from coaching_service.core.tracing import NO_TRACER, Tracer
 
 if TYPE_CHECKING:
-    from coaching_service.core.auth.principal import Principal
+    from coaching_service.core.auth.principal import KeyHolder, Principal
 
 MAX_FILE_WRITES, _FILE_WRITES_OF_A_COMPANY = 4, 3
 _SHARED_SECONDS = 60
@@ -76,7 +77,9 @@ class Services:
     is tried again; `metrics` are those of this process; `tracer` measures pieces of work; `complete_counts` names the
     stored counts that this process knows to be complete; `shared_exercise_names` has exercises of the shared
     library, which only a new version of the service changes, as they were at most a minute ago; `exercise_uses` counts
-    exercises that have been planned until the counts are stored.
+    exercises that have been planned until the counts are stored; `key_holders` has the coaches of API keys, by the
+    hash of the key; `cache_seconds`: how long they are used, and how long a transaction that changes what they are
+    read from waits after its commit.
     """
 
     db: Database
@@ -109,10 +112,13 @@ class Services:
         default_factory=lambda: RecentValues(_SHARED_SECONDS), init=False
     )
     exercise_uses: PendingCounts = field(default_factory=PendingCounts, init=False, repr=False)
+    cache_seconds: float = CACHE_SECONDS
+    key_holders: CachedReads[str, KeyHolder] = field(init=False, repr=False)
     monitor: DatabaseMonitor = field(init=False, repr=False)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "key_holders", CachedReads(self.cache_seconds))
         object.__setattr__(self, "monitor", DatabaseMonitor(self.db, self.database_response_seconds))
 
     def collection(self, name: str) -> Collection:
@@ -135,7 +141,7 @@ class Context:
     `operation` is the operationId of the route, or the name of the tool, page or job; `interface` is set where it
     does not follow from the caller's credential: for assistants and background work.
     `recorder` collects what the transaction changes. `change_ids` receives the identifiers of the changes once they
-    are committed; `batch_id` groups the changes of several clients under one identifier.
+    are committed; `batch_id` groups the changes of several clients under one identifier. `cache_wait`: see CacheWait.
     """
 
     services: Services
@@ -150,6 +156,7 @@ class Context:
     recorder: ChangeRecorder | None = None
     batch_id: ObjectId | None = None
     change_ids: list[ObjectId] = field(default_factory=list)
+    cache_wait: CacheWait = field(default_factory=CacheWait)
 
     @property
     def db(self) -> Database:

@@ -185,7 +185,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         updated: Document | None = None
         if self.history is None or appended is not None or previous is not None:
             with external_id_conflict():
-                updated = await self._in(ctx).find_one_and_update(
+                updated = await self._in_to_change(ctx).find_one_and_update(
                     condition,
                     _with_version(change),
                     projection=self._result_projection(fields, change, appended),
@@ -254,12 +254,12 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         """Apply each change to the document of its filter in one round trip; returns how many matched."""
         if len(writes) == 1:  # costs the driver less than a bulk
             [(where, change)] = writes
-            result = await self._in(ctx).update_one(where, change, session=ctx.session, **hint_of(where))
+            result = await self._in_to_change(ctx).update_one(where, change, session=ctx.session, **hint_of(where))
             return result.matched_count
         if not writes:
             return 0
         bulk = [UpdateOne(where, change, **hint_of(where)) for where, change in writes]
-        return (await self._in(ctx).bulk_write(bulk, ordered=False, session=ctx.session)).matched_count
+        return (await self._in_to_change(ctx).bulk_write(bulk, ordered=False, session=ctx.session)).matched_count
 
     async def upsert(self, ctx: Context, where: Filter, fields: Mapping[str, Any]) -> D:
         """Set `fields` of the document that matches `where` (equalities only) and return it; created if missing."""
@@ -268,7 +268,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         previous = None
         if self.history is not None:
             previous = await self._in(ctx).find_one(self.write_filter(ctx, where), session=ctx.session)
-        stored: Document = await self._in(ctx).find_one_and_update(
+        stored: Document = await self._in_to_change(ctx).find_one_and_update(
             self.write_filter(ctx, where),
             _upsert_stage(fields),
             upsert=True,
@@ -293,7 +293,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
             UpdateOne(self.write_filter(ctx, {name: each[name] for name in key}), _upsert_stage(fields), upsert=True)
             for each, fields in zip(documents, fields_of, strict=True)
         ]
-        await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
+        await self._in_to_change(ctx).bulk_write(writes, ordered=False, session=ctx.session)
         stored = await self._find_by_key(ctx, key, documents)
         upserted: list[D] = []
         for each, fields in zip(documents, fields_of, strict=True):
@@ -334,7 +334,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
                 previous[document["_id"]] = document
             if not previous:
                 return 0
-        result = await self._in(ctx).update_many(condition, change, session=ctx.session)
+        result = await self._in_to_change(ctx).update_many(condition, change, session=ctx.session)
         if self.history is not None:
             changed = self.write_filter(ctx, {"_id": {"$in": list(previous)}})
             async for document in self._in(ctx).find(changed, fields, session=ctx.session):
@@ -345,7 +345,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         """Delete one document; returns what was deleted, or None."""
         if self._needs_transaction(ctx):
             return await in_transaction(ctx, lambda tx: self.delete(tx, where))
-        removed: Document | None = await self._in(ctx).find_one_and_delete(
+        removed: Document | None = await self._in_to_change(ctx).find_one_and_delete(
             self.write_filter(ctx, where), session=ctx.session, **hint_of(where)
         )
         if removed is not None:
@@ -362,7 +362,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
             if not removed:
                 return 0
             self._record_deleted(ctx, removed)
-        return (await self._in(ctx).delete_many(condition, session=ctx.session)).deleted_count
+        return (await self._in_to_change(ctx).delete_many(condition, session=ctx.session)).deleted_count
 
 
 def declared_collections() -> dict[str, Documents[Any]]:

@@ -17,8 +17,8 @@ class RecordedCollection(ReadableCollection[D]):
     """A collection whose changes are recorded if it declares its `history`."""
 
     def _needs_transaction(self, ctx: Context) -> bool:
-        """Whether a write has to be put into a transaction with its entry in the change log."""
-        return self.history is not None and ctx.session is None
+        """Whether a write has to be put into a transaction: it has an entry in the change log, or is cached."""
+        return (self.history is not None or self.is_cached) and ctx.session is None
 
     def _recorded_projection(self, paths: Sequence[str]) -> dict[str, int]:
         """The projection to what the change log needs of a document before or after a change of `paths`."""

@@ -158,7 +158,7 @@ class ChangeRecorder:
     `id` identifies the change in the log. `author` acts in a transaction that began without a caller.
     `can_be_undone` unless a service prevents it. An undo sets `undo_of`, the change that it undoes, and `restored`,
     the earlier version that it restores, by document. `locked`: the documents that the transaction has written to only
-    so that others conflict with it.
+    so that others conflict with it. `changes_cached`: documents that processes cache are changed or deleted.
     """
 
     id: ObjectId = field(default_factory=ObjectId)
@@ -169,6 +169,7 @@ class ChangeRecorder:
     locked: set[ObjectId] = field(default_factory=set)
     undo_of: ObjectId | None = None
     can_be_undone: bool = True
+    changes_cached: bool = False
     author: Principal | None = None
 
     @property

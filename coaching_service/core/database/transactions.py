@@ -14,6 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from motor.motor_asyncio import AsyncIOMotorClientSession
 from pymongo.errors import PyMongoError
 
+from coaching_service.core.cached_reads import CacheWait
 from coaching_service.core.database.connection import is_unsent
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import ChangeRecorder
@@ -57,19 +58,34 @@ async def in_transaction(
 
     `work` is called again when the transaction fails for a transient reason, such as a write conflict, and the commit
     is repeated when its outcome is unknown: Motor's own `with_transaction` commits outside its retry loop, so it does
-    neither for a commit. What `work` has changed is stored in the change log before the commit. Nothing is repeated
-    after `patience` seconds, or once the database is lost (see DatabaseMonitor): then raises Unavailable, or the
-    driver's error when the outcome of the commit is still unknown.
+    neither for a commit. What `work` has changed is stored in the change log before the commit. If it has changed
+    documents that processes cache, it returns or raises when none of them uses what it read before (see CacheWait).
+    Nothing is repeated after `patience` seconds, or once the database is lost (see DatabaseMonitor): then raises
+    Unavailable, or the driver's error when the outcome of the commit is still unknown.
     """
     if ctx.session is not None:
         return await work(ctx)
     deadline = time.monotonic() + patience
-    with ctx.services.tracer.span("transaction", attributes={"coaching.operation": ctx.operation}) as span:
-        return await _repeat(ctx, work, deadline, span)
+    attempts: list[ChangeRecorder] = []
+    try:
+        with ctx.services.tracer.span("transaction", attributes={"coaching.operation": ctx.operation}) as span:
+            return await _repeat(ctx, work, deadline, span, attempts)
+    except asyncio.CancelledError:
+        attempts.clear()  # there is no response that would have to wait
+        raise
+    finally:  # also after an error, such as NotFound: a transaction that has deleted the document may still be waiting
+        if any(each.changes_cached for each in attempts):
+            await wait_for_caches(ctx)
 
 
-async def _repeat(ctx: Context, work: Callable[[Context], Awaitable[T]], deadline: float, span: Span) -> T:
-    """Call `work` in a transaction until it commits, or may not be repeated."""
+async def _repeat(
+    ctx: Context,
+    work: Callable[[Context], Awaitable[T]],
+    deadline: float,
+    span: Span,
+    attempts: list[ChangeRecorder],
+) -> T:
+    """Call `work` in a transaction until it commits, or may not be repeated; `attempts` receives what each changed."""
     monitor = ctx.services.monitor
     attempt = 0
 
@@ -81,7 +97,8 @@ async def _repeat(ctx: Context, work: Callable[[Context], Awaitable[T]], deadlin
         try:
             async with _session(ctx) as session:
                 session.start_transaction()
-                tx = replace(ctx, session=session, recorder=ChangeRecorder())
+                attempts.append(ChangeRecorder())
+                tx = replace(ctx, session=session, recorder=attempts[-1])
                 result = await work(tx)
                 change_ids = [] if tx.changes.is_empty else await ctx.services.change_log.write(tx)
                 await _commit(ctx, session, may_continue)
@@ -121,6 +138,15 @@ async def _session(ctx: Context) -> AsyncIterator[AsyncIOMotorClientSession]:
         raise
     else:
         await _end(session, _ABORT_SECONDS)
+
+
+async def wait_for_caches(ctx: Context) -> None:
+    """Wait until no process uses what it has cached before, or let the request wait at its end (see CacheWait)."""
+    seconds = CacheWait.seconds(ctx.services.cache_seconds)
+    if ctx.cache_wait.is_deferred:
+        ctx.cache_wait.defer(seconds)
+    else:
+        await _pause(ctx, seconds)
 
 
 async def _pause(ctx: Context, seconds: float) -> None:

@@ -28,21 +28,27 @@ _NOT_DURABLE = WriteConcern(w=1, j=False)
 class UnrecordedCollection(ReadableCollection[D]):
     """A collection with data that follows from other data, or that may be lost."""
 
-    async def set_derived(self, ctx: Context, where: Filter, change: Document | list[PipelineStage]) -> int:
-        """Change derived fields: neither `version` nor `updatedAt` changes. Returns how many documents matched."""
+    async def set_derived(
+        self, ctx: Context, where: Filter, change: Document | list[PipelineStage], *, may_be_stale: bool = False
+    ) -> int:
+        """Change derived fields: neither `version` nor `updatedAt` changes. Returns how many documents matched.
+
+        `may_be_stale`: it does no harm that other processes have cached the previous values.
+        """
         condition = self.write_filter(ctx, where)
-        result = await self._in(ctx).update_many(condition, change, session=ctx.session, **hint_of(where))
+        collection = self._in(ctx) if may_be_stale else self._in_to_change(ctx)
+        result = await collection.update_many(condition, change, session=ctx.session, **hint_of(where))
         return result.matched_count
 
     async def set_derived_each(self, ctx: Context, changes: Sequence[tuple[Filter, Document]]) -> None:
         """`set_derived` for several documents in one round trip: (`where`, change) for each."""
         if changes:
             writes = [UpdateOne(self.write_filter(ctx, where), change, **hint_of(where)) for where, change in changes]
-            await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
+            await self._in_to_change(ctx).bulk_write(writes, ordered=False, session=ctx.session)
 
     async def increment(self, ctx: Context, where: Filter, counts: Document) -> None:
         """Add `counts` to number fields of one document, which is created if it is missing."""
-        await self._in(ctx).update_one(
+        await self._in_to_change(ctx).update_one(
             self.write_filter(ctx, where), {"$inc": counts}, upsert=True, session=ctx.session
         )
 
@@ -52,13 +58,14 @@ class UnrecordedCollection(ReadableCollection[D]):
             await self.increment(ctx, *counts[0])
         elif counts:
             writes = [UpdateOne(self.write_filter(ctx, where), {"$inc": each}, upsert=True) for where, each in counts]
-            await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
+            await self._in_to_change(ctx).bulk_write(writes, ordered=False, session=ctx.session)
 
     async def increment_not_durable(self, services: Services, counts: Sequence[tuple[Filter, Document]]) -> None:
         """`increment_each` across companies, which the filters name.
 
         For statistics that may be lost: it is not part of a transaction, and does not wait for a majority or a disk.
         """
+        self._require_uncached()
         if writes := [UpdateOne(where, {"$inc": each}, upsert=True) for where, each in counts]:
             collection = self.across_companies(services).with_options(write_concern=_NOT_DURABLE)
             await collection.bulk_write(writes, ordered=False)
@@ -68,6 +75,7 @@ class UnrecordedCollection(ReadableCollection[D]):
 
         Only for collections that are also read across companies: the documents have the company they name, if any.
         """
+        self._require_uncached()
         if writes := [UpdateOne({"_id": key}, [{"$set": fields}], upsert=True) for key, fields in documents.items()]:
             await self.across_companies(ctx.services).bulk_write(writes, session=ctx.session)
 
@@ -76,6 +84,7 @@ class UnrecordedCollection(ReadableCollection[D]):
 
         For counters across companies that may be lost: it does not wait for a majority or a disk.
         """
+        self._require_uncached()
         collection = self.across_companies(services).with_options(write_concern=_NOT_DURABLE)
         stored = await collection.find_one_and_update(
             {"_id": identifier}, stages, upsert=True, return_document=ReturnDocument.AFTER

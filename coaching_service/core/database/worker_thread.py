@@ -45,7 +45,7 @@ class WorkerThread:
         return cast("Collection", ThreadCollection(collection.delegate, self))
 
     def pause(self, seconds: float) -> None:
-        """Wait before another attempt at a transaction."""
+        """Wait, before another attempt at a transaction or after its commit."""
         time.sleep(seconds)
 
     def require_active(self) -> None:

@@ -17,6 +17,7 @@ from marshmallow import Schema
 from coaching_service.core.auth.access import check_access
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.request_slot import RequestSlot
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.http.deprecation import deprecation_headers, mark_deprecated
 from coaching_service.core.http.downloads import Download, read_with_limit, send_download
@@ -81,7 +82,7 @@ class HandlerDependencies:
         if request_class == "unlimited":
             return nullcontext()
         slots = self.bulk_slots if request_class == "bulk" else self.database_slots
-        return slots.holding(ctx.slot_holder, waited)
+        return RequestSlot(slots, ctx, waited)
 
     async def send(
         self, request: web.Request, ctx: Context, download: Download, headers: dict[str, str]

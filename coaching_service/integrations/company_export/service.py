@@ -102,7 +102,7 @@ async def _account(ctx: Context) -> dict[str, Any]:
         "companyName": company["companyName"],
         "timezone": company["timezone"],
         "loadUnit": company["loadUnit"],
-        "hasStoredLoads": ctx.caller.company.has_stored_loads,
+        "hasStoredLoads": await account.has_stored_loads(ctx),
         "notifications": company["notifications"],
         "attention": company["attention"],
     }

@@ -54,7 +54,7 @@ async def apply_account(ctx: Context, settings: AccountSettings, *, is_dry_run: 
     """
     current = await account.read(ctx)
     is_empty = not await customers.has_any(ctx)
-    if is_empty and not ctx.caller.company.has_stored_loads:
+    if is_empty and not await account.has_stored_loads(ctx):
         if not is_dry_run:
             await account.update(ctx, _change_of(settings))
     elif settings["hasStoredLoads"] and settings["loadUnit"] != current["loadUnit"]:

@@ -102,6 +102,11 @@ async def lock_load_unit(ctx: Context) -> None:
         raise Conflict("The company's unit of load has just been changed; try again", code="LOAD_UNIT_CHANGED")
 
 
+async def has_stored_loads(ctx: Context) -> bool:
+    """Return whether loads are stored in the company's unit, also if that has just changed."""
+    return await store.has_stored_loads(ctx)
+
+
 async def lock_stored_unit(ctx: Context) -> None:
     """Fix the company's unit of load as it is stored now, in the caller's transaction."""
     await store.lock_load_unit(ctx, (await read(ctx))["loadUnit"])

@@ -24,7 +24,8 @@ companies = Documents[Account](
         Index(("suspension.at",), partial_filter=(("suspension.at", {"$exists": True}),)),
     ),
     cross_company_reason="the operator lists companies, and background work leaves out the suspended ones",
-    placement=Unsharded("joined to keys, sessions and grants at each request, on the shard of these"),
+    is_cached=True,
+    placement=Unsharded("joined to keys, sessions and grants, on the shard of these"),
     transfer=NotExported("exported as account.json"),
 )
 
@@ -54,9 +55,17 @@ async def update(
     return await companies.update(ctx, where, {"$set": dict(fields)}, version=version)
 
 
+async def has_stored_loads(ctx: Context) -> bool:
+    """Return whether the caller's company stores loads."""
+    company = await companies.find_one(ctx, {}, ("keepsLoads",))
+    return company is not None and company["keepsLoads"]
+
+
 async def lock_load_unit(ctx: Context, load_unit: str) -> bool:
     """Record that loads are stored in `load_unit`; returns whether it is still the company's unit."""
-    return await companies.set_derived(ctx, {"loadUnit": load_unit}, {"$set": {"keepsLoads": True}}) == 1
+    # A process that has cached the previous value records it once more; see `has_stored_loads`.
+    change = {"$set": {"keepsLoads": True}}
+    return await companies.set_derived(ctx, {"loadUnit": load_unit}, change, may_be_stale=True) == 1
 
 
 async def find_sandbox_id(ctx: Context) -> ObjectId | None:
@@ -67,7 +76,8 @@ async def find_sandbox_id(ctx: Context) -> ObjectId | None:
 
 async def set_sandbox_id(ctx: Context, sandbox_id: ObjectId) -> bool:
     """Store the sandbox of the caller's company; returns whether the company exists."""
-    return await companies.set_derived(ctx, {}, {"$set": {"sandboxId": sandbox_id}}) == 1
+    change = {"$set": {"sandboxId": sandbox_id}}  # which is not part of a principal
+    return await companies.set_derived(ctx, {}, change, may_be_stale=True) == 1
 
 
 async def record_overrides(ctx: Context) -> None:

@@ -35,19 +35,11 @@ class ApiKey(Stored):
     sealed: NotRequired[bytes]
 
 
-class CustomerScope(TypedDict):
-    """The fields of a client that decide whether a coach may access it."""
-
-    _id: ObjectId
-    customerRoleData: dict[str, ObjectId | None]
-
-
 class ApiKeyWithCoach(ApiKey):
-    """A key with its coach, the company and, if requested, the client whom the request concerns."""
+    """A key with its coach and the company."""
 
     coach: Coach
     company: Account
-    client: NotRequired[list[CustomerScope]]
 
 
 class CreatedApiKey(ApiKey):

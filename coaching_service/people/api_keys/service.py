@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from typing import cast
 
 from coaching_service.core import audit
 from coaching_service.core.auth.permissions import READ_PERMISSIONS
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth.principal import KeyHolder, Principal
 from coaching_service.core.auth.secrets import (
     API_KEY_PREFIX,
     TEST_KEY_PREFIX,
@@ -25,7 +27,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.api_keys import store
 from coaching_service.people.api_keys.models import ApiKey, CreatedApiKey, NewRestrictions, Restrictions
-from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
@@ -116,19 +117,25 @@ def _binding(key_id: ObjectId) -> str:
 # --- authentication --------------------------------------------------------------------------------------------------
 
 
-async def authenticate(services: Services, secret: str, client_id: ObjectId | None = None) -> Principal:
+async def authenticate(services: Services, secret: str) -> Principal:
     """Return the coach of a key as a principal, with the key's restrictions.
 
-    `client_id` is the client whom the request concerns, if any, who is looked up in the same query. Raises
-    InvalidApiKey if the key is unknown, deleted or expired, CompanySuspended.
+    It may have been read a moment ago (see `core/cached_reads.py`). Raises InvalidApiKey if the key is unknown, deleted
+    or expired, CompanySuspended.
     """
-    stages = [customers.visible_customer_stage(client_id)] if client_id else []
-    key = await store.find_with_coach(services, services.vault.keyed_hashes(secret), *stages)
+    hashes = services.vault.keyed_hashes(secret)
+    holder = await services.key_holders.get(hashes[0], partial(_load, services, hashes))
+    _require_unexpired(holder.expires_at)
+    return holder.principal
+
+
+async def _load(services: Services, hashes: list[str]) -> KeyHolder:
+    """Return the holder of the key with one of these hashes. Raises InvalidApiKey, CompanySuspended."""
+    key = await store.find_with_coach(services, hashes)
     if key is None:
         raise InvalidApiKey()
     restrictions = key["restrictions"]
-    if restrictions["expiresAt"] is not None and restrictions["expiresAt"] <= now():
-        raise InvalidApiKey()
+    _require_unexpired(restrictions["expiresAt"])
     coach = team.to_principal(key["coach"], account.to_company(key["company"]), "apiKey", key["_id"])
     await store.set_last_used(services, key)
     permissions = coach.permissions
@@ -137,13 +144,13 @@ async def authenticate(services: Services, secret: str, client_id: ObjectId | No
     if restrictions["readOnly"]:
         permissions &= READ_PERMISSIONS
     restricted = restrictions["readOnly"] or restrictions["permissions"] is not None
-    return replace(
-        coach,
-        permissions=permissions,
-        read_only=restrictions["readOnly"],
-        restricted=restricted,
-        client=next(iter(key.get("client", ())), None),
-    )
+    principal = replace(coach, permissions=permissions, read_only=restrictions["readOnly"], restricted=restricted)
+    return KeyHolder(principal, restrictions["expiresAt"])
+
+
+def _require_unexpired(expires_at: datetime | None) -> None:
+    if expires_at is not None and expires_at <= now():
+        raise InvalidApiKey()
 
 
 # --- rotation of master keys -----------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ keys = Documents[ApiKey](
     private=("companyId", "hash", "sealed"),
     global_indexes=(Index(("hash",), unique=True),),
     cross_company_reason="a key is found by its hash before its company is known",
-    placement=Unsharded("a key is unique among all companies, and found by its hash at each request"),
+    is_cached=True,
+    placement=Unsharded("a key is unique among all companies, and found by its hash"),
     transfer=NotExported("API keys"),
 )
 
@@ -66,12 +67,10 @@ async def reseal(services: Services, key: ApiKey, sealed: bytes, keyed_hash: str
     await keys.across_companies(services).update_one(unchanged, {"$set": {"sealed": sealed, "hash": keyed_hash}})
 
 
-async def find_with_coach(
-    services: Services, keyed_hashes: list[str], *extra_stages: Document
-) -> ApiKeyWithCoach | None:
+async def find_with_coach(services: Services, keyed_hashes: list[str]) -> ApiKeyWithCoach | None:
     """Return the key with one of these hashes, its `coach` and `company`, in one round trip.
 
-    `extra_stages` are appended to the pipeline. None if the key, the coach or the company is deleted.
+    None if the key, the coach or the company is deleted.
     """
     stages: list[Document] = [
         {"$match": {"hash": {"$in": keyed_hashes}}},
@@ -80,7 +79,6 @@ async def find_with_coach(
         {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
         {"$unwind": "$coach"},
         {"$unwind": "$company"},
-        *extra_stages,
     ]
     result: list[Any] = await aggregate_all(keys.across_companies(services), stages)
     return result[0] if result else None

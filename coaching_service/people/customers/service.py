@@ -58,11 +58,7 @@ async def get_visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ..
     Raises NotFound if the company has no such client, or the caller is another client; Forbidden if the client is
     outside the employee's scope.
     """
-    preloaded = ctx.caller.client
-    if preloaded is not None and preloaded["_id"] == customer_id and fields == SCOPE_FIELDS and ctx.session is None:
-        customer: Customer | None = cast("Customer", dict(preloaded))
-    else:
-        customer = await store.find_one(ctx, customer_id, fields)
+    customer = await store.find_one(ctx, customer_id, fields)
     if customer is None:
         raise NotFound("customer")
     _require_in_scope(ctx, customer)
@@ -128,14 +124,6 @@ def get_notifications(customer: Customer) -> Notifications:
 def full_name(customer: Customer) -> str:
     """Return the name and, if there is one, the surname of a client."""
     return " ".join(filter(None, (customer["name"], customer["surname"])))
-
-
-def visible_customer_stage(customer_id: ObjectId) -> PipelineStage:
-    """Return the pipeline stage that adds what get_visible checks of a client of the document's company.
-
-    It is added as `client`: a list of one, or empty.
-    """
-    return store.lookup_stage(customer_id, SCOPE_FIELDS)
 
 
 def active_customer_stage(ctx: Context) -> PipelineStage:

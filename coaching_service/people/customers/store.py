@@ -240,19 +240,6 @@ async def find_taken_external_ids(ctx: Context, external_ids: Sequence[str]) -> 
 # --- in pipelines of other collections -------------------------------------------------------------------------------
 
 
-def lookup_stage(customer_id: ObjectId, fields: Sequence[str]) -> PipelineStage:
-    """Return the pipeline stage that adds `fields` of a client of the document's company as `client`, a list."""
-    return {
-        "$lookup": {
-            "from": customers.name,
-            "localField": "companyId",
-            "foreignField": "companyId",
-            "pipeline": [{"$match": {"_id": customer_id}}, {"$project": customers.projection(fields)}],
-            "as": "client",
-        }
-    }
-
-
 def active_lookup_stage(ctx: Context, fields: Sequence[str]) -> PipelineStage:
     """Return the pipeline stage that adds `fields` of the document's client, unless archived, as `client`, a list."""
     return {

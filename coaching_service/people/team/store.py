@@ -18,7 +18,8 @@ coaches = Documents[Coach](
     "coaches",
     (Index(("_id",)), Index(("role", "createdAt"))),
     cross_company_reason="a session or the command line knows a coach before it knows the company",
-    placement=Unsharded("joined to keys, sessions and grants at each request, on the shard of these"),
+    is_cached=True,
+    placement=Unsharded("joined to keys, sessions and grants, on the shard of these"),
     transfer=NotExported("exported as coaches.jsonl; an import finds coaches by their e-mail address"),
 )
 
