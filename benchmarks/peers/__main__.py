@@ -323,7 +323,8 @@ def main(
 ) -> None:
     """Compare the service with bare aiohttp (Motor, and PyMongo's asynchronous API), FastAPI and NestJS.
 
-    All use the same database, indexes and write concern, and make the same look-ups (key, company, client, exercises).
+    All use the same database, indexes and write concern, and need the same data (key, company, client, exercises), of
+    which the service caches the key with its company for a moment, and names of exercises for a minute.
     The peers validate the types of what is sent; they do not check permissions, derive fields or log. Writes have two
     arms of each peer: the write alone, and all that the service writes (change log, counters, entries of the search) in
     one transaction. Tools of MCP are compared with the low-level server of its SDK: the same look-ups, and all writes.
