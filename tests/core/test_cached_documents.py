@@ -28,6 +28,7 @@ from coaching_service.people.account import service as account
 from coaching_service.people.account import store as account_store
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.api_keys import store as api_key_store
+from coaching_service.people.api_keys.models import ApiKey
 from coaching_service.people.api_keys.store import keys
 from coaching_service.people.team import service as team
 from coaching_service.people.team import store as team_store
@@ -36,13 +37,13 @@ from tests.conftest import PASSWORD
 from tests.support.client import CoachClient, Reply
 
 SECONDS = 0.25
-Write = Callable[[Context, dict[str, Any]], Awaitable[Any]]
+Write = Callable[[Context, ApiKey], Awaitable[Any]]
 
 # Every write of stored documents, on a key. Those of documents that are new, or that are not cached, are in NOT_CACHED.
 WRITES: dict[str, Write] = {
     "update": lambda ctx, key: keys.update(ctx, {"_id": key["_id"]}, {"$set": {"name": "b"}}),
     "rewrite": lambda ctx, key: keys.rewrite(ctx, {"_id": key["_id"]}, lambda _: {"name": "b"}),
-    "rewrite_each": lambda ctx, key: keys.rewrite_each(ctx, [(key, {"name": "b"})]),  # type: ignore[list-item]
+    "rewrite_each": lambda ctx, key: keys.rewrite_each(ctx, [(key, {"name": "b"})]),
     "upsert": lambda ctx, key: keys.upsert(ctx, {"_id": key["_id"]}, {"name": "b"}),
     "upsert_many": lambda ctx, key: keys.upsert_many(ctx, ("_id",), [{"_id": key["_id"], "name": "b"}]),
     "update_many": lambda ctx, key: keys.update_many(ctx, {"_id": key["_id"]}, {"$set": {"name": "b"}}),
@@ -106,16 +107,16 @@ def test_few_functions_write_without_waiting() -> None:
 
 
 @pytest.fixture
-async def key(coach: CoachClient) -> dict[str, Any]:
+async def key(coach: CoachClient) -> ApiKey:
     """A stored key."""
     created = await api_keys.create(coach.ctx, "a")
     stored = await keys.find_one(coach.ctx, {"_id": created["_id"]})
     assert stored is not None
-    return dict(stored)
+    return stored
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-async def test_a_write_outside_of_a_transaction_waits(coach: CoachClient, key: dict[str, Any], write: Write) -> None:
+async def test_a_write_outside_of_a_transaction_waits(coach: CoachClient, key: ApiKey, write: Write) -> None:
     began = time.monotonic()
     await write(coach.ctx, key)
     assert time.monotonic() - began >= SECONDS
@@ -124,7 +125,7 @@ async def test_a_write_outside_of_a_transaction_waits(coach: CoachClient, key: d
 
 
 @pytest.mark.parametrize("write", [*WRITES.values(), *DERIVED.values()], ids=[*WRITES, *DERIVED])
-async def test_a_transaction_waits_after_its_commit(coach: CoachClient, key: dict[str, Any], write: Write) -> None:
+async def test_a_transaction_waits_after_its_commit(coach: CoachClient, key: ApiKey, write: Write) -> None:
     began = time.monotonic()
     await in_transaction(coach.ctx, lambda tx: write(tx, key))
     assert time.monotonic() - began >= SECONDS
@@ -141,7 +142,7 @@ async def test_counts_and_computed_documents_cannot_be_cached(coach: CoachClient
 
 
 @pytest.mark.parametrize("write", DERIVED.values(), ids=DERIVED)
-async def test_a_write_without_a_transaction_is_refused(coach: CoachClient, key: dict[str, Any], write: Write) -> None:
+async def test_a_write_without_a_transaction_is_refused(coach: CoachClient, key: ApiKey, write: Write) -> None:
     with pytest.raises(RuntimeError, match="transactional"):
         await write(coach.ctx, key)
 
