@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import inspect
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -35,6 +36,7 @@ from coaching_service.people.team import store as team_store
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient, Reply
+from tests.support.transfer import export
 
 SECONDS = 0.25
 Write = Callable[[Context, ApiKey], Awaitable[Any]]
@@ -271,13 +273,14 @@ async def test_the_first_override_applies_at_another_process(world: World, setti
         assert await override_store.find_instructions(ctx, [exercise_id]) == {exercise_id: "Heels down."}
 
 
-async def test_an_export_after_the_first_load_says_that_there_are_loads(world: World) -> None:
-    ctx, services = world.coach.ctx, world.coach.ctx.services
-    before = await api_keys.authenticate(services, str(world.coach.key))
-    await in_transaction(ctx, account.lock_stored_unit)
-    caller = await api_keys.authenticate(services, str(world.coach.key))
-    assert caller is before  # read before there were loads
-    assert await account.has_stored_loads(ctx.acting_as(caller))
+async def test_an_export_after_the_first_load_says_that_there_are_loads(coach: CoachClient, settings: Settings) -> None:
+    services = replace(coach.ctx.services, cache_seconds=3600)
+    async with TestServer(create_app(settings, services)) as server:
+        here = CoachClient(server, coach.key, replace(coach.ctx, services=services))
+        assert json.loads((await export(here))["account.json"])["hasStoredLoads"] is False
+        await in_transaction(coach.ctx, account.lock_stored_unit)
+        assert json.loads((await export(here))["account.json"])["hasStoredLoads"] is True
+        await here.close()
 
 
 async def test_both_of_two_revocations_wait(world: World) -> None:
