@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from coaching_service.core.ids import ObjectId
 from tests.support.client import MONDAY, CoachClient
@@ -45,6 +46,21 @@ async def test_note_sent_twice_is_stored_once(coach: CoachClient, owner_page: Vi
     for _ in range(2):
         (await owner_page.submit(page, here, content="Knee")).ok().says("Note added.")
     assert len((await coach.get(f"/coach/customers/{ana['_id']}/notes")).ok()) == 1
+
+
+async def test_both_of_two_submissions_that_revoke_a_key_wait(coach: CoachClient, owner_page: Visitor) -> None:
+    """The second one is not answered while other processes may still use the key (see CacheWait)."""
+    [key] = (await (await coach.interactive()).get("/coach/api-keys")).ok()
+    path = f"{KEYS}/{key['_id']}/delete"
+    page = await owner_page.get(path)
+
+    async def seconds() -> float:
+        began = time.monotonic()
+        (await owner_page.submit(page, path)).ok()
+        return time.monotonic() - began
+
+    assert min(await asyncio.gather(seconds(), seconds())) >= 0.25
+    assert await seconds() >= 0.25
 
 
 async def test_reloading_the_new_api_key_page_creates_no_second_key(coach: CoachClient, owner_page: Visitor) -> None:
