@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
 import pytest
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
@@ -11,6 +14,11 @@ from coaching_service.core.database.connection import APP_NAME
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings
+from tests.support.service_process import until
+
+
+async def is_empty(listing: Awaitable[list[Mapping[str, Any]]]) -> bool:
+    return not await listing
 
 
 async def test_idle_transactions_are_aborted_and_those_in_use_are_not(services: Services) -> None:
@@ -44,6 +52,11 @@ async def test_transactions_of_a_process_that_has_ended_are_aborted_sooner(
     await documents.insert_many([{"_id": each, "count": 0} for each in ids])
     ended: MongoClient[dict[str, int]] = MongoClient(settings.mongodb_uri, appname=APP_NAME)
     watch, count = AbandonedTransactions(services), {"$inc": {"count": 1}}
+
+    async def connections_with(address: str) -> list[Mapping[str, Any]]:
+        listed = [{"$currentOp": {"idleConnections": True}}, {"$match": {"type": "op", "client": address}}]
+        return [each async for each in client["admin"].aggregate(listed)]
+
     async with await client.start_session() as connected, await client.start_session() as later:
         disconnected = ended.start_session()
         disconnected.start_transaction()
@@ -51,7 +64,10 @@ async def test_transactions_of_a_process_that_has_ended_are_aborted_sooner(
         connected.start_transaction()
         await documents.update_one({"_id": ids[1]}, count, session=connected)
         assert await watch.abort(0) == 0
+        address = ended["admin"].command("whatsmyuri")["you"]  # of the only connection of its pool
+        assert len(await connections_with(address)) == 1
         ended.close()
+        await until(lambda: is_empty(connections_with(address)), "the database has closed the connection")
         assert await watch.abort(0) == 0
         await watch.abort(DISCONNECTED_SECONDS)
         async with later.start_transaction():
