@@ -193,6 +193,14 @@ class ReadableCollection(Generic[D]):
         )
         return cast("list[D]", documents)
 
+    async def find_and_add(
+        self, ctx: Context, where: Filter, added: Document, *, sort: Sequence[str], hint: str | None = None
+    ) -> list[Any]:
+        """Return what `find` returns, and after it the documents of the `$unionWith` stage `added`, in one command."""
+        shown = self.projection(None)
+        stages = [{"$sort": dict(order_by(sort))}, *([{"$project": shown}] if shown else []), added]
+        return await self.aggregate(ctx, where, *stages, hint=hint)
+
     async def stream(
         self, ctx: Context, where: Filter, sort: Sequence[str], *, hint: str | None, batch: int = 200
     ) -> AsyncIterator[D]:

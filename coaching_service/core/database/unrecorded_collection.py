@@ -40,6 +40,20 @@ class UnrecordedCollection(ReadableCollection[D]):
         result = await collection.update_many(condition, change, session=ctx.session, **hint_of(where))
         return result.matched_count
 
+    async def set_derived_and_read(
+        self, ctx: Context, where: Filter, change: Document, fields: Sequence[str]
+    ) -> D | None:
+        """`set_derived` for one document; returns `fields` of it afterwards, or None if no document matches."""
+        stored = await self._in_to_change(ctx).find_one_and_update(
+            self.write_filter(ctx, where),
+            change,
+            projection=self.projection(fields),
+            return_document=ReturnDocument.AFTER,
+            session=ctx.session,
+            **hint_of(where),
+        )
+        return cast("D | None", stored)
+
     async def set_derived_each(self, ctx: Context, changes: Sequence[tuple[Filter, Document]]) -> None:
         """`set_derived` for several documents in one round trip: (`where`, change) for each."""
         if changes:

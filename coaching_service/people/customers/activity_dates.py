@@ -13,10 +13,21 @@ async def record_activity(ctx: Context, customer_id: ObjectId) -> None:
 
     In both cases it serialises transactions as `lock` does. Raises NotFound if there is no such client.
     """
-    if ctx.caller.id == customer_id and ctx.caller.impersonated_by is None:
+    if _is_action_of_client(ctx, customer_id):
         await store.set_last_activity(ctx, customer_id)
     else:
         await service.lock(ctx, customer_id)
+
+
+async def lock_active(ctx: Context, customer_id: ObjectId) -> None:
+    """Lock a client that the caller may access, as `lock` does, and set `lastActivityDate` as `record_activity` does.
+
+    Raises what customers.get_visible raises.
+    """
+    if not _is_action_of_client(ctx, customer_id):
+        await service.lock_visible(ctx, customer_id)
+    elif not await store.set_last_activity_and_lock(ctx, customer_id):
+        raise NotFound("customer")
 
 
 async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> None:
@@ -35,3 +46,7 @@ async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str
     """
     if not await store.extend_last_workout_date(ctx, customer_id, day):
         raise NotFound("customer")
+
+
+def _is_action_of_client(ctx: Context, customer_id: ObjectId) -> bool:
+    return ctx.caller.id == customer_id and ctx.caller.impersonated_by is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from typing import cast
+from typing import Any, cast
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
@@ -63,6 +63,20 @@ async def get_visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ..
         raise NotFound("customer")
     _require_in_scope(ctx, customer)
     return customer
+
+
+def add_visible(ctx: Context, customer_id: ObjectId) -> PipelineStage:
+    """Return the stage that adds a client to the documents of a pipeline, for `take_visible`."""
+    return store.add_client(ctx, customer_id, SCOPE_FIELDS)
+
+
+def take_visible(ctx: Context, documents: list[Any]) -> list[Any]:
+    """Return documents without the client that `add_visible` has added at their end. Raises what get_visible raises."""
+    customer = documents[-1].get(store.ADDED) if documents else None
+    if customer is None:
+        raise NotFound("customer")
+    _require_in_scope(ctx, customer)
+    return documents[:-1]
 
 
 def _require_in_scope(ctx: Context, customer: Customer) -> None:
@@ -303,4 +317,16 @@ async def unassign_from_coach(ctx: Context, coach_id: ObjectId) -> None:
 async def lock(ctx: Context, customer_id: ObjectId) -> None:
     """Serialise transactions that call this for the same client. Raises NotFound if there is no such client."""
     if not await store.lock(ctx, customer_id):
+        raise NotFound("customer")
+
+
+async def lock_visible(ctx: Context, customer_id: ObjectId) -> None:
+    """Lock a client that the caller may access, as `lock` does, in one command. Raises what get_visible raises."""
+    if not ctx.caller.is_coach and customer_id != ctx.caller.id:
+        raise NotFound("customer")
+    trainer = ctx.caller.id if ctx.caller.customers_scope == "assigned" else None
+    is_locked = await store.lock(ctx, customer_id, trainer=trainer)
+    if not is_locked and trainer is not None:
+        await get_visible(ctx, customer_id)
+    if not is_locked:
         raise NotFound("customer")

@@ -7,7 +7,7 @@ from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, PipelineStage, now
+from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage, now
 from coaching_service.core.database.portable import CLIENTS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
@@ -25,12 +25,14 @@ TRAINER = "customerRoleData.assignedTo"
 ORDER = ("sortName", "sortSurname", "_id")
 PRIVATE_ORDER = ORDER[:2]
 LAST_TRAINED = "customerRoleData.lastTrainedDate"
+LAST_WORKOUT = "customerRoleData.lastWorkoutDate"
 SCORE = "attention.score"
 REASON = "attention.reasons.type"
 UNREAD = "attention.unread"
 BY_UNREAD = (f"-{UNREAD}", *ORDER)
 ATTENTION_FIELDS = ("name", "surname", "timezone", "profilePhoto", "customerRoleData", "attention")
 BY_ATTENTION = (f"-{SCORE}", "_id")
+ADDED = "addedClient"
 _NEEDS_ATTENTION = ((SCORE, {"$gt": 0}),)
 # The periods, in days up to the client's today, for which compliance rates are stored.
 RATE_DAYS = (7, 30, 90)
@@ -167,6 +169,16 @@ async def find_one(ctx: Context, customer_id: ObjectId, fields: Sequence[str] | 
     return await customers.find_one(ctx, {"_id": customer_id}, fields)
 
 
+def add_client(ctx: Context, customer_id: ObjectId, fields: Sequence[str]) -> PipelineStage:
+    """Return the stage that adds a document to those of a pipeline: the client, with `fields`, in its field ADDED.
+
+    There is none if the company has no such client.
+    """
+    where = customers.read_filter(ctx, {"_id": customer_id})
+    client = [{"$match": where}, {"$project": dict.fromkeys(fields, 1)}, {"$replaceWith": {ADDED: "$$ROOT"}}]
+    return {"$unionWith": {"coll": customers.name, "pipeline": client}}
+
+
 async def find_with_photo(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
     """Return `profilePhoto` of those of the clients that have one."""
     where = {"_id": {"$in": list(ids)}, "profilePhoto": {"$ne": None}}
@@ -301,41 +313,56 @@ async def set_last_activity(ctx: Context, customer_id: ObjectId) -> None:
     await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": now()}})
 
 
-async def lock(ctx: Context, customer_id: ObjectId) -> bool:
+async def lock(ctx: Context, customer_id: ObjectId, *, trainer: ObjectId | None = None) -> bool:
     """Write to the client, so that concurrent transactions conflict; returns whether there is such a client.
 
-    Once in a transaction is enough. The same write marks the client's figures as due, as `mark_figures_due` does.
+    With `trainer`, only one who is assigned to this coach. Once in a transaction is enough. The same write marks the
+    client's figures as due, as `mark_figures_due` does.
     """
-    return customer_id in _locked(ctx) or await _write_and_lock(ctx, customer_id, {})
+    if (locked := _locked(ctx).get(customer_id)) is not None:
+        return trainer is None or locked["customerRoleData"]["assignedTo"] == trainer
+    is_assigned = {} if trainer is None else {TRAINER: trainer}
+    return await _write_and_lock(ctx, customer_id, {}, is_assigned)
+
+
+async def set_last_activity_and_lock(ctx: Context, customer_id: ObjectId) -> bool:
+    """Set the time of a client's latest action to now, and lock the client; returns whether there is such a client."""
+    return await _write_and_lock(ctx, customer_id, {"$set": {"lastActivityDate": now()}})
 
 
 async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> bool:
     """Set the last scheduled date and lock the client; returns whether there is such a client."""
-    return await _write_and_lock(ctx, customer_id, {"$set": {"customerRoleData.lastWorkoutDate": day}})
+    return await _write_and_lock(ctx, customer_id, {"$set": {LAST_WORKOUT: day}})
 
 
 async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str) -> bool:
     """Set the last scheduled date unless it is later, and lock the client; returns whether there is such a client."""
-    return await _write_and_lock(ctx, customer_id, {"$max": {"customerRoleData.lastWorkoutDate": day}})
+    locked = _locked(ctx).get(customer_id)
+    if locked is not None and (locked["customerRoleData"]["lastWorkoutDate"] or "") >= day:
+        return True
+    return await _write_and_lock(ctx, customer_id, {"$max": {LAST_WORKOUT: day}})
 
 
-async def _write_and_lock(ctx: Context, customer_id: ObjectId, operators: Document) -> bool:
-    """Write to the client as `lock` does, together with derived fields."""
-    change = {**operators, **mark()}
-    if await customers.set_derived(ctx, {"_id": customer_id}, change) == 0:
+async def _write_and_lock(
+    ctx: Context, customer_id: ObjectId, operators: Document, condition: Filter | None = None
+) -> bool:
+    """Write to the client, if it meets the condition, as `lock` does, together with derived fields."""
+    where = {"_id": customer_id} | (condition or {})
+    locked = await customers.set_derived_and_read(ctx, where, operators | mark(), (TRAINER, LAST_WORKOUT))
+    if locked is None:
         return False
-    _locked(ctx).add(customer_id)
+    _locked(ctx)[customer_id] = locked
     return True
 
 
-def _locked(ctx: Context) -> set[ObjectId]:
-    """The clients that the transaction has locked."""
-    return ctx.recorder.locked if ctx.recorder is not None else set()
+def _locked(ctx: Context) -> dict[ObjectId, Mapping[str, Any]]:
+    """The clients that the transaction has locked, each with its trainer and the last scheduled date."""
+    return ctx.recorder.locked if ctx.recorder is not None else {}
 
 
 async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
     """Make the derived figures of clients invalid from now on; the lock of a client has done so."""
-    if others := set(ids) - _locked(ctx):
+    if others := set(ids) - _locked(ctx).keys():
         await customers.set_derived(ctx, {"_id": {"$in": list(others)}}, mark())
 
 

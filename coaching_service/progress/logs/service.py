@@ -116,15 +116,14 @@ async def _was_removed(ctx: Context, customer_id: ObjectId, block_id: ObjectId, 
 async def _log_accessible_item(
     ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: _Log
 ) -> WorkItem:
-    await _require_access(ctx, customer_id, block_id)
+    await _require_shown_day(ctx, customer_id, block_id)
     return await _log_item(ctx, customer_id, block_id, item_id, log)
 
 
 @transactional
 async def _log_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: _Log) -> WorkItem:
     # The lock comes first, so that concurrent logs of one client wait before they do any work that is repeated.
-    await customers.lock(ctx, customer_id)
-    await activity_dates.record_activity(ctx, customer_id)
+    await activity_dates.lock_active(ctx, customer_id)
     block, previous = await item_service.log_item(
         ctx, ClientCalendar(customer_id), block_id, item_id, await _prepare_log(ctx, log)
     )
@@ -310,13 +309,13 @@ async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log
     exist or is hidden from the caller, Forbidden if the client is outside the caller's scope, Conflict if the block has
     changed since the log's `version`, or a coach's log has another comment than the client wrote.
     """
-    await _require_access(ctx, customer_id, block_id)
+    await _require_shown_day(ctx, customer_id, block_id)
     return await _log_block(ctx, customer_id, block_id, log)
 
 
 @transactional
 async def _log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log: BlockLog) -> Block:
-    await activity_dates.record_activity(ctx, customer_id)
+    await activity_dates.lock_active(ctx, customer_id)
     calendar = ClientCalendar(customer_id)
     stored = await block_logs.read_texts(ctx, calendar, block_id)
     if not ctx.caller.is_coach:
@@ -350,12 +349,15 @@ async def read_own_block(ctx: Context, block_id: ObjectId) -> Block:
     return block
 
 
-async def _require_access(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> None:
-    """Raise NotFound or Forbidden if the caller may not access the client, or is a client and the day is hidden."""
-    calendar = ClientCalendar(customer_id)
-    await calendar.require_access(ctx)
+async def _require_shown_day(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> None:
+    """Raise NotFound if the caller is a client, and the day of the block is hidden or of another client.
+
+    The transaction that logs checks the access of coaches.
+    """
     if ctx.caller.is_coach:
         return
+    calendar = ClientCalendar(customer_id)
+    await calendar.require_access(ctx)
     date = str(await workouts.read_date(ctx, calendar, block_id))
     if await visibility.find_hidden_days(ctx, customer_id, date, date):
         raise presentation.block_not_found()

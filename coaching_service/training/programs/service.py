@@ -10,7 +10,7 @@ from typing import cast
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.external_identity import (
     Upserted,
@@ -37,7 +37,13 @@ from coaching_service.training.programs.models import (
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.models import BlockPlan, StoredBlock
-from coaching_service.training.workouts.schedule_owners import WORKOUT_BLOCKS, BlockStore, ClientCalendar, DayField
+from coaching_service.training.workouts.schedule_owners import (
+    WORKOUT_BLOCKS,
+    BlockStore,
+    ClientCalendar,
+    DayField,
+    ReadBlocks,
+)
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,16 @@ class ProgramPlan:
     async def require_access(self, ctx: Context) -> None:
         """Raise NotFound if the company has no such program."""
         await require(ctx, self.program_id)
+
+    async def begin_change(self, ctx: Context) -> None:
+        """Raise NotFound if the company has no such program."""
+        await self.require_access(ctx)
+
+    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
+        """Return the blocks that `read` reads. Raises NotFound if the company has no such program."""
+        blocks: list[StoredBlock]
+        _, blocks = await gather_reads(ctx, self.require_access(ctx), read(None))
+        return blocks
 
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Make transactions that change the schedule of one program run one after another."""

@@ -15,7 +15,7 @@ from coaching_service.training.templates.models import Template, TemplateFields
 from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.items import MAX_ITEMS
 from coaching_service.training.workouts.models import StoredBlock
-from coaching_service.training.workouts.schedule_owners import BlockStore, DayField
+from coaching_service.training.workouts.schedule_owners import BlockStore, DayField, ReadBlocks
 
 
 class _TemplateItems:
@@ -75,6 +75,15 @@ class TemplatePlan:
         """Raise NotFound if the company has no such template."""
         if await store.find_one(ctx, self.template_id) is None:
             raise NotFound("workout template")
+
+    async def begin_change(self, ctx: Context) -> None:
+        """Raise NotFound if the company has no such template."""
+        await self.require_access(ctx)
+
+    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
+        """Return the blocks that `read` reads. Raises NotFound if the company has no such template."""
+        await self.require_access(ctx)
+        return await read(None)
 
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Do nothing: nothing depends on a template."""

@@ -42,10 +42,7 @@ async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, detai
 
 @on_worker_thread
 async def _add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:
-    await owner.require_access(ctx)
-    resolved, linked = await references.resolve(ctx, details)
-    item = items.create_item(resolved)
-    block = await _append(ctx, owner, block_id, item)
+    block, item, linked = await _append(ctx, owner, block_id, details)
     maxes = await references.load_training_maxes(ctx, [item], owner.block_filter.get("customerId"))
     linked = replace(linked, training_maxes=maxes)
     order = items.find_index(block["items"], item["_id"])
@@ -53,7 +50,13 @@ async def _add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, deta
 
 
 @transactional
-async def _append(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item: WorkItem) -> StoredBlock:
+async def _append(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput
+) -> tuple[StoredBlock, WorkItem, items.References]:
+    """Append an item; returns the block, the item as it is stored, and what it refers to."""
+    await owner.begin_change(ctx)
+    resolved, linked = await references.resolve(ctx, details)
+    item = items.create_item(resolved)
     await fix_load_unit(ctx, [item])
     block = await owner.blocks.push_item(ctx, owner.block_filter, block_id, item)
     if block is None:
@@ -64,7 +67,7 @@ async def _append(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item: 
         raise _block_is_full()
     exercises.count_uses(ctx, items.exercise_ids([item]))
     await owner.after_schedule_change(ctx, added_until=block["date"])
-    return block
+    return block, item, linked
 
 
 @transactional
@@ -93,7 +96,7 @@ async def change_item(
 @transactional
 async def remove_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> None:
     """Remove an item from a block. Raises NotFound, Forbidden."""
-    await owner.require_access(ctx)
+    await owner.begin_change(ctx)
     block = await _read_block(ctx, owner, block_id)
     item = block["items"][items.find_index(block["items"], item_id)]
     await owner.blocks.set_items(ctx, block, _without(block, item))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
@@ -17,6 +17,7 @@ from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.models import StoredBlock
 
 DayField = Literal["date", "day"]
+ReadBlocks = Callable[[PipelineStage | None], Awaitable[list[StoredBlock]]]
 
 
 class BlockStore(Protocol):
@@ -55,6 +56,15 @@ class ScheduleOwner(Protocol):
 
     async def require_access(self, ctx: Context) -> None:
         """Raise NotFound or Forbidden if the caller may not access this owner."""
+
+    async def begin_change(self, ctx: Context) -> None:
+        """Do what `require_access` does, as the first operation of a transaction that changes the schedule."""
+
+    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
+        """Return the blocks that `read` reads, if the caller may access this owner. Raises NotFound or Forbidden.
+
+        `read` receives a stage with which the same command reads the owner, or None.
+        """
 
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Update what depends on the schedule, in the transaction that changed it.
@@ -95,6 +105,14 @@ class ClientCalendar:
     async def require_access(self, ctx: Context) -> None:
         """Raise NotFound or Forbidden if the caller may not access the client."""
         await customers.get_visible(ctx, self.customer_id)
+
+    async def begin_change(self, ctx: Context) -> None:
+        """Lock the client. Raises NotFound or Forbidden if the caller may not access the client."""
+        await customers.lock_visible(ctx, self.customer_id)
+
+    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
+        """Return the blocks that `read` reads together with the client. Raises NotFound or Forbidden."""
+        return customers.take_visible(ctx, await read(customers.add_visible(ctx, self.customer_id)))
 
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Store the date of the client's last block, and publish ScheduleChanged."""

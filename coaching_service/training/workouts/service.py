@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, cast
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import version_conflict
+from coaching_service.core.database.documents import PipelineStage, version_conflict
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import invalid_field
@@ -60,9 +60,12 @@ async def list_blocks(
         if updated_since is not None and block["updatedAt"] < updated_since:
             return []
         return [await present_block(ctx, owner, block)]
-    blocks: list[StoredBlock]
-    between = store.find_between(ctx, owner.block_filter, owner.day_field, first, last, updated_since=updated_since)
-    _, blocks = await gather_reads(ctx, owner.require_access(ctx), between)
+
+    def read(added: PipelineStage | None) -> Awaitable[list[StoredBlock]]:
+        where, day = owner.block_filter, owner.day_field
+        return store.find_between(ctx, where, day, first, last, updated_since=updated_since, added=added)
+
+    blocks = await owner.read_accessible(ctx, read)
     if updated_since is None:
         return await present_blocks(ctx, blocks, orders_within_days(blocks, owner.day_field))
     days = list({block[owner.day_field] for block in blocks})

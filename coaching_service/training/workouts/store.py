@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.documents import Documents, Filter, PipelineStage
 from coaching_service.core.database.portable import TRAINING, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventType
@@ -91,17 +91,22 @@ async def find_between(
     last: str | int,
     *,
     updated_since: datetime | None = None,
+    added: PipelineStage | None = None,
 ) -> list[StoredBlock]:
     """Return the owner's blocks whose `day_field` is from `first` to `last`, in order.
 
-    With `updated_since` (UTC), only those changed at this time or later.
+    With `updated_since` (UTC), only those changed at this time or later. The documents of the stage `added`, if any,
+    are read with the same command, and follow.
     """
     condition = owner | {day_field: {"$gte": first, "$lte": last}}
     hint = None
     if updated_since is not None:
         condition[UPDATED] = {"$gte": updated_since}
         hint = BY_PROGRAM if "programId" in owner else _BY_UPDATE  # a program has few blocks
-    return await blocks.find(ctx, condition, sort=(day_field, "position", "_id"), hint=hint)
+    sort = (day_field, "position", "_id")
+    if added is None:
+        return await blocks.find(ctx, condition, sort=sort, hint=hint)
+    return await blocks.find_and_add(ctx, condition, added, sort=sort, hint=hint)
 
 
 async def find_orders(ctx: Context, owner: Filter, day_field: str, days: Sequence[Any]) -> dict[ObjectId, int]:
