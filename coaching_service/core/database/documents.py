@@ -237,7 +237,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         writes = [
             (
                 self.write_filter(ctx, {"_id": document["_id"], "version": document["version"]}),
-                {"$set": {**fields, "updatedAt": at}, "$inc": {"version": 1}},
+                {"$set": {**_changed_parts(document, fields), "updatedAt": at}, "$inc": {"version": 1}},
             )
             for document, fields in changes
         ]
@@ -386,3 +386,20 @@ def _upsert_stage(fields: Mapping[str, Any]) -> list[Document]:
         "version": {"$ifNull": [{"$add": ["$version", 1]}, 0]},
     }
     return [{"$set": {name: {"$literal": value} for name, value in fields.items()} | stamps}]
+
+
+def _changed_parts(before: Mapping[str, Any], fields: Mapping[str, Any]) -> Document:
+    """Return what to set for `fields` to have these values in a document whose version is that of `before`.
+
+    Of a list of the same length, these are its other elements: a log of one of several items is a smaller write.
+    """
+    changed: Document = {}
+    for name, value in fields.items():
+        previous = before.get(name)
+        if not isinstance(value, list) or not isinstance(previous, list) or len(value) != len(previous):
+            changed[name] = value
+            continue
+        for position, (old, new) in enumerate(zip(previous, value, strict=True)):
+            if new is not old:
+                changed[f"{name}.{position}"] = new
+    return changed
