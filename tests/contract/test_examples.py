@@ -41,7 +41,7 @@ async def test_the_response_examples_are_real_responses(new_company: NewCompany,
     await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1))
     responses["listAttention"] = (await coach.get("/coach/attention")).ok()
     responses["listCompliance"] = (await coach.get("/coach/compliance", **{"from": MONDAY, "to": MONDAY})).ok()
-    (await coach.get(f"/coach/changes/{world['changeId']}")).ok()  # once it is numbered, the lists are not empty
+    await coach.wait_until_numbered(world["changeId"])  # then the lists are not empty
     for route in in_order(routes_of(features.ROUTES)):
         if route.operation_id not in responses and route.returns not in (None, bytes):
             reply = await call(coach, unconditional(route), fill_path(route, world), world)

@@ -38,7 +38,8 @@ async def test_fifty_entries_are_short(mcp: McpHttpClient, coach: CoachClient) -
         tool_change(await mcp.call("adjust_schedule", **about, **days, addLoad=2.5))
         swap = {"exercise": "Back squat", "withExercise": "Front squat", "startDate": TODAY}
         tool_change(await mcp.call("replace_exercise", **about, **swap))
-        tool_change(await mcp.call("add_note", **about, text="Knee hurts after squats"))
+        note = tool_change(await mcp.call("add_note", **about, text="Knee hurts after squats"))
+    await coach.wait_until_numbered(note["changeId"])
 
     text = (await mcp.call("get_activity", pageSize=50))["content"][0]["text"]
     assert text.startswith("Activity: page 1, 50 entries; more on page 2\n")

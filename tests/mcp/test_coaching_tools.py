@@ -145,7 +145,7 @@ async def test_activity_has_plan_changes_with_their_change(mcp: McpHttpClient, c
     moved = await coach.patch(client_path(ana, "wblocks", block["_id"]), {"date": tomorrow})
     note = tool_change(await mcp.call("add_note", customerId=bo["_id"], text="Call him"))
     removed = await coach.delete(client_path(ana, "wblocks", block["_id"]))
-    (await coach.get(f"/coach/changes/{removed.headers['X-Change-Id']}")).ok()  # waits until it is in the history
+    await coach.wait_until_numbered(removed.headers["X-Change-Id"])
 
     text = await text_of(mcp, "get_activity", since=TODAY)
     deleted, noted, changed, *_ = text.splitlines()[1:]

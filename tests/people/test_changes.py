@@ -44,7 +44,7 @@ async def test_history_is_read_by_cursor_newest_first(coach: CoachClient) -> Non
     program = await coach.post("/coach/programs", {"name": "Strength"})
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     notes = [change_id(await coach.post(client_path(each, "notes"), {"content": "a"})) for each in (ana, bo, ana, bo)]
-    (await coach.get(f"/coach/changes/{notes[-1]}")).ok()  # waits until it and those before it are numbered
+    await coach.wait_until_numbered(notes[-1])
 
     async def read_all(reader: CoachClient, **query: Any) -> list[str]:
         seen: list[str] = []
@@ -161,7 +161,7 @@ async def test_bulk_is_one_batch(coach: CoachClient) -> None:
     groups = [customer["customerRoleData"]["groups"] for customer in (await coach.customers())["docs"]]
     assert groups == [[], ["Other"], []]
     last = await coach.patch(f"/coach/customers/{ids[0]}", {"name": "Ann"})
-    (await coach.get(f"/coach/changes/{change_id(last)}")).ok()  # waits until it and those before it are numbered
+    await coach.wait_until_numbered(change_id(last))
     page = (await coach.get("/coach/changes", limit=100)).ok()
     assert sum(change["batchId"] == change_id(added) for change in page["docs"]) == 3
 

@@ -40,7 +40,7 @@ async def test_of_two_undos_at_once_one_succeeds(coach: CoachClient) -> None:
     assert {reply.json["code"] for reply in replies if reply.status == 409} == {"VERSION_CONFLICT"}
     assert len((await read(coach, block))["items"]) == 1
     [undone] = [reply.json["changeId"] for reply in replies if reply.status == 200]
-    (await coach.get(f"/coach/changes/{undone}")).ok()  # waits until it is numbered
+    await coach.wait_until_numbered(undone)
     page = (await coach.get("/coach/changes", limit=100)).ok()["docs"]
     assert sum(change["operation"] == "undoChange" for change in page) == 1
 

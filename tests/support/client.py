@@ -19,6 +19,7 @@ from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import service as sessions
+from tests.support.service_process import until
 
 MONDAY, TUESDAY, SUNDAY = "2026-03-02", "2026-03-03", "2026-03-08"
 UNKNOWN = "0123456789abcdef01234567"
@@ -159,6 +160,14 @@ class CoachClient:
         path = f"/coach/customers/{customer['_id']}/wblock"
         documents: list[dict[str, Any]] = (await self.get(path, startDate=start, endDate=end)).ok()
         return documents
+
+    async def wait_until_numbered(self, change_id: str) -> None:
+        """Wait until a change, and with it those before it, are in the lists of changes."""
+
+        async def is_numbered() -> bool:
+            return (await self.get(f"/coach/changes/{change_id}")).status == 200
+
+        await until(is_numbered, f"change {change_id} is numbered")
 
 
 def _spelled(query: dict[str, Any]) -> list[tuple[str, str]]:

@@ -112,7 +112,7 @@ class Run:
                 reply = await self._request(step)
                 change_id = reply.headers.get("X-Change-Id", change_id)
         if change_id is not None:
-            (await self.coach.get(f"/coach/changes/{change_id}")).ok()  # waits until the change is in the history
+            await self.coach.wait_until_numbered(change_id)
         await renew(self.coach)
 
     async def _request(self, step: Mapping[str, Any]) -> Reply:

@@ -44,7 +44,7 @@ async def test_coach_adds_and_ends_a_check_in(coach: CoachClient, owner_page: Vi
     page.ok().says("Check-in ended.", "No recurring check-ins yet", "Undo")
     assert await coach.calendar(ana, *EVER) == []
     later = await coach.post(client_path(ana, "notes"), {"content": "Later"})
-    (await coach.get(f"/coach/changes/{later.headers['X-Change-Id']}")).ok()  # it waits until the change is numbered
+    await coach.wait_until_numbered(later.headers["X-Change-Id"])
     (await owner_page.get(f"/app/customers/{ana['_id']}/history")).says("Check-in ended", "Check-in added")
 
 

@@ -35,7 +35,7 @@ def change_id(reply: Reply) -> str:
 
 async def numbered(coach: CoachClient, change: str) -> str:
     """Wait until a change is in the history."""
-    (await coach.get(f"/coach/changes/{change}")).ok()
+    await coach.wait_until_numbered(change)
     return change
 
 

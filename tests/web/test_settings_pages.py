@@ -366,7 +366,7 @@ async def test_page_of_an_assistant_shows_what_it_has_changed_with_undo(
         exercises = [{"exerciseId": squat["_id"], "sets": [{"reps": 5}]}]
         arguments = {"customerId": ana["_id"], "date": TODAY, "name": "Legs", "exercises": exercises}
         change = tool_change(await mcp.call("create_workout", **arguments))
-    (await coach.get(f"/coach/changes/{change['changeId']}")).ok()  # it waits until the change is numbered
+    await coach.wait_until_numbered(change["changeId"])
     path = f"/app/settings/assistants/{grant.grant['_id']}"
     listed = (await owner_page.get("/app/settings/assistants")).ok()
     assert f'href="{path}"' in listed.html
