@@ -55,6 +55,9 @@ WRITES: dict[str, Write] = {
 }
 DERIVED: dict[str, Write] = {
     "set_derived": lambda ctx, key: keys.set_derived(ctx, {"_id": key["_id"]}, {"$set": {"name": "b"}}),
+    "set_derived_and_read": lambda ctx, key: keys.set_derived_and_read(
+        ctx, {"_id": key["_id"]}, {"$set": {"name": "b"}}, ("name",)
+    ),
     "set_derived_each": lambda ctx, key: keys.set_derived_each(ctx, [({"_id": key["_id"]}, {"$set": {"name": "b"}})]),
     "increment": lambda ctx, key: keys.increment(ctx, {"_id": key["_id"]}, {"uses": 1}),
     "increment_each": lambda ctx, key: keys.increment_each(ctx, [({"_id": key["_id"]}, {"uses": 1})] * 2),
@@ -70,7 +73,7 @@ NOT_CACHED = {
     "increment_not_durable",
     "upsert_not_durable",
 }
-READS = {"aggregate", "count", "find", "find_one", "find_whole"}
+READS = {"aggregate", "count", "find", "find_and_add", "find_one", "find_whole"}
 
 
 def test_every_write_is_covered() -> None:

@@ -196,9 +196,13 @@ class ReadableCollection(Generic[D]):
     async def find_and_add(
         self, ctx: Context, where: Filter, added: Document, *, sort: Sequence[str], hint: str | None = None
     ) -> list[Any]:
-        """Return what `find` returns, and after it the documents of the `$unionWith` stage `added`, in one command."""
+        """Return what `find` returns, and the documents of the `$unionWith` stage `added`, in one command.
+
+        Documents without the fields of `sort` come first. Not in a transaction, where MongoDB refuses the stage.
+        """
+        in_order = {"$sort": dict(order_by(sort))}  # the first uses the index; `$unionWith` promises no order
         shown = self.projection(None)
-        stages = [{"$sort": dict(order_by(sort))}, *([{"$project": shown}] if shown else []), added]
+        stages = [in_order, added, in_order, *([{"$project": shown}] if shown else [])]
         return await self.aggregate(ctx, where, *stages, hint=hint)
 
     async def stream(

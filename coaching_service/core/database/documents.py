@@ -229,6 +229,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
     async def rewrite_each(self, ctx: Context, changes: Sequence[tuple[D, Mapping[str, Any]]]) -> list[D]:
         """Set fields of several documents in one round trip: (the document as it was read, its new fields) for each.
 
+        Elements of lists are replaced, never changed in place: those that are still the same objects are not written.
         Returns the documents afterwards, with the new fields. Raises Conflict if one has changed since it was read.
         """
         if self._needs_transaction(ctx):
@@ -391,7 +392,8 @@ def _upsert_stage(fields: Mapping[str, Any]) -> list[Document]:
 def _changed_parts(before: Mapping[str, Any], fields: Mapping[str, Any]) -> Document:
     """Return what to set for `fields` to have these values in a document whose version is that of `before`.
 
-    Of a list of the same length, these are its other elements: a log of one of several items is a smaller write.
+    Of a list that keeps its length, only the elements that are not the same objects as before: a log of one of several
+    items is a smaller write.
     """
     changed: Document = {}
     for name, value in fields.items():

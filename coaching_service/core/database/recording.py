@@ -158,8 +158,8 @@ class ChangeRecorder:
     `id` identifies the change in the log. `author` acts in a transaction that began without a caller.
     `can_be_undone` unless a service prevents it. An undo sets `undo_of`, the change that it undoes, and `restored`,
     the earlier version that it restores, by document. `locked`: the documents that the transaction has written to only
-    so that others conflict with it, with fields as they are now. `changes_cached`: documents that processes cache are
-    changed or deleted.
+    so that others conflict with it, with the fields that the lock has read. `changes_cached`: documents that processes
+    cache are changed or deleted.
     """
 
     id: ObjectId = field(default_factory=ObjectId)

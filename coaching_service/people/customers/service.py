@@ -66,17 +66,17 @@ async def get_visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ..
 
 
 def add_visible(ctx: Context, customer_id: ObjectId) -> PipelineStage:
-    """Return the stage that adds a client to the documents of a pipeline, for `take_visible`."""
+    """Return the stage that adds a client to the documents of a pipeline, as `take_visible` expects it."""
     return store.add_client(ctx, customer_id, SCOPE_FIELDS)
 
 
 def take_visible(ctx: Context, documents: list[Any]) -> list[Any]:
-    """Return documents without the client that `add_visible` has added at their end. Raises what get_visible raises."""
-    customer = documents[-1].get(store.ADDED) if documents else None
-    if customer is None:
+    """Return documents without the client that `add_visible` has added. Raises what get_visible raises."""
+    customers = [document[store.ADDED] for document in documents if store.ADDED in document]
+    if not customers:
         raise NotFound("customer")
-    _require_in_scope(ctx, customer)
-    return documents[:-1]
+    _require_in_scope(ctx, customers[0])
+    return [document for document in documents if store.ADDED not in document]
 
 
 def _require_in_scope(ctx: Context, customer: Customer) -> None:
@@ -325,8 +325,8 @@ async def lock_visible(ctx: Context, customer_id: ObjectId) -> None:
     if not ctx.caller.is_coach and customer_id != ctx.caller.id:
         raise NotFound("customer")
     trainer = ctx.caller.id if ctx.caller.customers_scope == "assigned" else None
-    is_locked = await store.lock(ctx, customer_id, trainer=trainer)
-    if not is_locked and trainer is not None:
+    if await store.lock(ctx, customer_id, trainer=trainer):
+        return
+    if trainer is not None:
         await get_visible(ctx, customer_id)
-    if not is_locked:
-        raise NotFound("customer")
+    raise NotFound("customer")

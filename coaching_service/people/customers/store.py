@@ -332,6 +332,9 @@ async def set_last_activity_and_lock(ctx: Context, customer_id: ObjectId) -> boo
 
 async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> bool:
     """Set the last scheduled date and lock the client; returns whether there is such a client."""
+    locked = _locked(ctx).get(customer_id)
+    if locked is not None and locked["customerRoleData"]["lastWorkoutDate"] == day:
+        return True
     return await _write_and_lock(ctx, customer_id, {"$set": {LAST_WORKOUT: day}})
 
 

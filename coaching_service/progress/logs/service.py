@@ -350,7 +350,7 @@ async def read_own_block(ctx: Context, block_id: ObjectId) -> Block:
 
 
 async def _require_shown_day(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> None:
-    """Raise NotFound if the caller is a client, and the day of the block is hidden or of another client.
+    """Raise NotFound if the caller is a client, and has no such block or its day is hidden.
 
     The transaction that logs checks the access of coaches.
     """

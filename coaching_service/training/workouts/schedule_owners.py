@@ -112,6 +112,9 @@ class ClientCalendar:
 
     async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
         """Return the blocks that `read` reads together with the client. Raises NotFound or Forbidden."""
+        if ctx.session is not None:  # a transaction has no `$unionWith`
+            await self.require_access(ctx)
+            return await read(None)
         return customers.take_visible(ctx, await read(customers.add_visible(ctx, self.customer_id)))
 
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
