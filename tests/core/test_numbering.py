@@ -111,6 +111,28 @@ async def test_changes_without_number_are_found_in_the_order_they_were_stored(ct
     assert [change["_id"] for change in await store.find_pending(ctx.services)] == [second, first]
 
 
+async def test_damaged_changes_do_not_stop_the_numbering(ctx: Context) -> None:
+    """One without a time or a company, which no version has written, before the start and while changes are numbered."""
+    damaged: list[dict[str, Any]] = [
+        {"companyId": ctx.company_id, "pending": True},
+        {"companyId": ctx.company_id, "pending": True, "createdAt": now()},
+        {"companyId": ctx.company_id},
+        {"pending": True, "createdAt": now()},
+    ]
+    await ctx.db["changes"].insert_many([{"_id": ObjectId(), **each} for each in damaged])
+    async with sequencing(ctx.services):
+        await _until_numbered(ctx, await create_clients(ctx, 2))
+        await ctx.db["changes"].insert_many([{"_id": ObjectId(), **each} for each in damaged])
+        await _until_numbered(ctx, await create_clients(ctx, 2))
+
+
+async def _until_numbered(ctx: Context, ids: list[ObjectId]) -> None:
+    async def are_numbered() -> bool:
+        return await ctx.db["changes"].count_documents({"_id": {"$in": ids}, "lastSeq": {"$gt": 0}}) == len(ids)
+
+    await until(are_numbered, "the changes are numbered", 30)
+
+
 async def test_clock_that_is_fast_hides_no_changes(ctx: Context) -> None:
     """The search begins an hour before the latest change with a number, which may say that it is of tomorrow."""
     ids = await create_clients(ctx, 2)

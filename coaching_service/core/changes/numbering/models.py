@@ -37,12 +37,12 @@ class ChangeCounter(TypedDict):
 
 
 class NewChange(TypedDict):
-    """What the sequencer needs of a change."""
+    """What the sequencer needs of a change. Fields that may be missing are missing only in a damaged one."""
 
     _id: ObjectId
     companyId: ObjectId
-    createdAt: datetime
-    eventCount: int
+    createdAt: NotRequired[datetime]
+    eventCount: NotRequired[int]
 
 
 class NumberedId(TypedDict):

@@ -133,7 +133,7 @@ async def find_pending(services: Services) -> list[NewChange]:
     ]
     with pymongo.timeout(_SEARCH_SECONDS):
         pending: list[Any] = await _changes(services).aggregate(stages, hint=BY_TIME).to_list(None)
-    return pending
+    return [change for change in pending if "companyId" in change]
 
 
 async def finish_search(services: Services, holder: str, began: Start) -> None:
@@ -176,7 +176,8 @@ def follow(
             with pymongo.timeout(_READ_SECONDS):
                 event = stream.try_next()
             if event is not None:
-                deliver(event["fullDocument"], event["_id"])
+                change = event["fullDocument"]
+                deliver(change if "companyId" in change else None, event["_id"])
             elif stream.alive:
                 deliver(None, stream.resume_token)
             else:
@@ -196,8 +197,9 @@ async def number(services: Services, holder: str, batch: Sequence[NewChange], po
 @transactional
 async def _number(tx: Context, holder: str, batch: Sequence[NewChange], position: Position | None) -> None:
     change = _lease(holder) | ({"position": {"$literal": position}} if position is not None else {})
-    if batch:  # a process whose clock is fast does not hide what others store
-        latest = {"$min": ["$$NOW", max(each["createdAt"] for each in batch)]}
+    # A damaged change, without a time, must not stop the numbering of all companies.
+    if times := [each["createdAt"] for each in batch if "createdAt" in each]:
+        latest = {"$min": ["$$NOW", max(times)]}  # a process whose clock is fast does not hide what others store
         change["createdUntil"] = {"$max": ["$createdUntil", latest]}
     where = {"_id": _STATE_ID, "holder": holder}
     renewed = await tx.collection(_state.name).update_one(where, [{"$set": change}], session=tx.session)
@@ -224,7 +226,7 @@ async def _assign_numbers(tx: Context, batch: Sequence[NewChange]) -> None:
     for change in unnumbered:
         company = change["companyId"]
         first = last[company] + 1
-        last[company] += max(1, change["eventCount"])
+        last[company] += max(1, change.get("eventCount", 0))
         numbers = {"$set": {"seq": first, "lastSeq": last[company]}, "$unset": {"pending": ""}}
         writes.append(UpdateOne({"companyId": company, "_id": change["_id"]}, numbers, hint="_id_"))
         numbered[company]["last"] = last[company]
