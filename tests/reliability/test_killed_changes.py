@@ -20,11 +20,12 @@ FUTURE = datetime(2100, 1, 1)  # noqa: DTZ001 - stored times are UTC without a t
 @pytest.mark.parametrize(
     ("moment", "is_stored"),
     [
+        (Moment("findAndModify", "customers", done=True), False),
         (Moment("findAndModify", "workoutBlocks", done=True), False),
-        (Moment("update", "customers", done=True), False),
+        (Moment("commitTransaction"), False),
         (Moment("commitTransaction", done=True), True),
     ],
-    ids=["between item and figures", "before the commit", "after the commit"],
+    ids=["between figures and item", "after the item", "before the commit", "after the commit"],
 )
 async def test_item_is_stored_together_with_the_mark_that_renews_the_figures(
     coach: CoachClient, settings: Settings, tmp_path: Path, moment: Moment, *, is_stored: bool
