@@ -109,12 +109,16 @@ EMBEDDED = web.AppKey("embedded", Embedded)
 
 
 def _routes(operations: Operations, embedded: Embedded) -> list[tuple[str, str, Operation, int]]:
-    """The paths of the service below /coach, and below /logged with all its writes in one transaction."""
+    """The paths of the service below /coach, below /logged with all its writes in one transaction.
+
+    Below /presented with all that its response has.
+    """
     client = "/customers/{customerId}"
     block = f"{client}/wblocks/{{wblockId}}"
     return [
         ("GET", "/coach/customers", operations.customers, 200),
         ("GET", f"/coach{client}/wblock", operations.calendar, 200),
+        ("GET", f"/presented{client}/wblock", operations.presented_calendar, 200),
         ("GET", "/coach/attention", operations.attention, 200),
         ("GET", "/coach/events", operations.events, 200),
         ("POST", "/coach/customers", operations.create_customer, 201),

@@ -2,8 +2,8 @@
 
 The same database and indexes as the service; the same look-ups (the key and its company, the client, the exercises
 named), those that are independent at the same time; the same write with the same write concern. No validation, no
-permissions, no log, and nothing derived. A write exists twice: alone, and with all that the service writes with it, in
-one transaction.
+permissions, no log, and nothing derived, but for a second form of the week. A write exists twice: alone, and with all
+that the service writes with it, in one transaction.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pymongo.errors import PyMongoError
 from pymongo.write_concern import WriteConcern
 
 from benchmarks.drivers import Driver
+from benchmarks.presented_week import present_week
 from coaching_service.core.text import normalize, suffixes
 
 T = TypeVar("T")
@@ -130,19 +131,29 @@ class Operations:
         return {"docs": docs, "totalDocs": total}
 
     async def calendar(self, call: Call) -> list[Document]:
-        """The blocks of a client's week, with the names of their exercises."""
+        """The blocks of a client's week as they are stored, with the names of their exercises."""
+        _, blocks = await self._week(call)
+        return blocks
+
+    async def presented_calendar(self, call: Call) -> list[Document]:
+        """The same blocks with all that the service derives of them."""
+        company, blocks = await self._week(call)
+        return present_week(blocks, company["loadUnit"])
+
+    async def _week(self, call: Call) -> tuple[Document, list[Document]]:
+        """The company, and the blocks of a client's week with the names of their exercises."""
         company = (await self.key(call))["companyId"]
         customer = ObjectId(call.path["customerId"])
         days = {"$gte": call.query["startDate"], "$lte": call.query["endDate"]}
         where = {"companyId": company, "customerId": customer, "date": days}
-        *records, blocks = await asyncio.gather(
+        found_company, found_customer, blocks = await asyncio.gather(
             self.company(company),
             self.customer(company, customer),
             self.db.workoutBlocks.find(where, _BLOCK_HIDES, sort=_BLOCK_ORDER).to_list(None),
         )
-        if None in records:
+        if found_company is None or found_customer is None:
             raise Refused(404)
-        return await self._with_exercises(company, blocks)
+        return found_company, await self._with_exercises(company, blocks)
 
     async def attention(self, call: Call) -> Document:
         """The clients who need attention, highest score first."""

@@ -108,6 +108,7 @@ async def _copied_weeks(services: Services, clients: list[str], exercises: list[
             block["items"] = [_with_others(item, another, later) for item in block["items"]]
         await blocks.insert_many(copies)
     last = MONDAY + timedelta(DAYS - 1)
+    await _set_last_workout_date(services, clients[1:], last)
     return [f"/coach/customers/{client}/wblock?startDate={MONDAY}&endDate={last}" for client in clients]
 
 
@@ -135,7 +136,14 @@ async def _copies(services: Services, block: str, clients: list[str]) -> list[st
         ]
         await blocks.insert_many(copies)
         paths += [f"/coach/customers/{client}/wblocks/{copy['_id']}/witems" for copy in copies]
+    await _set_last_workout_date(services, clients, MONDAY + timedelta(BLOCKS_EACH - 1))
     return paths
+
+
+async def _set_last_workout_date(services: Services, clients: list[str], last: date) -> None:
+    """Store the date of the last block with clients, as the service does with each change of a schedule."""
+    where = {"_id": {"$in": [ObjectId(client) for client in clients]}}
+    await services.db["customers"].update_many(where, {"$set": {"customerRoleData.lastWorkoutDate": str(last)}})
 
 
 _TASK = {"type": "TASK", "taskFields": {"title": "Walk", "description": "Half an hour"}}

@@ -115,6 +115,12 @@ async def read_calendar(key: Key, customer_id: Id, startDate: Day, endDate: Day)
     return _response(await _operations().calendar(call))
 
 
+@app.get("/presented/customers/{customer_id}/wblock")
+async def read_presented_calendar(key: Key, customer_id: Id, startDate: Day, endDate: Day) -> Response:
+    call = Call(key, {"customerId": customer_id}, {"startDate": startDate, "endDate": endDate})
+    return _response(await _operations().presented_calendar(call))
+
+
 @app.get("/coach/attention")
 async def list_attention(key: Key, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> Response:
     return _response(await _operations().attention(Call(key, {}, {"limit": str(limit)})))

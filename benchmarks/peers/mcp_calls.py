@@ -19,7 +19,7 @@ from motor.motor_asyncio import AsyncIOMotorClient
 
 from benchmarks.__main__ import Bench
 from benchmarks.changes import LOG
-from benchmarks.peers.requests import Arm, Kind, Requests, first_difference, own_bodies, plain
+from benchmarks.peers.requests import ONE_SIDED_OF_WRITES, Arm, Kind, Requests, first_difference, own_bodies, plain
 from benchmarks.world import MONDAY, Api
 from tests.support.mcp_client import MODERN, envelope
 
@@ -134,4 +134,4 @@ def _read_log(requests: Requests, kind: str, arm: Arm) -> Any:
     item_id = re.findall(r"[0-9a-f]{24}", sent["text"])[0]
     block = requests.read(kind, f"/coach/customers/{sent['customerId']}/wblocks/{sent['workoutId']}")
     [item] = [each for each in block["items"] if each["_id"] == item_id]
-    return plain({name: item[name] for name in ("isCompleted", "comment", "customerSets")}, writes=True)
+    return plain({name: item[name] for name in ("isCompleted", "comment", "customerSets")}, ONE_SIDED_OF_WRITES)

@@ -6,7 +6,7 @@ import json
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,24 @@ from benchmarks.servers import Server
 _SCRIPT = str(Path(__file__).parents[1] / "in_turn.lua")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?Z")
 # What differs from one answer to the next.
-_NEW = {"_id", "createdAt", "updatedAt", "completedAt", "firstAccessToken"}
+_NEW = frozenset(("_id", "createdAt", "updatedAt", "completedAt", "firstAccessToken"))
 # What only the service answers, and what only peers do, which return documents as they are stored.
-_ONE_SIDED = {
-    *("externalId", "metadata", "profilePhoto", "profilePhotoUrl", "variables", "order", "version", "isPendingForm"),
-    *("exerciseIds", "doneExerciseIds", "tally", "clientTexts", "checkInId", "companyId", "day", "weight"),
-}
+_ONE_SIDED = frozenset(
+    (
+        *(
+            "externalId",
+            "metadata",
+            "profilePhoto",
+            "profilePhotoUrl",
+            "variables",
+            "order",
+            "version",
+            "isPendingForm",
+        ),
+        *("exerciseIds", "doneExerciseIds", "tally", "clientTexts", "checkInId", "companyId", "day", "weight"),
+    )
+)
+ONE_SIDED_OF_WRITES = _ONE_SIDED | _NEW
 
 
 @dataclass(frozen=True)
@@ -32,7 +44,8 @@ class Kind:
 
     `factor` multiplies the length of its slots: of slow requests, so that each slot has enough of them. `expects`: a
     text of each response that has done what it should, for kinds with bodies. `once`: no request may be sent again, so
-    that each arm has bodies of its own, also for the first request.
+    that each arm has bodies of its own, also for the first request. `has_presented`: each peer also has an arm that
+    returns all that the service derives.
     """
 
     title: str
@@ -43,11 +56,15 @@ class Kind:
     factor: int = 1
     expects: str = ""
     once: bool = False
+    has_presented: bool = False
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A server and the prefix of its paths: /logged makes all writes of the service in one transaction."""
+    """A server and the prefix of its paths.
+
+    /logged makes all writes of the service in one transaction, /presented returns all that the service derives.
+    """
 
     label: str
     server: str
@@ -132,17 +149,22 @@ def own_bodies(common: Path, arm: Arm) -> Path:
     return common.with_name(f"{common.stem}-{arm.server}-{arm.prefix.strip('/')}{common.suffix}")
 
 
-def compare(answers: Mapping[str, Any], *, writes: bool) -> list[str]:
+def compare(answers: Mapping[str, Any], *, writes: bool, exact: Collection[str] = ()) -> list[str]:
     """Return where arms have not answered the same documents as the first of them.
 
     Times are compared to the millisecond; null, false, empty and no value are the same; what one side computes or
-    stores is left out; of writes also identifiers and times of what is new.
+    stores is left out, but not for the arms `exact`; of writes also identifiers and times of what is new.
     """
     ours, *theirs = answers
-    expected = plain(_documents(answers[ours]), writes=writes)
-    if not expected:
+
+    def difference_of(arm: str) -> str | None:
+        left_out: Collection[str] = () if arm in exact else ONE_SIDED_OF_WRITES if writes else _ONE_SIDED
+        pair = (plain(_documents(answers[each]), left_out) for each in (ours, arm))
+        return first_difference(*pair)
+
+    if not plain(_documents(answers[ours]), _ONE_SIDED):
         return [f"{ours} answers nothing"]
-    differences = {arm: first_difference(expected, plain(_documents(answers[arm]), writes=writes)) for arm in theirs}
+    differences = {arm: difference_of(arm) for arm in theirs}
     return [f"{ours} and {arm}: {difference}" for arm, difference in differences.items() if difference is not None]
 
 
@@ -160,14 +182,13 @@ def _documents(answer: Any) -> Any:
     return answer["created"] if isinstance(answer, dict) and "created" in answer else answer
 
 
-def plain(value: Any, *, writes: bool = False) -> Any:
-    """A value in the form in which answers are compared."""
+def plain(value: Any, left_out: Collection[str] = _ONE_SIDED) -> Any:
+    """A value in the form in which answers are compared, without these fields."""
     if isinstance(value, dict):
-        left_out = _ONE_SIDED | _NEW if writes else _ONE_SIDED
-        fields = {name: plain(each, writes=writes) for name, each in value.items() if name not in left_out}
+        fields = {name: plain(each, left_out) for name, each in value.items() if name not in left_out}
         return {name: each for name, each in fields.items() if each or (each == 0 and each is not False)}
     if isinstance(value, list):
-        return [plain(each, writes=writes) for each in value]
+        return [plain(each, left_out) for each in value]
     if isinstance(value, str) and (time := _TIME.fullmatch(value)):
         return f"{time[1]}{(time[2] or '.')[:4]:0<4}Z"
     return value

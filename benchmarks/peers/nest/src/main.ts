@@ -50,6 +50,22 @@ class CoachController {
   }
 }
 
+// The week with all that the response of the service has.
+@Controller("presented")
+class PresentedController {
+  constructor(private readonly service: CoachingService) {}
+
+  @Get("customers/:customerId/wblock")
+  readCalendar(
+    @Headers(KEY) key: string,
+    @Param("customerId") customer: string,
+    @Query("startDate") first: string,
+    @Query("endDate") last: string,
+  ) {
+    return this.service.readPresentedCalendar(key, customer, first, last);
+  }
+}
+
 // The writes: alone below /coach, and below /logged with all writes of the service in one transaction.
 @Controller("coach")
 class PlainWrites {
@@ -86,7 +102,7 @@ class CompleteWrites extends PlainWrites {
   }
 }
 
-@Module({ controllers: [CoachController, PlainWrites, CompleteWrites], providers: [CoachingService] })
+@Module({ controllers: [CoachController, PresentedController, PlainWrites, CompleteWrites], providers: [CoachingService] })
 class PeerModule {}
 
 await mongoose.connect(process.env.MONGODB_URI ?? "", {

@@ -8,6 +8,7 @@ import {
   totals, uses,
 } from "./models.js";
 import { normalize, suffixes } from "./text.js";
+import { presentWeek } from "./week.js";
 
 const LOOKUP_KEY = Buffer.from(process.env.LOOKUP_KEY ?? "", "hex");
 const PRIVATE = [
@@ -47,14 +48,23 @@ export class CoachingService {
   }
 
   async readCalendar(key: string, customer: string, first: string, last: string) {
+    return (await this.readWeek(key, customer, first, last)).week;
+  }
+
+  async readPresentedCalendar(key: string, customer: string, first: string, last: string) {
+    const { company, week } = await this.readWeek(key, customer, first, last);
+    return presentWeek(week, company.loadUnit);
+  }
+
+  private async readWeek(key: string, customer: string, first: string, last: string) {
     const { companyId } = await this.key(key);
     const customerId = id(customer);
     const where = { companyId, customerId, date: { $gte: first, $lte: last } };
-    const [, stored] = await Promise.all([
+    const [company, stored] = await Promise.all([
       this.requireClient(companyId, customerId),
       blocks.find(where).select(BLOCK_HIDES).sort(BLOCK_ORDER).lean<Block[]>(),
     ]);
-    return this.withExercises(companyId, stored);
+    return { company, week: await this.withExercises(companyId, stored) };
   }
 
   async listAttention(key: string, limit: number) {
@@ -208,12 +218,14 @@ export class CoachingService {
 
   // --- shared ------------------------------------------------------------------------------------------------------
 
-  private async requireClient(companyId: Types.ObjectId, customerId: Types.ObjectId): Promise<void> {
-    const found = await Promise.all([
-      companies.findOne({ _id: companyId }).lean(),
+  // Returns the company.
+  private async requireClient(companyId: Types.ObjectId, customerId: Types.ObjectId): Promise<Record_> {
+    const [company, client] = await Promise.all([
+      companies.findOne({ _id: companyId }).lean<Record_>(),
       customers.findOne({ companyId, _id: customerId }).select("customerRoleData.assignedTo").lean(),
     ]);
-    if (found.includes(null)) throw new NotFoundException();
+    if (company === null || client === null) throw new NotFoundException();
+    return company;
   }
 
   private findExercises(companyId: Types.ObjectId, ids: Types.ObjectId[]): Promise<Record_[]> {

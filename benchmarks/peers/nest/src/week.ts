@@ -1,0 +1,51 @@
+// A calendar week in the form in which the service returns it.
+type Record_ = { [name: string]: any };
+
+const ITEM_HIDES = ["exerciseIds", "doneExerciseIds", "tally", "isPendingForm", "clientTexts"];
+
+// Adds what the service derives to stored blocks of one client, in the order of their days.
+export function presentWeek(blocks: Record_[], loadUnit: string): Record_[] {
+  const blocksOfDay = new Map<string, number>();
+  for (const block of blocks) {
+    const order = blocksOfDay.get(block.date) ?? 0;
+    blocksOfDay.set(block.date, order + 1);
+    block.externalId ??= null;
+    block.assignmentId ??= null;
+    block.checkInId ??= null;
+    block.feeling ??= null;
+    block.metadata = Object.fromEntries((block.metadata ?? []).map((entry: Record_) => [entry.key, entry.value]));
+    block.order = order;
+    block.isCompleted = block.items.length > 0 && block.items.every((item: Record_) => item.isCompleted);
+    block.items.forEach((item: Record_, at: number) => presentItem(item, at, block.version, loadUnit));
+  }
+  return blocks;
+}
+
+function presentItem(item: Record_, order: number, version: number, loadUnit: string): void {
+  for (const name of ITEM_HIDES) delete item[name];
+  item.pain ??= null;
+  item.skipped ??= null;
+  item.swappedFor ??= null;
+  item.order = order;
+  item.version = version;
+  for (const planned of item.exerciseSets ?? []) planned.variables = variablesOf(planned, loadUnit);
+}
+
+// The planned quantities of a set, with their units.
+function variablesOf(planned: Record_, loadUnit: string): Record_[] {
+  const variables: Record_[] = [];
+  const add = (key: string, unit: string, low: unknown, high: unknown = null) => {
+    const [first, last] = [low ?? high ?? null, high ?? low ?? null];
+    if (first === null) return;
+    const value = first === last ? { type: "exact", value: first } : { type: "range", min: first, max: last };
+    variables.push({ key, unit, value });
+  };
+  add("reps", "count", planned.minPlannedReps, planned.maxPlannedReps);
+  add("load", loadUnit, planned.load);
+  add("time", "s", planned.minPlannedSeconds, planned.maxPlannedSeconds);
+  add("distance", "m", planned.plannedMeters);
+  add("rest", "s", planned.rest);
+  add("rir", "count", planned.rir);
+  add("rpe", "rpe", planned.rpe);
+  return variables;
+}
