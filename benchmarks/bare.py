@@ -109,9 +109,9 @@ EMBEDDED = web.AppKey("embedded", Embedded)
 
 
 def _routes(operations: Operations, embedded: Embedded) -> list[tuple[str, str, Operation, int]]:
-    """The paths of the service below /coach, below /logged with all its writes in one transaction.
+    """The paths of the service below /coach.
 
-    Below /presented with all that its response has.
+    Below /logged with all its writes in one transaction, below /presented with the same response as the service's.
     """
     client = "/customers/{customerId}"
     block = f"{client}/wblocks/{{wblockId}}"

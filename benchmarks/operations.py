@@ -2,8 +2,8 @@
 
 The same database and indexes as the service; the same look-ups (the key and its company, the client, the exercises
 named), those that are independent at the same time; the same write with the same write concern. No validation, no
-permissions, no log, and nothing derived, but for a second form of the week. A write exists twice: alone, and with all
-that the service writes with it, in one transaction.
+permissions, no log, and nothing derived, except for the second form of the week, which has the fields of the service's
+response. A write exists twice: alone, and with all that the service writes with it, in one transaction.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Operations:
         return blocks
 
     async def presented_calendar(self, call: Call) -> list[Document]:
-        """The same blocks with all that the service derives of them."""
+        """The same blocks with the fields that the service derives from them."""
         company, blocks = await self._week(call)
         return present_week(blocks, company["loadUnit"])
 
@@ -285,9 +285,8 @@ class Operations:
             stored = await self.db.workoutBlocks.find_one(of_block, _BLOCK_HIDES, session=session)
             before = _item_of(stored, item_id)
             item = _logged(stored, item_id, call.body, at)
-            items = [item if each["_id"] == item_id else each for each in stored["items"]]
-            changed = {"$set": {"items": items, "updatedAt": at}, "$inc": {"version": 1}}
-            await self.db.workoutBlocks.update_one(of_block, changed, session=session)
+            changed = {"$set": {"items.$": item, "updatedAt": at}, "$inc": {"version": 1}}
+            await self.db.workoutBlocks.update_one({**of_block, "items._id": item_id}, changed, session=session)
             of_exercise = {"companyId": company, "customerId": customer, "exerciseId": item["exerciseId"]}
             records = self.db.personalRecords.find({**of_exercise, "source": "log"}, session=session)
             best, [exercise] = await asyncio.gather(
@@ -375,16 +374,24 @@ class Operations:
 
         async def write(session: Any) -> None:
             await self.db.workoutBlocks.insert_many(blocks, session=session)
-            await self._mark_client(company, customer, at, session)
+            last = max(block["date"] for block in blocks)
+            await self._mark_client(company, customer, at, session, last_workout=last)
             await self.db.bareChanges.insert_one(entry, session=session)
 
         await self.in_transaction(write)
 
     # --- transactions ------------------------------------------------------------------------------------------------
 
-    async def _mark_client(self, company: ObjectId, customer: ObjectId, at: datetime, session: Any) -> None:
-        """Write the two fields of a client that show that the calendar has changed, as the service does."""
-        of_client = {"$inc": {"scheduleChanges": 1}, "$min": {"figuresUntil": at}}
+    async def _mark_client(
+        self, company: ObjectId, customer: ObjectId, at: datetime, session: Any, *, last_workout: str | None = None
+    ) -> None:
+        """Write the fields of a client that show that the calendar has changed, as the service does.
+
+        `last_workout`: the last date of new blocks, None if there are none.
+        """
+        of_client: Document = {"$inc": {"scheduleChanges": 1}, "$min": {"figuresUntil": at}}
+        if last_workout is not None:
+            of_client["$max"] = {"customerRoleData.lastWorkoutDate": last_workout}
         await self.db.customers.update_one({"companyId": company, "_id": customer}, of_client, session=session)
 
     async def in_transaction(self, write: Callable[[Any], Awaitable[T]]) -> T:

@@ -141,7 +141,7 @@ async def _copies(services: Services, block: str, clients: list[str]) -> list[st
 
 
 async def _set_last_workout_date(services: Services, clients: list[str], last: date) -> None:
-    """Store the date of the last block with clients, as the service does with each change of a schedule."""
+    """Set the last scheduled date of clients, as the service does when a schedule changes."""
     where = {"_id": {"$in": [ObjectId(client) for client in clients]}}
     await services.db["customers"].update_many(where, {"$set": {"customerRoleData.lastWorkoutDate": str(last)}})
 

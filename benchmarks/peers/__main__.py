@@ -24,7 +24,7 @@ from benchmarks.__main__ import Bench
 from benchmarks.peers import mcp_calls, report
 from benchmarks.peers.install import HERE, NotInstalled, Programs, install
 from benchmarks.peers.report import SERVICE, Comparison
-from benchmarks.peers.requests import Arm, Kind, Requests, compare, identifiers_of, own_bodies
+from benchmarks.peers.requests import LOGGED, PRESENTED, Arm, Kind, Requests, compare, identifiers_of, own_bodies
 from benchmarks.servers import Server, child_named, running, running_program, wait_until_idle
 from coaching_service import runtime
 from coaching_service.core.auth.secrets import new_master_key
@@ -37,13 +37,13 @@ from coaching_service.settings import Settings
 REPORT = Path("benchmarks/reports/peers.json")
 DATABASE = "bench"
 PEERS = {"motor": "aiohttp, Motor", "pymongo": "aiohttp, PyMongo Async", "fastapi": "FastAPI", "nest": "NestJS"}
-ALONE, COMPLETE, PRESENTED = "one write", "same writes", "same response"
+ALONE, COMPLETE, SAME_RESPONSE = "one write", "same writes", "same response"
 _BARE, _FASTAPI = f"{PEERS['motor']}: {COMPLETE}", f"{PEERS['fastapi']}: {COMPLETE}"
 _ADDING = {_FASTAPI: 1.2, _BARE: 0.95}
 _WEEK = {
     f"{PEERS[server]}{form}": target
     for server, target in (("fastapi", 1.5), ("nest", 2.0))
-    for form in ("", f": {PRESENTED}")
+    for form in ("", f": {SAME_RESPONSE}")
 }
 KINDS = {
     "list": Kind("GET customers, page of 50", "GET", {PEERS["fastapi"]: 2.5, PEERS["nest"]: 3.0}),
@@ -81,11 +81,11 @@ def arms_of(kind: str) -> list[Arm]:
         return [*arms, SDK[kind]]
     for server, name in PEERS.items():
         if KINDS[kind].writes:
-            arms += [Arm(f"{name}: {ALONE}", server), Arm(f"{name}: {COMPLETE}", server, "/logged")]
+            arms += [Arm(f"{name}: {ALONE}", server), Arm(f"{name}: {COMPLETE}", server, LOGGED)]
         else:
             arms.append(Arm(name, server))
         if KINDS[kind].has_presented:
-            arms.append(Arm(f"{name}: {PRESENTED}", server, "/presented"))
+            arms.append(Arm(f"{name}: {SAME_RESPONSE}", server, PRESENTED))
     return arms
 
 
@@ -225,13 +225,14 @@ def check(requests: Requests, kinds: Sequence[str]) -> None:
         if kind == "mcp-log":  # the texts differ: what is stored is compared
             differences += mcp_calls.compare_logs(requests, kind, KINDS[kind], arms_of(kind))
             continue
-        answers = {arm.label: requests.first(kind, KINDS[kind], arm) for arm in arms_of(kind)}
+        arms = arms_of(kind)
+        answers = {arm.label: requests.first(kind, KINDS[kind], arm) for arm in arms}
         if kind == "mcp":  # the texts differ: that of the service is for assistants
             ours, theirs = [*map(identifiers_of, answers.values())]
             if len(ours) != 50 or not ours <= theirs:
                 differences.append("mcp: the service and the SDK do not list the same 50 clients")
             continue
-        exact = {label for label in answers if label.endswith(PRESENTED)}
+        exact = {arm.label for arm in arms if arm.prefix == PRESENTED}
         differences += [f"{kind}: {each}" for each in compare(answers, writes=KINDS[kind].writes, exact=exact)]
     if differences:
         raise RuntimeError("\n".join(["The arms do not answer the same:", *differences]))
@@ -333,9 +334,11 @@ def main(
 
     All use the same database, indexes and write concern, and need the same data (key, company, client, exercises), of
     which the service caches the key with its company for a moment, and names of exercises for a minute.
-    The peers validate the types of what is sent; they do not check permissions, derive fields or log. Writes have two
-    arms of each peer: the write alone, and all that the service writes (change log, counters, entries of the search) in
-    one transaction. So has the week: blocks as they are stored, and the same response as the service's. Tools of MCP are compared with the low-level server of its SDK: the same look-ups, and all writes.
+    The peers validate the types of what is sent; they do not check permissions or log. Writes have two arms of each
+    peer: the write alone, and all that the service writes (change log, counters, entries of the search) in one
+    transaction. The week also has two: the blocks as they are stored, and the same response as the service's, with the
+    fields that it derives. Tools of MCP are compared with the low-level server of its SDK: the same look-ups, and all
+    writes.
     The first start installs FastAPI, Node and NestJS below .bench/, which takes some minutes.
 
     All servers run from the start; only one gets requests at a time. Before each kind of request in each round, and

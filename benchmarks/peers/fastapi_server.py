@@ -109,18 +109,6 @@ async def list_customers(key: Key, archived: bool, pageSize: int, pageNum: int) 
     return _response(await _operations().customers(Call(key, {}, query)))
 
 
-@app.get("/coach/customers/{customer_id}/wblock")
-async def read_calendar(key: Key, customer_id: Id, startDate: Day, endDate: Day) -> Response:
-    call = Call(key, {"customerId": customer_id}, {"startDate": startDate, "endDate": endDate})
-    return _response(await _operations().calendar(call))
-
-
-@app.get("/presented/customers/{customer_id}/wblock")
-async def read_presented_calendar(key: Key, customer_id: Id, startDate: Day, endDate: Day) -> Response:
-    call = Call(key, {"customerId": customer_id}, {"startDate": startDate, "endDate": endDate})
-    return _response(await _operations().presented_calendar(call))
-
-
 @app.get("/coach/attention")
 async def list_attention(key: Key, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> Response:
     return _response(await _operations().attention(Call(key, {}, {"limit": str(limit)})))
@@ -131,11 +119,26 @@ async def list_events(key: Key, after: int, limit: Annotated[int, Query(ge=1, le
     return _response(await _operations().events(Call(key, {}, {"limit": str(limit), "after": str(after)})))
 
 
-Write = Callable[[Call], Awaitable[Any]]
+Operation = Callable[[Call], Awaitable[Any]]
+
+
+def _week(read: Callable[[], Operation]) -> APIRouter:
+    """The route of a calendar week, with the operation that it calls."""
+    router = APIRouter()
+
+    @router.get("/customers/{customer_id}/wblock")
+    async def read_calendar(key: Key, customer_id: Id, startDate: Day, endDate: Day) -> Response:
+        call = Call(key, {"customerId": customer_id}, {"startDate": startDate, "endDate": endDate})
+        return _response(await read()(call))
+
+    return router
 
 
 def _writes(
-    create: Callable[[], Write], add: Callable[[], Write], log: Callable[[], Write], copy: Callable[[], Write]
+    create: Callable[[], Operation],
+    add: Callable[[], Operation],
+    log: Callable[[], Operation],
+    copy: Callable[[], Operation],
 ) -> APIRouter:
     """The routes of the writes, with the operations that they call."""
     router = APIRouter()
@@ -174,6 +177,8 @@ _complete = _writes(
     lambda: _operations().log_item_in_transaction,
     lambda: _operations().copy_week_in_transaction,
 )
+app.include_router(_week(lambda: _operations().calendar), prefix="/coach")
+app.include_router(_week(lambda: _operations().presented_calendar), prefix="/presented")
 app.include_router(_plain, prefix="/coach")
 app.include_router(_complete, prefix="/logged")
 

@@ -15,25 +15,31 @@ from benchmarks import slots
 from benchmarks.changes import by_turns
 from benchmarks.servers import Server
 
+LOGGED, PRESENTED = "/logged", "/presented"
 _SCRIPT = str(Path(__file__).parents[1] / "in_turn.lua")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?Z")
 # What differs from one answer to the next.
 _NEW = frozenset(("_id", "createdAt", "updatedAt", "completedAt", "firstAccessToken"))
 # What only the service answers, and what only peers do, which return documents as they are stored.
 _ONE_SIDED = frozenset(
-    (
-        *(
-            "externalId",
-            "metadata",
-            "profilePhoto",
-            "profilePhotoUrl",
-            "variables",
-            "order",
-            "version",
-            "isPendingForm",
-        ),
-        *("exerciseIds", "doneExerciseIds", "tally", "clientTexts", "checkInId", "companyId", "day", "weight"),
-    )
+    [
+        "externalId",
+        "metadata",
+        "profilePhoto",
+        "profilePhotoUrl",
+        "variables",
+        "order",
+        "version",
+        "isPendingForm",
+        "exerciseIds",
+        "doneExerciseIds",
+        "tally",
+        "clientTexts",
+        "checkInId",
+        "companyId",
+        "day",
+        "weight",
+    ]
 )
 ONE_SIDED_OF_WRITES = _ONE_SIDED | _NEW
 
@@ -44,8 +50,8 @@ class Kind:
 
     `factor` multiplies the length of its slots: of slow requests, so that each slot has enough of them. `expects`: a
     text of each response that has done what it should, for kinds with bodies. `once`: no request may be sent again, so
-    that each arm has bodies of its own, also for the first request. `has_presented`: each peer also has an arm that
-    returns all that the service derives.
+    that each arm has bodies of its own, also for the first request. `has_presented`: each peer also has an arm with the
+    same response as the service's.
     """
 
     title: str
@@ -63,7 +69,7 @@ class Kind:
 class Arm:
     """A server and the prefix of its paths.
 
-    /logged makes all writes of the service in one transaction, /presented returns all that the service derives.
+    LOGGED makes all writes of the service in one transaction, PRESENTED returns the same response as the service.
     """
 
     label: str
@@ -152,20 +158,19 @@ def own_bodies(common: Path, arm: Arm) -> Path:
 def compare(answers: Mapping[str, Any], *, writes: bool, exact: Collection[str] = ()) -> list[str]:
     """Return where arms have not answered the same documents as the first of them.
 
-    Times are compared to the millisecond; null, false, empty and no value are the same; what one side computes or
-    stores is left out, but not for the arms `exact`; of writes also identifiers and times of what is new.
+    Times are compared to the millisecond. For arms that are not `exact`, null, false, empty and no value are the same,
+    and what one side computes or stores is left out; of writes also identifiers and times of what is new.
     """
     ours, *theirs = answers
-
-    def difference_of(arm: str) -> str | None:
-        left_out: Collection[str] = () if arm in exact else ONE_SIDED_OF_WRITES if writes else _ONE_SIDED
-        pair = (plain(_documents(answers[each]), left_out) for each in (ours, arm))
-        return first_difference(*pair)
-
-    if not plain(_documents(answers[ours]), _ONE_SIDED):
+    left_out = ONE_SIDED_OF_WRITES if writes else _ONE_SIDED
+    if not plain(_documents(answers[ours]), left_out):
         return [f"{ours} answers nothing"]
-    differences = {arm: difference_of(arm) for arm in theirs}
-    return [f"{ours} and {arm}: {difference}" for arm, difference in differences.items() if difference is not None]
+    differences: list[str] = []
+    for arm in theirs:
+        pair = (plain(_documents(answers[each]), None if arm in exact else left_out) for each in (ours, arm))
+        if (difference := first_difference(*pair)) is not None:
+            differences.append(f"{ours} and {arm}: {difference}")
+    return differences
 
 
 def identifiers_of(answer: Any) -> set[str]:
@@ -182,9 +187,11 @@ def _documents(answer: Any) -> Any:
     return answer["created"] if isinstance(answer, dict) and "created" in answer else answer
 
 
-def plain(value: Any, left_out: Collection[str] = _ONE_SIDED) -> Any:
-    """A value in the form in which answers are compared, without these fields."""
+def plain(value: Any, left_out: Collection[str] | None = _ONE_SIDED) -> Any:
+    """A value in the form in which answers are compared: without these fields and empty ones; None: with all fields."""
     if isinstance(value, dict):
+        if left_out is None:
+            return {name: plain(each, None) for name, each in value.items()}
         fields = {name: plain(each, left_out) for name, each in value.items() if name not in left_out}
         return {name: each for name, each in fields.items() if each or (each == 0 and each is not False)}
     if isinstance(value, list):
@@ -198,7 +205,9 @@ def first_difference(ours: Any, theirs: Any, path: str = "") -> str | None:
     """Where two values differ first, with both; None if they are equal."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for name in sorted(ours.keys() | theirs.keys()):
-            if difference := first_difference(ours.get(name), theirs.get(name), f"{path}.{name}"):
+            if name not in ours or name not in theirs:
+                return f"{path}.{name}: only in the {'first' if name in ours else 'second'}"
+            if difference := first_difference(ours[name], theirs[name], f"{path}.{name}"):
                 return difference
         return None
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.peers import report
+from benchmarks.peers.__main__ import KINDS, arms_of
 from benchmarks.peers.report import SERVICE, Comparison
 from benchmarks.peers.requests import compare
 from benchmarks.report import is_optimised
@@ -115,3 +116,31 @@ def test_answers_are_compared_without_what_one_side_adds() -> None:
     ]
     assert compare({"ours": [{"_id": "a"}], "theirs": [{"_id": "b"}]}, writes=False)
     assert not compare({"ours": [{"_id": "a", "n": 1}], "theirs": [{"_id": "b", "n": 1}]}, writes=True)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "difference"),
+    [
+        ({"_id": "a", "pain": None, "order": 0, "variables": [{"key": "reps"}]}, None),
+        ({"_id": "a", "pain": None, "order": 0}, "[0].variables: only in the first"),
+        ({"_id": "a", "order": 0, "variables": [{"key": "reps"}]}, "[0].pain: only in the first"),
+        ({"_id": "a", "pain": None, "order": 1, "variables": [{"key": "reps"}]}, "[0].order: 0 and 1"),
+    ],
+)
+def test_arms_with_the_same_response_are_compared_with_all_fields(
+    theirs: dict[str, object], difference: str | None
+) -> None:
+    ours = {"_id": "a", "pain": None, "order": 0, "variables": [{"key": "reps"}]}
+    found = compare({"ours": [ours], "theirs": [theirs]}, writes=False, exact={"theirs"})
+    assert found == ([] if difference is None else [f"ours and theirs: {difference}"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_target_is_of_an_arm(kind: str) -> None:
+    assert KINDS[kind].targets.keys() <= {arm.label for arm in arms_of(kind)}
+
+
+def test_a_week_has_two_arms_of_each_peer() -> None:
+    arms = {(arm.label, arm.prefix) for arm in arms_of("week")}
+    assert {("FastAPI", "/coach"), ("FastAPI: same response", "/presented"), ("service", "/coach")} < arms
+    assert len(arms) == 9

@@ -25,16 +25,6 @@ class CoachController {
     return this.service.listCustomers(key, archived, page, size);
   }
 
-  @Get("customers/:customerId/wblock")
-  readCalendar(
-    @Headers(KEY) key: string,
-    @Param("customerId") customer: string,
-    @Query("startDate") first: string,
-    @Query("endDate") last: string,
-  ) {
-    return this.service.readCalendar(key, customer, first, last);
-  }
-
   @Get("attention")
   listAttention(@Headers(KEY) key: string, @Query("limit", new DefaultValuePipe(20), ParseIntPipe) limit: number) {
     return this.service.listAttention(key, limit);
@@ -50,9 +40,10 @@ class CoachController {
   }
 }
 
-// The week with all that the response of the service has.
-@Controller("presented")
-class PresentedController {
+// The week: as it is stored below /coach, and below /presented with the same response as the service's.
+@Controller("coach")
+class StoredWeek {
+  protected readonly presented: boolean = false;
   constructor(private readonly service: CoachingService) {}
 
   @Get("customers/:customerId/wblock")
@@ -62,7 +53,15 @@ class PresentedController {
     @Query("startDate") first: string,
     @Query("endDate") last: string,
   ) {
-    return this.service.readPresentedCalendar(key, customer, first, last);
+    return this.service.readCalendar(key, customer, first, last, this.presented);
+  }
+}
+
+@Controller("presented")
+class PresentedWeek extends StoredWeek {
+  protected override readonly presented = true;
+  constructor(service: CoachingService) {
+    super(service);
   }
 }
 
@@ -102,7 +101,7 @@ class CompleteWrites extends PlainWrites {
   }
 }
 
-@Module({ controllers: [CoachController, PresentedController, PlainWrites, CompleteWrites], providers: [CoachingService] })
+@Module({ controllers: [CoachController, StoredWeek, PresentedWeek, PlainWrites, CompleteWrites], providers: [CoachingService] })
 class PeerModule {}
 
 await mongoose.connect(process.env.MONGODB_URI ?? "", {

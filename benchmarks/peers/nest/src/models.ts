@@ -6,6 +6,9 @@ const options = { versionKey: false as const, autoIndex: false, autoCreate: fals
 const { Mixed, ObjectId } = Schema.Types;
 const stamps = { companyId: ObjectId, createdAt: Date, updatedAt: Date, version: Number };
 
+// A document or a part of one whose fields are not declared.
+export type Record_ = { [name: string]: any };
+
 export interface Item {
   _id: Types.ObjectId;
   type: string;

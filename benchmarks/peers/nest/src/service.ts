@@ -4,7 +4,7 @@ import { ConflictException, Injectable, NotFoundException, UnauthorizedException
 import mongoose, { ClientSession, Types } from "mongoose";
 import type { Copy, Log, NewCustomer, NewItem } from "./bodies.js";
 import {
-  Block, Customer, Item, blocks, changeNumbers, changes, companies, customers, exercises, keys, metricSets, ownChanges, records,
+  Block, Customer, Item, Record_, blocks, changeNumbers, changes, companies, customers, exercises, keys, metricSets, ownChanges, records,
   totals, uses,
 } from "./models.js";
 import { normalize, suffixes } from "./text.js";
@@ -25,7 +25,6 @@ const NOT_DONE = { exerciseId: null, round: null, seconds: null, meters: null, r
 const DAY = 86_400_000;
 const COUNTER_SLOTS = 8;
 
-type Record_ = { [name: string]: any };
 export type ItemPath = { customerId: string; wblockId: string; itemId?: string };
 
 const id = (text: string) => new Types.ObjectId(text);
@@ -47,24 +46,16 @@ export class CoachingService {
     return { docs: found.docs, totalDocs: found.totalDocs };
   }
 
-  async readCalendar(key: string, customer: string, first: string, last: string) {
-    return (await this.readWeek(key, customer, first, last)).week;
-  }
-
-  async readPresentedCalendar(key: string, customer: string, first: string, last: string) {
-    const { company, week } = await this.readWeek(key, customer, first, last);
-    return presentWeek(week, company.loadUnit);
-  }
-
-  private async readWeek(key: string, customer: string, first: string, last: string) {
+  async readCalendar(key: string, customer: string, first: string, last: string, presented: boolean) {
     const { companyId } = await this.key(key);
     const customerId = id(customer);
     const where = { companyId, customerId, date: { $gte: first, $lte: last } };
     const [company, stored] = await Promise.all([
-      this.requireClient(companyId, customerId),
+      this.findCompanyOfClient(companyId, customerId),
       blocks.find(where).select(BLOCK_HIDES).sort(BLOCK_ORDER).lean<Block[]>(),
     ]);
-    return { company, week: await this.withExercises(companyId, stored) };
+    const week = await this.withExercises(companyId, stored);
+    return presented ? presentWeek(week, company.loadUnit) : week;
   }
 
   async listAttention(key: string, limit: number) {
@@ -173,8 +164,8 @@ export class CoachingService {
     if (stored === null) throw new NotFoundException();
     const item = logged(stored, itemId, body, at);
     const before = stored.items.find((each) => each._id.equals(itemId));
-    const items = stored.items.map((each) => (each._id.equals(itemId) ? item : each));
-    await blocks.updateOne(of, { $set: { items, updatedAt: at }, $inc: { version: 1 } }, { session });
+    const update = { $set: { "items.$": item, updatedAt: at }, $inc: { version: 1 } };
+    await blocks.updateOne({ ...of, "items._id": itemId }, update, { session });
     const exerciseId = item.exerciseId as Types.ObjectId;
     const [best, [exercise]] = await Promise.all([
       records.find({ companyId, customerId, exerciseId, source: "log" }).session(session).lean(),
@@ -206,7 +197,8 @@ export class CoachingService {
       const entry = blockChange(apiKey, customerId, null, "copySchedule", [], copies);
       await this.inTransaction(async (session) => {
         await blocks.insertMany(copies, { session });
-        await this.markClient(companyId, customerId, entry.createdAt, session);
+        const last = copies.map((block) => block.date as string).sort().at(-1);
+        await this.markClient(companyId, customerId, entry.createdAt, session, last);
         await ownChanges.create([entry], { session });
       });
     } else {
@@ -218,8 +210,11 @@ export class CoachingService {
 
   // --- shared ------------------------------------------------------------------------------------------------------
 
-  // Returns the company.
-  private async requireClient(companyId: Types.ObjectId, customerId: Types.ObjectId): Promise<Record_> {
+  private async requireClient(companyId: Types.ObjectId, customerId: Types.ObjectId): Promise<void> {
+    await this.findCompanyOfClient(companyId, customerId);
+  }
+
+  private async findCompanyOfClient(companyId: Types.ObjectId, customerId: Types.ObjectId): Promise<Record_> {
     const [company, client] = await Promise.all([
       companies.findOne({ _id: companyId }).lean<Record_>(),
       customers.findOne({ companyId, _id: customerId }).select("customerRoleData.assignedTo").lean(),
@@ -241,8 +236,13 @@ export class CoachingService {
     return found;
   }
 
-  private async markClient(companyId: Types.ObjectId, _id: Types.ObjectId, at: Date, session: ClientSession): Promise<void> {
-    await customers.updateOne({ companyId, _id }, { $inc: { scheduleChanges: 1 }, $min: { figuresUntil: at } }, { session });
+  // `lastWorkout`: the last date of new blocks.
+  private async markClient(
+    companyId: Types.ObjectId, _id: Types.ObjectId, at: Date, session: ClientSession, lastWorkout?: string,
+  ): Promise<void> {
+    const last = lastWorkout === undefined ? {} : { $max: { "customerRoleData.lastWorkoutDate": lastWorkout } };
+    const update = { $inc: { scheduleChanges: 1 }, $min: { figuresUntil: at }, ...last };
+    await customers.updateOne({ companyId, _id }, update, { session });
   }
 
   private inTransaction<T>(write: (session: ClientSession) => Promise<T>): Promise<T> {

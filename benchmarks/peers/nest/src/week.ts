@@ -1,9 +1,7 @@
-// A calendar week in the form in which the service returns it.
-type Record_ = { [name: string]: any };
+// A calendar week with the fields that the service derives; see benchmarks/presented_week.py. The blocks are changed in place.
+import type { Record_ } from "./models.js";
 
-const ITEM_HIDES = ["exerciseIds", "doneExerciseIds", "tally", "isPendingForm", "clientTexts"];
-
-// Adds what the service derives to stored blocks of one client, in the order of their days.
+// Adds the derived fields to stored blocks of one client, which are sorted by date.
 export function presentWeek(blocks: Record_[], loadUnit: string): Record_[] {
   const blocksOfDay = new Map<string, number>();
   for (const block of blocks) {
@@ -16,19 +14,20 @@ export function presentWeek(blocks: Record_[], loadUnit: string): Record_[] {
     block.metadata = Object.fromEntries((block.metadata ?? []).map((entry: Record_) => [entry.key, entry.value]));
     block.order = order;
     block.isCompleted = block.items.length > 0 && block.items.every((item: Record_) => item.isCompleted);
-    block.items.forEach((item: Record_, at: number) => presentItem(item, at, block.version, loadUnit));
+    block.items = block.items.map((item: Record_, at: number) => presentItem(item, at, block.version, loadUnit));
   }
   return blocks;
 }
 
-function presentItem(item: Record_, order: number, version: number, loadUnit: string): void {
-  for (const name of ITEM_HIDES) delete item[name];
+function presentItem(stored: Record_, order: number, version: number, loadUnit: string): Record_ {
+  const { exerciseIds: _, doneExerciseIds: __, tally: ___, isPendingForm: ____, clientTexts: _____, ...item } = stored;
   item.pain ??= null;
   item.skipped ??= null;
   item.swappedFor ??= null;
   item.order = order;
   item.version = version;
   for (const planned of item.exerciseSets ?? []) planned.variables = variablesOf(planned, loadUnit);
+  return item;
 }
 
 // The planned quantities of a set, with their units.
