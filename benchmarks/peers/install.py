@@ -75,7 +75,7 @@ def _install_nest(folder: Path) -> None:
     shutil.rmtree(folder / "dist", ignore_errors=True)
     shutil.copytree(_NEST / "src", folder / "src")
     npm = str(CACHE / "venv" / "bin" / "npm")
-    _run([npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], folder, "access to registry.npmjs.org or a mirror")
+    _run([npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], folder, "access to the npm registry or a mirror")
     _run([npm, "run", "--silent", "build"], folder, "sources that compile")
 
 
