@@ -100,6 +100,7 @@ async def find_low_counters(services: Services, session: Any = None) -> list[Low
         {"$lookup": counter},
         {"$set": {"last": {"$add": [{"$ifNull": [{"$first": "$counter.version"}, -1]}, 1]}}},
         {"$match": {"$expr": {"$gt": ["$number", "$last"]}}},
+        {"$sort": {"_id": 1}},  # so that every check names the same client as its example
         {"$project": {"number": 1}},
     ]
     cursor = plans.across_companies(services).aggregate(stages, session=session, allowDiskUse=True)
