@@ -33,6 +33,7 @@ from coaching_service.progress.conversation.models import SampleMessage
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.metrics import service as metrics
+from coaching_service.progress.metrics.models import NewMetricEntry
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.personal_records import service as personal_records
@@ -193,16 +194,17 @@ async def _add_customer(ctx: Context, client: Client, trainer: ObjectId | None, 
 
 
 async def _record_measurements(ctx: Context, customer_id: ObjectId, client: Client, today: date) -> None:
-    dates: dict[ObjectId, datetime] = {}
     measurements = training.measurements(client, today)
+    entries: list[NewMetricEntry] = []
     for metric_set in await metric_sets.list_all(ctx):
         await metrics.assign(ctx, customer_id, metric_set["_id"])
         for metric in metric_set["metrics"]:
-            for day, values in measurements:
-                value = values[metric["name"]]
-                entry = await metrics.record(ctx, customer_id, metric_set["_id"], metric["_id"], str(day), value)
-                dates[entry["_id"]] = _at(day)
-    activity.set_dates(ctx, dates)
+            entries += [
+                {"metricId": metric["_id"], "date": str(day), "value": values[metric["name"]]}
+                for day, values in measurements
+            ]
+    recorded = await metrics.record_many(ctx, customer_id, entries)
+    activity.set_dates(ctx, {entry["_id"]: _at(date.fromisoformat(entry["date"])) for entry in recorded})
 
 
 async def _add_photos(ctx: Context, client: Client, assets: Assets, today: date) -> None:

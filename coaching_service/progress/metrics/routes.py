@@ -144,4 +144,4 @@ async def record_metric_values(
     All or nothing: of any of the metric sets that the client is assigned, each metric once a date. A value replaces the
     one that the date has. A message about a value names it (`values.2.metricId`).
     """
-    return {"recorded": await service.record_many(ctx, customer_id, body["values"])}
+    return {"recorded": len(await service.record_many(ctx, customer_id, body["values"]))}

@@ -151,8 +151,8 @@ async def record(
 
 
 @transactional
-async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewMetricEntry]) -> int:
-    """Record values of metrics of any sets that a client is assigned, as `record` does: all or none; returns how many.
+async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewMetricEntry]) -> list[MetricEntry]:
+    """Record values of metrics of any sets that a client is assigned, as `record` does: all or none; in their order.
 
     Raises InvalidFields if a metric and date are repeated, NotFound if the company has no such metric, Conflict if its
     set is not assigned or it is archived, naming the entry (`values.2.metricId`), and what `list_assigned` raises.
@@ -184,9 +184,10 @@ async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewM
                 "witemId": None,
             }
         )
-    for entry, metric in zip(await store.record_many(ctx, new_entries), metrics, strict=True):
+    entries = await store.record_many(ctx, new_entries)
+    for entry, metric in zip(entries, metrics, strict=True):
         await _record_activity(ctx, entry, metric)
-    return len(new_entries)
+    return [_present_entry(entry) for entry in entries]
 
 
 def _refuse_repeated(values: Sequence[NewMetricEntry]) -> None:
@@ -205,6 +206,10 @@ async def _record(
     if not ctx.caller.is_coach:
         await activity_dates.record_activity(ctx, customer_id)
     await _record_activity(ctx, entry, metric)
+    return _present_entry(entry)
+
+
+def _present_entry(entry: StoredEntry) -> MetricEntry:
     return {
         "_id": entry["_id"],
         "metricsSetId": entry["metricsSetId"],
