@@ -131,8 +131,8 @@ def test_arms_with_the_same_response_are_compared_with_all_fields(
     theirs: dict[str, object], difference: str | None
 ) -> None:
     ours = {"_id": "a", "pain": None, "order": 0, "variables": [{"key": "reps"}]}
-    found = compare({"ours": [ours], "theirs": [theirs]}, writes=False, exact={"theirs"})
-    assert found == ([] if difference is None else [f"ours and theirs: {difference}"])
+    differences = compare({"ours": [ours], "theirs": [theirs]}, writes=False, exact={"theirs"})
+    assert differences == ([] if difference is None else [f"ours and theirs: {difference}"])
 
 
 @pytest.mark.parametrize("kind", KINDS)
