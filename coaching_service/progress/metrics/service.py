@@ -152,7 +152,9 @@ async def record(
 
 @transactional
 async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewMetricEntry]) -> list[MetricEntry]:
-    """Record values of metrics of any sets that a client is assigned, as `record` does: all or none; in their order.
+    """Record values of metrics of any sets that a client is assigned, as `record` does: all or none.
+
+    Returns the entries in the order of `values`.
 
     Raises InvalidFields if a metric and date are repeated, NotFound if the company has no such metric, Conflict if its
     set is not assigned or it is archived, naming the entry (`values.2.metricId`), and what `list_assigned` raises.
