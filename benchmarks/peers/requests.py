@@ -187,7 +187,7 @@ def _documents(answer: Any) -> Any:
     return answer["created"] if isinstance(answer, dict) and "created" in answer else answer
 
 
-def plain(value: Any, left_out: Collection[str] | None = _ONE_SIDED) -> Any:
+def plain(value: Any, left_out: Collection[str] | None) -> Any:
     """A value in the form in which answers are compared: without these fields and empty ones; None: with all fields."""
     if isinstance(value, dict):
         if left_out is None:
