@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,6 +12,8 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection, Services
 from coaching_service.core.database.indexes import IndexConflict, ensure_indexes, missing_indexes
 from coaching_service.core.ids import ObjectId
+from coaching_service.settings import Settings
+from tests.support.fail_points import fail_point, wait_for_fail_point
 
 
 @pytest.fixture
@@ -67,3 +70,19 @@ async def test_changed_uniqueness_is_reported_and_nothing_is_dropped(
 async def test_unchanged_indexes_are_left_alone(collection: Collection) -> None:
     indexes = (Index(("companyId",)), Index(("email",), unique=True), Index(("createdAt",), expire_after=60))
     assert await ensure(collection, *indexes) == await ensure(collection, *indexes)
+
+
+async def test_collection_that_another_process_creates_meanwhile_is_left_as_it_is(
+    collection: Collection, settings: Settings
+) -> None:
+    """The server checks the namespace after the fail point, at which the first command waits."""
+    db = collection.database
+    async with fail_point(
+        db.client, settings.mongodb_uri, failCommands=["create"], namespace=collection.full_name
+    ) as block:
+        met = await block({"times": 1}, blockConnection=True, blockTimeMS=1_000)
+        ensuring = asyncio.create_task(ensure_indexes(db, {collection.name: ()}))
+        await wait_for_fail_point(db.client, met + 1)
+        await collection.insert_one({"by": "another process"})
+        await ensuring
+    assert await collection.count_documents({}) == 1

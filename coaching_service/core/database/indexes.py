@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 
 import pymongo
-from pymongo.errors import CollectionInvalid
+from pymongo.errors import OperationFailure
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection, Database
 
+_NAMESPACE_EXISTS = 48
 _INDEX_SECONDS = 3600.0  # building an index of a large collection takes longer than a request may
 
 
@@ -32,9 +32,17 @@ async def ensure_indexes(db: Database, collections: dict[str, tuple[Index, ...]]
                 await _ensure_indexes_of(db[name], indexes if name in existing else ())
                 await db[name].create_indexes([index.model() for index in indexes])
             elif name not in existing:
-                with suppress(CollectionInvalid):  # another process has created it meanwhile
-                    await db.create_collection(name)
+                await _create_collection(db, name)
     return list(collections)
+
+
+async def _create_collection(db: Database, name: str) -> None:
+    """Create a collection without indexes, unless another process has created it meanwhile."""
+    try:
+        await db.create_collection(name, check_exists=False)
+    except OperationFailure as error:
+        if error.code != _NAMESPACE_EXISTS:
+            raise
 
 
 async def _ensure_indexes_of(collection: Collection, indexes: Iterable[Index]) -> None:
