@@ -12,11 +12,10 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.demo import content, ensure_demo, training
-from coaching_service.progress.attention.renewal import renew_batch
 from coaching_service.progress.conversation import notifications
 from tests.support.client import CoachClient
+from tests.support.figures import renew_figures
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +96,7 @@ async def test_characters_show_in_the_figures(demo: CoachClient) -> None:
 async def test_clients_have_messages_and_reasons_for_attention(
     demo: CoachClient, facts: dict[str, str], services: Services
 ) -> None:
-    while await renew_batch(services, Job(ObjectId(), {}, 1)) == RunAgain():
-        pass
+    await renew_figures(services)
     entries = (await demo.get("/coach/attention", limit=100)).ok()["docs"]
     reasons = {entry["customer"]["name"]: {reason["type"] for reason in entry["reasons"]} for entry in entries}
     assert {"health_note", "unread_message"} <= reasons["Chidi"]

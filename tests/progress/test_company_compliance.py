@@ -6,12 +6,10 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Any
 
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.customers import creation
-from coaching_service.progress.attention.renewal import renew_batch
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
+from tests.support.figures import renew_figures
 from tests.support.training import Json, block_with, employee_key, log, task
 
 COMPLIANCE = "/coach/compliance"
@@ -102,8 +100,7 @@ async def test_who_is_under_sixty_percent_this_month_is_one_request(coach: Coach
             block = await block_with(coach, customer, task(), date=str(today - timedelta(days=days_ago)))
             if days_ago in days_done:
                 (await log(coach, block, block["items"][0])).ok()
-    while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
-        pass
+    await renew_figures(coach.ctx.services)
     assert await docs(coach, period=30, below=60) == [
         {
             "customerId": ana["_id"],

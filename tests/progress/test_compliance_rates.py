@@ -18,6 +18,7 @@ from coaching_service.progress.attention.renewal import RENEW, renew_batch
 from tests.conftest import PASSWORD
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.support.compliance import schedule
+from tests.support.figures import renew_figures
 from tests.support.results import WARM_UP, WORK, clear_log, completed_sets, train
 from tests.support.training import Json, add, block_with, client_path, exercise_of, log, move, path_of, task
 
@@ -50,12 +51,6 @@ def rates(coach: CoachClient, *values: float | None) -> Json:
     return {**dict(zip(RATES, values, strict=True)), "complianceDate": date}
 
 
-async def renew(coach: CoachClient) -> None:
-    """Run the job that renews the figures of the clients that are due."""
-    while await renew_batch(coach.ctx.services, JOB) == RunAgain():
-        pass
-
-
 async def test_rates_cover_7_30_and_90_days_up_to_today(coach: CoachClient) -> None:
     """By hand: 1 of 2 in 7 days, 3 of 4 in 30, 4 of 7 in 90; without the 91st day and tomorrow."""
     ana, today = await coach.create_customer(), coach.ctx.caller.today()
@@ -79,19 +74,19 @@ async def test_each_log_renews_the_stored_rates(coach: CoachClient) -> None:
     first, second = [await schedule(coach, ana, today - timedelta(days=days), "--") for days in (0, 1)]
     before = (await coach.get(client_path(ana))).ok()
     assert await read_rates(coach, ana) == rates(coach, 0, 0, 0)
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
 
     (await log(coach, first, first["items"][0])).ok()
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
     client = await coach.as_client(ana)
     own = f"/customer/wblocks/{first['_id']}/witems/{first['items'][1]['_id']}/log"
     (await client.put(own, {})).ok()
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     assert await list_rates(coach, ana) == await read_rates(coach, ana) == rates(coach, 50, 50, 50)
     await clear_log(coach, first)
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
 
     (await coach.delete(path_of(second))).ok(204)
@@ -108,7 +103,7 @@ async def test_schedule_changes_renew_the_stored_rates(coach: CoachClient) -> No
     yesterday, tomorrow = (str(today + timedelta(days=days)) for days in (-1, 1))
 
     async def require_rates(*expected: float | None) -> None:
-        await renew(coach)
+        await renew_figures(coach.ctx.services)
         assert await list_rates(coach, ana) == await read_rates(coach, ana) == rates(coach, *expected)
 
     done = await schedule(coach, ana, today - timedelta(days=2), "x")
@@ -142,7 +137,7 @@ async def test_assigned_program_renews_the_stored_rates(coach: CoachClient) -> N
     await add(coach, block, task())
     assignment = {"customerId": ana["_id"], "startDate": yesterday}
     (await coach.post(f"/coach/programs/{program['_id']}/assign", assignment)).ok(201)
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     assert await list_rates(coach, ana) == await read_rates(coach, ana) == rates(coach, 0, 0, 0)
 
 
@@ -151,7 +146,7 @@ async def test_last_trained_date_is_that_of_the_latest_session(coach: CoachClien
     ana, squat = await coach.create_customer(), await coach.create_exercise()
 
     async def require_date(expected: str | None) -> None:
-        await renew(coach)
+        await renew_figures(coach.ctx.services)
         [listed] = (await coach.customers())["docs"]
         read = (await coach.get(client_path(ana))).ok()
         dates = [client["customerRoleData"]["lastTrainedDate"] for client in (listed, read)]
@@ -183,8 +178,7 @@ async def test_rates_are_renewed_once_a_local_day(coach: CoachClient) -> None:
         await schedule(coach, client, coach.ctx.caller.today(client["timezone"]) - timedelta(days=1), "-")
         await set_stored(coach, client, figuresUntil=LONG_AGO)
 
-    while await renew_batch(coach.ctx.services, JOB) == RunAgain():
-        pass
+    await renew_figures(coach.ctx.services)
 
     for client in (ana, bo):
         today = coach.ctx.caller.today(client["timezone"])
@@ -197,7 +191,7 @@ async def test_rates_are_renewed_once_a_local_day(coach: CoachClient) -> None:
     assert stored["figuresUntil"] == LONG_AGO, "archived clients are not renewed"
 
     await set_stored(coach, ana, **{"customerRoleData.complianceRate7d": 12.5})
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     assert (await list_rates(coach, ana))["complianceRate7d"] == 12.5, "once a day is enough"
     await set_stored(coach, ana, figuresUntil=now())
     await renew_batch(coach.ctx.services, JOB)
@@ -241,8 +235,7 @@ async def test_company_being_erased_does_not_delay_others(coach: CoachClient, ot
         await set_stored(company, ana, figuresUntil=LONG_AGO)
     owner = await other_company.interactive()
     (await owner.send("DELETE", "/coach/account", json={"password": PASSWORD})).ok(204)
-    while await renew_batch(coach.ctx.services, JOB) == RunAgain():
-        pass
+    await renew_figures(coach.ctx.services)
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
 
 
@@ -258,7 +251,7 @@ async def test_failed_renewal_is_retried_in_an_hour_and_delays_no_others(
     await set_stored(coach, ana, figuresUntil=LONG_AGO + timedelta(days=1))
     monkeypatch.setattr(renewal, "_BATCH", 2)
 
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
 
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
     for client in broken:
@@ -274,7 +267,7 @@ async def test_renewal_does_not_overwrite_the_figures_of_a_concurrent_log(coach:
         while not logging.done():
             await set_stored(coach, ana, figuresUntil=LONG_AGO)
             await renew_batch(coach.ctx.services, JOB)
-        await renew(coach)
+        await renew_figures(coach.ctx.services)
         assert await list_rates(coach, ana) == await read_rates(coach, ana)
     assert await read_rates(coach, ana) == rates(coach, 100, 100, 100)
 
@@ -282,14 +275,14 @@ async def test_renewal_does_not_overwrite_the_figures_of_a_concurrent_log(coach:
 async def test_client_who_changes_during_the_renewal_stays_due(coach: CoachClient) -> None:
     """Also if the times of two changes are the same millisecond."""
     ana, today = await coach.create_customer(), coach.ctx.caller.today()
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     await set_stored(coach, ana, figuresUntil=LONG_AGO)
     due: Any = await coach.ctx.db["customers"].find_one({"_id": ObjectId(ana["_id"])})
     await schedule(coach, ana, today - timedelta(days=1), "-")
     await set_stored(coach, ana, figuresUntil=LONG_AGO)
     await attention.renew_due(coach.ctx, [due])
     assert await list_rates(coach, ana) == rates(coach, None, None, None)
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
 
 

@@ -11,12 +11,11 @@ import pytest
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.customers import creation
 from coaching_service.people.customers.models import NewCustomerDocument
-from coaching_service.progress.attention.renewal import renew_batch
 from tests.conftest import NewCompany
 from tests.support.client import CoachClient
+from tests.support.figures import renew_figures
 from tests.support.service_process import until
 from tests.support.training import Json, block_with, log, task
 
@@ -56,8 +55,7 @@ async def coach(new_company: NewCompany) -> CoachClient:
         {"companyId": coach.ctx.company_id},
         {"$set": {"figuresUntil": datetime(2000, 1, 1)}},  # noqa: DTZ001 - stored times are UTC without a time zone
     )
-    while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
-        pass
+    await renew_figures(coach.ctx.services)
     return coach
 
 

@@ -8,16 +8,15 @@ from typing import Any
 from coaching_service import features
 from coaching_service.core.dates import midnight
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.progress.attention.reasons import WEIGHTS
-from coaching_service.progress.attention.renewal import MARK_ALL_DUE, renew_batch
+from coaching_service.progress.attention.renewal import MARK_ALL_DUE
 from tests.support.client import CoachClient
+from tests.support.figures import renew_figures
 from tests.support.service_process import until
 from tests.support.training import Json
 
 ATTENTION = "/coach/attention"
-JOB = Job(ObjectId(), {}, 1)
 QUESTION: Json = {"label": "Hours of sleep?", "type": "number"}
 FORM: Json = {"type": "FORM", "form": {"name": "Check-in", "questions": [QUESTION]}}
 
@@ -31,8 +30,7 @@ async def renew(coach: CoachClient) -> None:
         return await coach.ctx.db["jobs"].find_one(where) is None
 
     await until(all_are_marked, "all clients are marked as due")
-    while await renew_batch(coach.ctx.services, JOB) == RunAgain():
-        pass
+    await renew_figures(coach.ctx.services)
 
 
 async def docs(coach: CoachClient, **query: Any) -> list[Json]:

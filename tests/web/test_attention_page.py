@@ -6,21 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.progress.attention.renewal import renew_batch
 from tests.support.client import CoachClient
+from tests.support.figures import renew_figures
 from tests.support.training import block_with, client_path, form_of, log, own_log, task
 from tests.support.visitor import Visitor
 from tests.web.conftest import Colleague
 
 ATTENTION = "/app/attention"
-
-
-async def renew(coach: CoachClient) -> None:
-    """Renew the stored reasons."""
-    while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
-        pass
 
 
 async def test_each_reason_links_to_the_page_where_it_is_dealt_with(coach: CoachClient, owner_page: Visitor) -> None:
@@ -30,7 +22,7 @@ async def test_each_reason_links_to_the_page_where_it_is_dealt_with(coach: Coach
     (await coach.post(client_path(ana, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
     missed = str(coach.ctx.caller.today() - timedelta(days=2))
     await block_with(coach, ana, task(), date=missed)
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
 
     page = (await owner_page.get("/app")).ok()
 
@@ -53,7 +45,7 @@ async def test_check_in_to_review_links_to_the_inbox(
     [item] = block["items"]
     answers = [{"questionId": item["form"]["questions"][0]["_id"], "value": "Good"}]
     (await own_log(await coach.as_client(ana), block, item, isCompleted=True, answers=answers)).ok()
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
 
     page = (await owner_page.get(ATTENTION)).says("1 check-in to review")
 
@@ -65,7 +57,7 @@ async def test_check_in_to_review_links_to_the_inbox(
 
 async def test_dismissed_reason_leaves_the_list_and_can_be_undone(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     page = (await owner_page.get(ATTENTION)).ok().says("Ana", "Nothing scheduled")
     action = f"{ATTENTION}/{ana['_id']}/dismiss"
 
@@ -75,12 +67,12 @@ async def test_dismissed_reason_leaves_the_list_and_can_be_undone(coach: CoachCl
     assert (await coach.get("/coach/attention")).ok()["docs"] == []
     undo = next(form for form in page.forms if form.action.endswith("/undo"))
     (await owner_page.submit(page, undo.action)).ok()
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     page = (await owner_page.get(ATTENTION)).says("Nothing scheduled")
     today = coach.ctx.caller.today()
     for day in (today, today - timedelta(days=9)):
         await block_with(coach, ana, task(), date=str(day))
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     (await owner_page.submit(page, action)).ok().says("This reason no longer applies.", "Low compliance")
 
 
@@ -88,7 +80,7 @@ async def test_list_is_read_in_parts(coach: CoachClient, owner_page: Visitor, mo
     monkeypatch.setattr("coaching_service.web.views.attention._CLIENTS_PER_PAGE", 2)
     for number in range(3):
         await coach.create_customer(f"Client {number}")
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     page = (await owner_page.get(ATTENTION)).says("Client 1", "3 left", "Show more")
     assert "Client 2" not in page.text
     (following,) = [link for link in page.links if "after=" in link]
@@ -103,13 +95,13 @@ async def test_page_without_entries_says_why(coach: CoachClient, owner_page: Vis
     ana = await coach.create_customer("Ana")
     block = await block_with(coach, ana, task(), date=str(coach.ctx.caller.today()))
     (await log(coach, block, block["items"][0])).ok()
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     (await owner_page.get(ATTENTION)).says("No client needs you now")
 
 
 async def test_coach_who_only_views_cannot_dismiss(coach: CoachClient, colleague: Colleague) -> None:
     await coach.create_customer("Ana")
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     page = (await (await colleague("customers.view")).get(ATTENTION)).ok().says("Ana", "Nothing scheduled")
     assert "Dismiss" not in page.text
 
@@ -123,7 +115,7 @@ async def test_client_is_dealt_with_in_the_list(coach: CoachClient, owner_page: 
         answers = [{"questionId": item["form"]["questions"][0]["_id"], "value": "Good"}]
         (await own_log(client, block, item, isCompleted=True, answers=answers)).ok()
     (await client.post("/customer/messages", {"text": "Which shoes?"})).ok(201)
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     path = f"{ATTENTION}/{ana['_id']}"
 
     page = (await owner_page.get(path)).ok().says("Which shoes?", "How was it?", "And sleep?", "2 check-ins to review")
@@ -140,7 +132,7 @@ async def test_client_is_dealt_with_in_the_list(coach: CoachClient, owner_page: 
 async def test_client_is_snoozed_until_a_date(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     (await coach.post(client_path(ana, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     page = (await owner_page.get(ATTENTION)).says("1 left", "health note", "Nothing scheduled", "Until tomorrow")
     until = str(coach.ctx.caller.today() + timedelta(days=1))
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.progress.attention.renewal import renew_batch
 from tests.support import training
 from tests.support.client import MONDAY, CoachClient
+from tests.support.figures import renew_figures
 from tests.support.training import Json, block_with, client_path, exercise_of
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import Colleague
@@ -130,8 +128,7 @@ async def test_pages_lead_to_reviews_and_from_one_to_the_next(coach: CoachClient
     for customer, block in ((ana, first), (ana, second), (bea, third)):
         await comment(await coach.as_client(customer), block, "How was it?")
     (await coach.post(client_path(cem, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
-    while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
-        pass
+    await renew_figures(coach.ctx.services)
 
     for path in (
         f"/app/attention/{ana['_id']}",

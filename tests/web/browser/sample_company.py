@@ -8,11 +8,9 @@ from datetime import timedelta
 import aiohttp
 from PIL import Image
 
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.progress.attention.renewal import renew_batch
 from tests.support.client import CoachClient
 from tests.support.declared_world import World, make_world
+from tests.support.figures import renew_figures
 from tests.support.training import (
     block_with,
     circuit_of,
@@ -86,8 +84,7 @@ async def _attention(coach: CoachClient, world: World) -> None:
     (await coach.post(f"{path}/notes", {"content": "Knee pain when squatting", "isHealth": True})).ok(201)
     client = await coach.as_client({"_id": world["customerId"]})
     (await client.post("/customer/messages", {"text": "My knee still hurts"})).ok(201)
-    while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
-        pass
+    await renew_figures(coach.ctx.services)
 
 
 async def _weeks(coach: CoachClient, world: World) -> None:

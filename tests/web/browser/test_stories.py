@@ -10,12 +10,10 @@ import pytest
 from aiohttp.test_utils import TestServer
 from playwright.async_api import Page, Route, expect
 
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.sessions import service as sessions
-from coaching_service.progress.attention.renewal import renew_batch
 from tests.conftest import PASSWORD
 from tests.support.client import MONDAY, TUESDAY, CoachClient
+from tests.support.figures import renew_figures
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import CALLBACK, register
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
@@ -248,8 +246,7 @@ async def test_coach_starts_with_the_clients_who_need_attention(
         (await coach.post(f"/coach/customers/{customer['_id']}/notes", {"content": text, "isHealth": True})).ok(201)
     client = await coach.as_client(ana)
     (await client.post("/customer/messages", {"text": "Hello"})).ok(201)
-    while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
-        pass
+    await renew_figures(coach.ctx.services)
     page = await open_page(**LOOKS[look])
     await sign_in(page, coach)
     await expect(page.get_by_role("heading", name="Today")).to_be_visible()

@@ -8,13 +8,11 @@ from typing import Any
 import aiohttp
 from playwright.async_api import Locator, Page, expect
 
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.progress.attention.renewal import renew_batch
 from coaching_service.web.formatting import format_date
 from tests.core.test_uploads import picture as a_photo
 from tests.support import training
 from tests.support.client import MONDAY, CoachClient
+from tests.support.figures import renew_figures
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 
 _WEEK = ("2026-03-02", "2026-03-04", "2026-03-06")
@@ -45,13 +43,7 @@ async def create_clients(coach: CoachClient, number: int) -> None:
     """Create clients who need a coach: nothing is scheduled for them."""
     entries = [{"name": f"Client {at:02}"} for at in range(number)]
     assert (await coach.post("/coach/customers/batch", {"customers": entries})).ok()["created"] == number
-    await renew(coach)
-
-
-async def renew(coach: CoachClient) -> None:
-    """Renew the stored reasons of all clients."""
-    while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
-        pass
+    await renew_figures(coach.ctx.services)
 
 
 async def test_sixty_clients_are_reviewed_on_one_page(coach: CoachClient, open_page: OpenPage) -> None:
@@ -184,7 +176,7 @@ async def test_session_is_reviewed_and_commented(coach: CoachClient, open_page: 
     (await training.own_log(client, block, block["items"][0], isCompleted=True, customerSets=sets)).ok()
     message = {"text": "The last set was too much", "about": {"wblockId": block["_id"]}}
     (await client.post("/customer/messages", message)).ok(201)
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     page = await open_page()
     await sign_in(page, coach)
     counter = Counter(page)

@@ -6,18 +6,10 @@ from typing import Any
 
 from playwright.async_api import expect
 
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.progress.attention.renewal import renew_batch
 from tests.support.client import CoachClient
+from tests.support.figures import renew_figures
 from tests.support.training import client_path
 from tests.web.browser.conftest import OpenPage, serious, sign_in
-
-
-async def renew(coach: CoachClient) -> None:
-    """Renew the stored reasons."""
-    while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
-        pass
 
 
 async def create_three(coach: CoachClient) -> list[dict[str, Any]]:
@@ -25,7 +17,7 @@ async def create_three(coach: CoachClient) -> list[dict[str, Any]]:
     ana, *others = [await coach.create_customer(name) for name in ("Ana", "Björn", "Chidi")]
     (await (await coach.as_client(ana)).post("/customer/messages", {"text": "Which shoes?"})).ok(201)
     (await coach.post(client_path(ana, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
-    await renew(coach)
+    await renew_figures(coach.ctx.services)
     return [ana, *others]
 
 
