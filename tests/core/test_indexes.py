@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
+from pymongo.errors import OperationFailure
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection, Services
@@ -14,6 +15,8 @@ from coaching_service.core.database.indexes import IndexConflict, ensure_indexes
 from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings
 from tests.support.fail_points import fail_point, wait_for_fail_point
+
+Blocked = Callable[[str, tuple[Index, ...], Callable[[], Awaitable[Any]]], Awaitable[None]]
 
 
 @pytest.fixture
@@ -72,17 +75,44 @@ async def test_unchanged_indexes_are_left_alone(collection: Collection) -> None:
     assert await ensure(collection, *indexes) == await ensure(collection, *indexes)
 
 
+@pytest.fixture
+async def blocked(collection: Collection, settings: Settings) -> AsyncIterator[Blocked]:
+    """A function that ensures indexes, and does something else at a fail point, before the first such command."""
+    client = collection.database.client
+
+    async def ensure_blocked(command: str, indexes: tuple[Index, ...], meanwhile: Callable[[], Awaitable[Any]]) -> None:
+        async with fail_point(
+            client, settings.mongodb_uri, failCommands=[command], namespace=collection.full_name
+        ) as block:
+            met = await block({"times": 1}, blockConnection=True, blockTimeMS=1_000)
+            ensuring = asyncio.create_task(ensure_indexes(collection.database, {collection.name: indexes}))
+            await wait_for_fail_point(client, met + 1)
+            await meanwhile()
+            await ensuring
+
+    yield ensure_blocked
+
+
 async def test_collection_that_another_process_creates_meanwhile_is_left_as_it_is(
-    collection: Collection, settings: Settings
+    collection: Collection, blocked: Blocked
 ) -> None:
-    """The server checks the namespace after the fail point, at which the first command waits."""
-    db = collection.database
-    async with fail_point(
-        db.client, settings.mongodb_uri, failCommands=["create"], namespace=collection.full_name
-    ) as block:
-        met = await block({"times": 1}, blockConnection=True, blockTimeMS=1_000)
-        ensuring = asyncio.create_task(ensure_indexes(db, {collection.name: ()}))
-        await wait_for_fail_point(db.client, met + 1)
-        await collection.insert_one({"by": "another process"})
-        await ensuring
+    await blocked("create", (), lambda: collection.insert_one({"by": "another process"}))
     assert await collection.count_documents({}) == 1
+
+
+async def test_index_that_another_process_drops_meanwhile_is_replaced(collection: Collection, blocked: Blocked) -> None:
+    await collection.create_index([("other", 1)], name="companyId")
+    await blocked("dropIndexes", (Index(("companyId",)),), lambda: collection.drop_index("companyId"))
+    assert (await collection.index_information())["companyId"]["key"] == [("companyId", 1)]
+
+
+async def test_other_failures_are_raised(collection: Collection, settings: Settings) -> None:
+    await collection.create_index([("other", 1)], name="companyId")
+    client = collection.database.client
+    for command, indexes in (("dropIndexes", (Index(("companyId",)),)), ("create", ())):
+        namespace = f"{collection.full_name}{'' if indexes else 'other'}"
+        async with fail_point(client, settings.mongodb_uri, failCommands=[command], namespace=namespace) as fail:
+            await fail({"times": 1}, errorCode=20)
+            with pytest.raises(OperationFailure) as raised:
+                await ensure_indexes(collection.database, {namespace.partition(".")[2]: indexes})
+        assert raised.value.code == 20, "an illegal operation"

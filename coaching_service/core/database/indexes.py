@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pymongo
@@ -12,7 +13,7 @@ from pymongo.errors import OperationFailure
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection, Database
 
-_NAMESPACE_EXISTS = 48
+_INDEX_NOT_FOUND, _NAMESPACE_EXISTS = 27, 48
 _INDEX_SECONDS = 3600.0  # building an index of a large collection takes longer than a request may
 
 
@@ -32,17 +33,9 @@ async def ensure_indexes(db: Database, collections: dict[str, tuple[Index, ...]]
                 await _ensure_indexes_of(db[name], indexes if name in existing else ())
                 await db[name].create_indexes([index.model() for index in indexes])
             elif name not in existing:
-                await _create_collection(db, name)
+                with _done_by_another_process(_NAMESPACE_EXISTS):
+                    await db.create_collection(name, check_exists=False)
     return list(collections)
-
-
-async def _create_collection(db: Database, name: str) -> None:
-    """Create a collection without indexes, unless another process has created it meanwhile."""
-    try:
-        await db.create_collection(name, check_exists=False)
-    except OperationFailure as error:
-        if error.code != _NAMESPACE_EXISTS:
-            raise
 
 
 async def _ensure_indexes_of(collection: Collection, indexes: Iterable[Index]) -> None:
@@ -64,7 +57,22 @@ async def _ensure_indexes_of(collection: Collection, indexes: Iterable[Index]) -
                     f"The index {name} of {collection.name} differs from the index {index.name} that the "
                     f"service needs: stop the service, drop the index, and start again"
                 )
-            await collection.drop_index(name)
+            await _drop(collection, name)
+
+
+async def _drop(collection: Collection, name: str) -> None:
+    with _done_by_another_process(_INDEX_NOT_FOUND):
+        await collection.drop_index(name)
+
+
+@contextmanager
+def _done_by_another_process(code: int) -> Iterator[None]:
+    """Ignore the error with this code: another process, which is starting too, has created or dropped the same."""
+    try:
+        yield
+    except OperationFailure as error:
+        if error.code != code:
+            raise
 
 
 def _options(definition: Mapping[str, Any]) -> tuple[bool, bool, dict[str, Any]]:
@@ -75,10 +83,11 @@ def _options(definition: Mapping[str, Any]) -> tuple[bool, bool, dict[str, Any]]
 
 async def _change_expiry(collection: Collection, index: Index) -> None:
     if index.expire_after is None:
-        await collection.drop_index(index.name)
+        await _drop(collection, index.name)
         return
     change = {"name": index.name, "expireAfterSeconds": index.expire_after}
-    await collection.database.command("collMod", collection.name, index=change)
+    with _done_by_another_process(_INDEX_NOT_FOUND):
+        await collection.database.command("collMod", collection.name, index=change)
 
 
 async def missing_indexes(db: Database, collections: dict[str, tuple[Index, ...]]) -> list[str]:
