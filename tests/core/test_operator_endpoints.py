@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections import Counter
-from contextlib import closing
-from dataclasses import replace
 
 from aiohttp.test_utils import TestServer, make_mocked_request
-from motor.motor_asyncio import AsyncIOMotorClient
-from pymongo.monitoring import CommandListener, CommandStartedEvent
 
 from coaching_service import __version__, runtime
 from coaching_service.app import create_app
-from coaching_service.core.database.connection import database
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.settings import Settings
 from tests.support.client import UNKNOWN, CoachClient, document
+from tests.support.counted_commands import counting_commands
 
 
 async def test_health_and_readiness(anonymous: CoachClient) -> None:
@@ -41,32 +36,16 @@ async def test_service_without_its_indexes_is_not_ready(settings: Settings) -> N
         await bare.db.client.drop_database(bare.db.name)
 
 
-class CountedCommands(CommandListener):
-    """Counts the commands that are sent to the database."""
-
-    def __init__(self) -> None:
-        self.commands: Counter[str] = Counter()
-
-    def started(self, event: CommandStartedEvent) -> None:
-        self.commands[event.command_name] += 1
-
-    def succeeded(self, _: object) -> None:
-        """Not of interest."""
-
-    failed = succeeded
-
-
 async def test_concurrent_readiness_checks_share_one_database_check(settings: Settings, services: Services) -> None:
     """The indexes are checked only until they exist."""
-    counted = CountedCommands()
     request = make_mocked_request("GET", "/readyz")
-    with closing(AsyncIOMotorClient(settings.mongodb_uri, event_listeners=[counted])) as client:
-        endpoints = OperatorEndpoints(replace(services, db=database(client, settings.mongodb_database)), [], [])
+    with counting_commands(settings, services) as (counted_services, commands):
+        endpoints = OperatorEndpoints(counted_services, [], [])
         for wanted in ({"listIndexes": len(declared_collections()), "find": 2}, {"find": 2}, {"find": 2}):
-            counted.commands.clear()
+            commands.clear()
             answers = await asyncio.gather(*(endpoints.readyz(request) for _ in range(20)))
             assert {answer.status for answer in answers} == {200}
-            assert counted.commands == wanted
+            assert commands == wanted
 
 
 async def test_unreachable_database_is_503_without_its_address(settings: Settings) -> None:

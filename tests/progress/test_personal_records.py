@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from coaching_service.core.ids import ObjectId
+from coaching_service.progress.logs import service as logs
+from coaching_service.progress.logs.schemas import ITEM_LOG
+from coaching_service.settings import Settings
 from tests.conftest import NewCompany
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
+from tests.support.counted_commands import counting_commands
 from tests.support.results import (
     WARM_UP,
     WORK,
@@ -320,3 +326,27 @@ async def test_records_are_right_after_concurrent_deletions(coach: CoachClient) 
         assert {reply.status for reply in await asyncio.gather(*gone)} == {204}
         assert await heaviest(coach, ana) == (50, MONDAY)
         (await coach.delete(path_of(lowest))).ok(204)
+
+
+async def test_a_log_takes_as_many_commands_for_the_records_of_eight_exercises_as_of_two(
+    coach: CoachClient, settings: Settings
+) -> None:
+    ana = await coach.create_customer()
+    squats = [await coach.create_exercise(f"Squat {number}") for number in range(10)]
+    await train(coach, ana, await coach.create_exercise("Press"), (5, 50))  # the unit of loads is fixed
+    sent = []
+    with counting_commands(settings, coach.ctx.services) as (services, commands):
+        ctx = replace(coach.ctx, services=services)
+        for exercises in (squats[:2], squats[2:]):
+            block = await block_with(coach, ana, circuit_of(*exercises))
+            [item] = block["items"]
+            for load in (50, 60):
+                sets = [circuit_set(1, exercise, 5, load) for exercise in exercises]
+                body = ITEM_LOG.load({"isCompleted": True, "customerSets": sets})
+                commands.clear()
+                await logs.log_item(ctx, ObjectId(ana["_id"]), ObjectId(block["_id"]), ObjectId(item["_id"]), body)
+                sent.append(commands.copy())
+    assert await coach.ctx.db["personalRecords"].count_documents({"customerId": ObjectId(ana["_id"])}) == 33
+    for first, second in (sent[::2], sent[1::2]):
+        assert first == second
+        assert first.total() < 20

@@ -288,6 +288,10 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
             return []
         if self._needs_transaction(ctx):
             return await in_transaction(ctx, lambda tx: self.upsert_many(tx, key, documents))
+        if len(documents) == 1:  # takes a round trip less
+            [only] = documents
+            where = {name: only[name] for name in key}
+            return [await self.upsert(ctx, where, {name: only[name] for name in only if name not in key})]
         previous = await self._find_by_key(ctx, key, documents) if self.history is not None else {}
         fields_of = [{name: each[name] for name in each if name not in key} for each in documents]
         writes = [

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.totals_models import RecordType
+from coaching_service.training.workouts.totals_models import Best, RecordType
 
 
 class _Record(Stored):
@@ -33,6 +33,15 @@ class LoggedRecord(_Record):
 
     source: Literal["log"]
     witemId: ObjectId
+
+
+class RecordToStore(NamedTuple):
+    """The best set for an exercise and a type, to be stored as the record derived from logs instead of `previous`."""
+
+    exercise_id: ObjectId
+    record_type: RecordType
+    best: Best
+    previous: LoggedRecord | None
 
 
 class PersonalRecord(StoredRecord):

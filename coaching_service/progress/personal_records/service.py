@@ -23,6 +23,7 @@ from coaching_service.progress.personal_records.models import (
     RecordChange,
     RecordEvent,
     RecordFields,
+    RecordToStore,
     StoredRecord,
 )
 from coaching_service.training.training_maxes import service as training_maxes
@@ -74,7 +75,7 @@ async def create(ctx: Context, customer_id: ObjectId, record: NewRecord) -> Pers
     unit = await _unit_of(ctx, record["type"])
     await customers.lock(ctx, customer_id)
     named = await _add_name(ctx, await store.insert(ctx, customer_id, record, unit))
-    await _update_estimate(ctx, customer_id, record["exerciseId"])
+    await _update_estimates(ctx, customer_id, [record["exerciseId"]])
     await derived_figures.mark_due(ctx, [customer_id])
     await activity.record_event(ctx, _EVENT, customer_id, named["_id"], **_feed_data(named))
     return named
@@ -94,7 +95,7 @@ async def update(ctx: Context, customer_id: ObjectId, record_id: ObjectId, chang
     updated = await store.update(ctx, customer_id, record_id, _fields_of(change), change.get("version"))
     if updated is None:
         raise NotFound("personal record")
-    await _update_estimate(ctx, customer_id, record["exerciseId"])
+    await _update_estimates(ctx, customer_id, [record["exerciseId"]])
     await derived_figures.mark_due(ctx, [customer_id])
     named = await _add_name(ctx, updated)
     await activity.correct_event(ctx, _EVENT, customer_id, record_id, **_feed_data(named))
@@ -111,7 +112,7 @@ async def delete(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> No
     record = await _load_entered(ctx, customer_id, record_id)
     await customers.lock(ctx, customer_id)
     await store.delete(ctx, customer_id, record_id)
-    await _update_estimate(ctx, customer_id, record["exerciseId"])
+    await _update_estimates(ctx, customer_id, [record["exerciseId"]])
     await derived_figures.mark_due(ctx, [customer_id])
     await activity.remove_events(ctx, customer_id, record_id, _EVENT)
 
@@ -131,6 +132,9 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
     exercise_ids = {exercise_id for item in event.items for exercise_id in item["doneExerciseIds"]}
     stored_by_exercise = await store.find_logged(ctx, customer_id, list(exercise_ids))
     new_by_exercise = best_by_exercise(await _find_changed_items(ctx, event, item_ids))
+    lost: list[LoggedRecord] = []
+    better: list[RecordToStore] = []
+    changed_estimates: list[ObjectId] = []
     for exercise_id in exercise_ids:
         stored = stored_by_exercise.get(exercise_id, {})
         new = new_by_exercise.get(exercise_id, {})
@@ -138,12 +142,18 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
             bests = await exercise_queries.find_best_sets(ctx, customer_id, exercise_id)
         else:
             bests = _better_of(new, stored)
-        for record_type in RECORD_TYPES:
-            await _store_best(
-                ctx, customer_id, exercise_id, record_type, bests.get(record_type), stored.get(record_type)
-            )
+        lost += [record for record_type, record in stored.items() if record_type not in bests]
+        better += [
+            RecordToStore(exercise_id, record_type, best, stored.get(record_type))
+            for record_type in RECORD_TYPES
+            if (best := bests.get(record_type)) and not _is_same(stored.get(record_type), best)
+        ]
         if _value_of(bests) != _value_of(stored):
-            await _update_estimate(ctx, customer_id, exercise_id)
+            changed_estimates.append(exercise_id)
+    await _delete_lost(ctx, customer_id, lost)
+    await _store_better(ctx, customer_id, better)
+    if changed_estimates:
+        await _update_estimates(ctx, customer_id, changed_estimates)
 
 
 async def _find_changed_items(
@@ -162,14 +172,17 @@ def _value_of(records: Mapping[RecordType, Best] | Mapping[RecordType, LoggedRec
     return record["value"] if record else None
 
 
-async def _update_estimate(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> None:
-    """Store the highest estimated one-repetition maximum of a client's records of an exercise.
+async def _update_estimates(ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]) -> None:
+    """Store the highest estimated one-repetition maximum of a client's records of each of these exercises.
 
     Loads planned in percent refer to it where there is no training maximum. The client must be locked.
     """
-    records = await store.list_of_exercise(ctx, customer_id, exercise_id)
-    estimates = [estimate for record in records if (estimate := _estimate_of(record)) is not None]
-    await training_maxes.set_estimate(ctx, customer_id, exercise_id, max(estimates, default=None))
+    estimates: dict[ObjectId, list[float]] = {exercise_id: [] for exercise_id in exercise_ids}
+    for record in await store.list_of_exercises(ctx, customer_id, exercise_ids):
+        if (estimate := _estimate_of(record)) is not None:
+            estimates[record["exerciseId"]].append(estimate)
+    highest = {exercise_id: max(values, default=None) for exercise_id, values in estimates.items()}
+    await training_maxes.set_estimates(ctx, customer_id, highest)
 
 
 def _estimate_of(record: StoredRecord) -> float | None:
@@ -201,31 +214,30 @@ def _may_have_lost(record: LoggedRecord, new: Best | None, changed_ids: set[Obje
     return record["witemId"] in changed_ids and (new is None or rank_best(new) > rank_best(record))
 
 
-async def _store_best(
-    ctx: Context,
-    customer_id: ObjectId,
-    exercise_id: ObjectId,
-    record_type: RecordType,
-    best: Best | None,
-    previous: LoggedRecord | None,
-) -> None:
-    if best is None:
-        if previous is not None:
-            await store.delete_logged(ctx, customer_id, exercise_id, record_type)
-            await activity.remove_events(ctx, customer_id, previous["_id"], _EVENT)
-        return
-    if previous is not None and _is_same(previous, best):
-        return
-    unit = await _unit_of(ctx, record_type)
-    named = await _add_name(ctx, await store.set_logged(ctx, customer_id, exercise_id, record_type, best, unit))
-    # Only a higher value is a new event; otherwise the data of the existing event is corrected.
-    is_new = previous is None or best["value"] > previous["value"]
-    report = activity.record_event if is_new else activity.correct_event
-    await report(ctx, _EVENT, customer_id, named["_id"], **_feed_data(named))
+async def _delete_lost(ctx: Context, customer_id: ObjectId, lost: Sequence[LoggedRecord]) -> None:
+    """Delete records that no logged set holds any more, with their entries in the activity feed."""
+    await store.delete_many(ctx, customer_id, [record["_id"] for record in lost])
+    for record in lost:
+        await activity.remove_events(ctx, customer_id, record["_id"], _EVENT)
 
 
-def _is_same(record: LoggedRecord, best: Best) -> bool:
-    return (record["value"], record["reps"], record["date"], record["witemId"]) == (
+async def _store_better(ctx: Context, customer_id: ObjectId, better: Sequence[RecordToStore]) -> None:
+    """Store the records that changed, in a few round trips for any number, and report them."""
+    if not better:
+        return
+    units = {each.record_type: "" for each in better}
+    for record_type in units:
+        units[record_type] = await _unit_of(ctx, record_type)
+    named = await _add_names(ctx, await store.store_logged(ctx, customer_id, better, units))
+    for each, record in zip(better, named, strict=True):
+        # Only a higher value is a new event; otherwise the data of the existing event is corrected.
+        is_new = each.previous is None or each.best["value"] > each.previous["value"]
+        report = activity.record_event if is_new else activity.correct_event
+        await report(ctx, _EVENT, customer_id, record["_id"], **_feed_data(record))
+
+
+def _is_same(record: LoggedRecord | None, best: Best) -> bool:
+    return record is not None and (record["value"], record["reps"], record["date"], record["witemId"]) == (
         best["value"],
         best["reps"],
         best["date"],

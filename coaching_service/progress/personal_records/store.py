@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from coaching_service.core.database.connection import Index
@@ -17,9 +17,10 @@ from coaching_service.progress.personal_records.models import (
     LoggedRecord,
     NewRecord,
     RecordFields,
+    RecordToStore,
     StoredRecord,
 )
-from coaching_service.training.workouts.totals_models import Best, RecordType
+from coaching_service.training.workouts.totals_models import RecordType
 
 records = Documents[StoredRecord](
     "personalRecords",
@@ -51,43 +52,55 @@ async def list_records(ctx: Context, customer_id: ObjectId) -> list[StoredRecord
     return await records.find(ctx, {"customerId": customer_id}, sort=("exerciseId", "type", "-date", "_id"))
 
 
-async def list_of_exercise(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> list[StoredRecord]:
-    """Return a client's records of an exercise, entered and derived from logs."""
-    return await records.find(ctx, {"customerId": customer_id, "exerciseId": exercise_id})
+async def list_of_exercises(
+    ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]
+) -> list[StoredRecord]:
+    """Return a client's records of exercises, entered and derived from logs."""
+    return await records.find(ctx, {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}})
 
 
 async def find_logged(
     ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]
 ) -> dict[ObjectId, dict[RecordType, LoggedRecord]]:
-    """Return the records derived from logs, by exercise and type."""
+    """Return the records derived from logs, by exercise and type, as `store_logged` replaces them."""
     where = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}, "source": "log"}
     logged: dict[ObjectId, dict[RecordType, LoggedRecord]] = {}
-    for record in await records.find(ctx, where):
+    for record in await records.find(ctx, where, including=("customerId",)):
         logged.setdefault(record["exerciseId"], {})[record["type"]] = cast("LoggedRecord", record)
     return logged
 
 
-async def set_logged(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, record_type: RecordType, best: Best, unit: str
-) -> StoredRecord:
-    """Store the record of an exercise and type derived from logs, replacing the previous one."""
-    fields = {
-        "value": best["value"],
-        "reps": best["reps"],
-        "date": best["date"],
-        "witemId": best["witemId"],
-        "unit": unit,
-    }
-    return await records.upsert(ctx, _logged_filter(customer_id, exercise_id, record_type), fields)
+async def store_logged(
+    ctx: Context, customer_id: ObjectId, changes: Sequence[RecordToStore], units: Mapping[RecordType, str]
+) -> list[StoredRecord]:
+    """Store records derived from logs, with the unit of their type; returns them in the same order.
+
+    Takes at most two round trips. Others must be unable to store such records of the client at the same time.
+    """
+    added: list[dict[str, object]] = []
+    replaced: list[tuple[StoredRecord, dict[str, object]]] = []
+    for exercise_id, record_type, best, previous in changes:
+        fields: dict[str, object] = {
+            "value": best["value"],
+            "reps": best["reps"],
+            "date": best["date"],
+            "witemId": best["witemId"],
+            "unit": units[record_type],
+        }
+        if previous is None:
+            key = {"customerId": customer_id, "exerciseId": exercise_id, "source": "log", "type": record_type}
+            added.append({**key, **fields})
+        else:
+            replaced.append((cast("StoredRecord", previous), fields))
+    new = iter(await records.insert_many(ctx, added))
+    changed = iter(await records.rewrite_each(ctx, replaced))
+    return [next(new if each.previous is None else changed) for each in changes]
 
 
-async def delete_logged(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, record_type: RecordType) -> None:
-    """Delete the record of an exercise and type derived from logs."""
-    await records.delete_many(ctx, _logged_filter(customer_id, exercise_id, record_type))
-
-
-def _logged_filter(customer_id: ObjectId, exercise_id: ObjectId, record_type: RecordType) -> Filter:
-    return {"customerId": customer_id, "exerciseId": exercise_id, "source": "log", "type": record_type}
+async def delete_many(ctx: Context, customer_id: ObjectId, record_ids: Sequence[ObjectId]) -> None:
+    """Delete records of a client."""
+    if record_ids:
+        await records.delete_many(ctx, {"customerId": customer_id, "_id": {"$in": list(record_ids)}})
 
 
 async def insert(ctx: Context, customer_id: ObjectId, record: NewRecord, unit: str) -> StoredRecord:

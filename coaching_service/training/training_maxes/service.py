@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads, transactional
@@ -63,9 +63,9 @@ async def load_reference_loads(
     return await store.load_reference_loads(ctx, customer_id, exercise_ids)
 
 
-async def set_estimate(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, value: float | None) -> None:
-    """Store a client's estimated one-repetition maximum of an exercise, derived from the records; None deletes it."""
-    await store.set_estimate(ctx, customer_id, exercise_id, value)
+async def set_estimates(ctx: Context, customer_id: ObjectId, estimates: Mapping[ObjectId, float | None]) -> None:
+    """Store a client's estimated one-repetition maximums, by exercise, derived from the records; None deletes one."""
+    await store.set_estimates(ctx, customer_id, estimates)
 
 
 def _present(stored: StoredTrainingMax) -> TrainingMax:

@@ -5,7 +5,7 @@ Both are in one collection, so that a plan is resolved with one query, also insi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
@@ -51,13 +51,18 @@ async def load_reference_loads(
     return loads
 
 
-async def set_estimate(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, value: float | None) -> None:
-    """Store the estimated one-repetition maximum of an exercise; None deletes it."""
-    key = _key(customer_id, exercise_id, _ESTIMATED)
-    if value is None:
-        await training_maxes.delete_many(ctx, key)
-    else:
-        await training_maxes.upsert(ctx, key, {"value": value})
+async def set_estimates(ctx: Context, customer_id: ObjectId, estimates: Mapping[ObjectId, float | None]) -> None:
+    """Store the estimated one-repetition maximum of each exercise; None deletes it."""
+    removed = [exercise_id for exercise_id, value in estimates.items() if value is None]
+    if removed:
+        where: Filter = {"customerId": customer_id, "exerciseId": {"$in": removed}, "source": _ESTIMATED}
+        await training_maxes.delete_many(ctx, where)
+    stored = [
+        {**_key(customer_id, exercise_id, _ESTIMATED), "value": value}
+        for exercise_id, value in estimates.items()
+        if value is not None
+    ]
+    await training_maxes.upsert_many(ctx, ("customerId", "exerciseId", "source"), stored)
 
 
 def _key(customer_id: ObjectId, exercise_id: ObjectId, source: MaxSource) -> Filter:
