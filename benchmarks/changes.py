@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from datetime import timedelta
-from itertools import count, zip_longest
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,7 +18,7 @@ from motor.motor_asyncio import AsyncIOMotorClient
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import slots
+from benchmarks import slots, world
 from benchmarks.__main__ import Bench, prepared
 from benchmarks.servers import Server
 from benchmarks.world import MONDAY
@@ -60,8 +60,8 @@ class Requests:
         own = self._folder / f"{prefix.strip('/')}-{kind}.txt"
         if not own.exists():
             lines = Path(paths).read_text().replace("/coach", prefix).splitlines()
-            if kind in ("item", "log"):
-                lines = by_turns(lines)
+            if kind == "log":
+                lines = world.by_turns(lines)
             own.write_text("\n".join(lines) + "\n")
         method = "PUT" if kind == "log" else "POST"
         sent = self._sent.get(arm, 0)
@@ -72,14 +72,6 @@ class Requests:
         )
         self._sent[arm] = sent + slot.requests
         return slot
-
-
-def by_turns(paths: list[str]) -> list[str]:
-    """The paths of one client after another, so that requests at the same time are about different clients."""
-    of_client: dict[str, list[str]] = {}
-    for path in paths:
-        of_client.setdefault(path.split("/")[3], []).append(path)
-    return [path for turn in zip_longest(*of_client.values()) for path in turn if path]
 
 
 async def write_copies(bench: Bench, uri: str, folder: Path) -> None:

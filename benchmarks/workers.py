@@ -8,7 +8,7 @@ import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -19,7 +19,6 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import slots, world
-from benchmarks.changes import by_turns
 from benchmarks.processes import Processes, memory_mb, processes_of
 from benchmarks.servers import Server, child_named, running
 from coaching_service.core.auth.secrets import new_master_key
@@ -100,7 +99,6 @@ def prepare(
         for number in range(count)
     ]
     company = uvloop.run(world.schedule(settings, servers[0].base_url, key))
-    company = replace(company, item_paths=by_turns(company.item_paths))  # else processes conflict over one client
     processes = [processes_of(server, workers) for server in servers]
     return Arm(name, servers, processes, company, world.write_for_wrk(company, folder))
 

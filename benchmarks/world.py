@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def _with_others(item: dict[str, Any], another: dict[ObjectId, ObjectId], later:
 
 
 async def _copies(services: Services, block: str, clients: list[str]) -> list[str]:
-    """Copy an empty block for each of `clients`, one a day; returns the paths of their items."""
+    """Copy an empty block for each of `clients`, one a day; returns the paths of their items, the clients in turn."""
     blocks = services.db["workoutBlocks"]
     pattern = await blocks.find_one({"_id": ObjectId(block)})
     assert pattern is not None
@@ -137,7 +138,15 @@ async def _copies(services: Services, block: str, clients: list[str]) -> list[st
         await blocks.insert_many(copies)
         paths += [f"/coach/customers/{client}/wblocks/{copy['_id']}/witems" for copy in copies]
     await _set_last_workout_date(services, clients, MONDAY + timedelta(BLOCKS_EACH - 1))
-    return paths
+    return by_turns(paths)
+
+
+def by_turns(paths: list[str]) -> list[str]:
+    """The paths of one client after another, so that requests at the same time are about different clients."""
+    of_client: dict[str, list[str]] = {}
+    for path in paths:
+        of_client.setdefault(path.split("/")[3], []).append(path)
+    return [path for turn in zip_longest(*of_client.values()) for path in turn if path]
 
 
 async def _set_last_workout_date(services: Services, clients: list[str], last: date) -> None:

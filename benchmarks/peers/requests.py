@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks import slots
-from benchmarks.changes import by_turns
+from benchmarks import slots, world
 from benchmarks.servers import Server
 
 LOGGED, PRESENTED = "/logged", "/presented"
@@ -146,7 +145,7 @@ class Requests:
         own = self.folder / f"{arm.prefix.strip('/')}-{kind}.paths"
         if not own.exists():
             lines = Path(self.files[kind][0]).read_text().replace("/coach/", f"{arm.prefix}/").splitlines()
-            own.write_text("\n".join(by_turns(lines) if kind in ("item", "log") else lines) + "\n")
+            own.write_text("\n".join(world.by_turns(lines) if kind == "log" else lines) + "\n")
         return str(own)
 
 
