@@ -335,7 +335,7 @@ async def test_a_log_takes_as_many_commands_for_the_records_of_eight_exercises_a
     squats = [await coach.create_exercise(f"Squat {number}") for number in range(10)]
     await train(coach, ana, await coach.create_exercise("Press"), (5, 50))  # the unit of loads is fixed
     sent = []
-    with counting_commands(settings, coach.ctx.services) as (services, commands):
+    with counting_commands(settings, coach.ctx.services, of_last_transaction=True) as (services, commands):
         ctx = replace(coach.ctx, services=services)
         for exercises in (squats[:2], squats[2:]):
             block = await block_with(coach, ana, circuit_of(*exercises))

@@ -16,12 +16,18 @@ from coaching_service.settings import Settings
 
 
 class CountedCommands(CommandListener):
-    """Counts the commands that are sent to the database."""
+    """Counts the commands that are sent to the database, or those since the last transaction began.
 
-    def __init__(self) -> None:
+    A transaction that collides with another one is repeated: its commands before that do not count then.
+    """
+
+    def __init__(self, *, of_last_transaction: bool = False) -> None:
         self.commands: Counter[str] = Counter()
+        self._of_last_transaction = of_last_transaction
 
     def started(self, event: CommandStartedEvent) -> None:
+        if self._of_last_transaction and event.command.get("startTransaction"):
+            self.commands.clear()
         self.commands[event.command_name] += 1
 
     def succeeded(self, _: object) -> None:
@@ -31,8 +37,13 @@ class CountedCommands(CommandListener):
 
 
 @contextmanager
-def counting_commands(settings: Settings, services: Services) -> Iterator[tuple[Services, Counter[str]]]:
-    """The services on a connection of its own, and how often each command has been sent on it."""
-    counted = CountedCommands()
+def counting_commands(
+    settings: Settings, services: Services, *, of_last_transaction: bool = False
+) -> Iterator[tuple[Services, Counter[str]]]:
+    """The services on a connection of its own, and how often each command has been sent on it.
+
+    `of_last_transaction`: since the last transaction began.
+    """
+    counted = CountedCommands(of_last_transaction=of_last_transaction)
     with closing(AsyncIOMotorClient(settings.mongodb_uri, event_listeners=[counted])) as client:
         yield replace(services, db=database(client, settings.mongodb_database)), counted.commands
