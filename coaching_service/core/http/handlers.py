@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,6 +18,7 @@ from coaching_service.core.auth.access import check_access
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.request_slot import RequestSlot
+from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.http.deprecation import deprecation_headers, mark_deprecated
 from coaching_service.core.http.downloads import Download, read_with_limit, send_download
@@ -33,7 +34,7 @@ from coaching_service.core.http.request_parsing import (
     validate_body,
 )
 from coaching_service.core.http.responses import format_datetime, to_json
-from coaching_service.core.http.routes import MultipartBody, RequestClass, Route
+from coaching_service.core.http.routes import Handler, MultipartBody, RequestClass, Route
 from coaching_service.core.http.strictness import (
     IS_STRICT,
     STRICT,
@@ -212,6 +213,8 @@ async def _call(route: Route, request: web.Request, ctx: Context, arguments: dic
     key = request.headers.get("Idempotency-Key") if route.idempotent else None
     if route.preview is not None and arguments["body"].get("dryRun"):
         route, key = replace(route, status=200), None
+    if key is None and route.on_worker_thread:
+        return _json_response(route.status, await _call_on_worker_thread(ctx, route.handler, arguments))
     if key is None:
         result = await route.handler(ctx, **arguments, **({"claim": None} if route.resumable else {}))
         return _response(route, result)
@@ -230,7 +233,7 @@ async def _call(route: Route, request: web.Request, ctx: Context, arguments: dic
     customer_id = _customer_id(route, ctx, arguments)
     response = await (run_in_steps(ctx, claim, work) if route.resumable else run_once(ctx, claim, customer_id, work))
     headers = {"Idempotent-Replayed": "true"} if response.replayed else {}
-    return web.Response(body=response.body, status=response.status, headers={"Content-Type": _JSON, **headers})
+    return _json_response(response.status, response.body, headers)
 
 
 def _customer_id(route: Route, ctx: Context, arguments: dict[str, Any]) -> ObjectId | None:
@@ -250,4 +253,17 @@ def _response(route: Route, result: Any) -> Any:
         status, result = 201 if result.created else status, result.record
     if status == 204:
         return web.Response(status=204)
-    return web.Response(body=to_json(result), status=status, headers={"Content-Type": _JSON})
+    return _json_response(status, to_json(result))
+
+
+@on_worker_thread
+async def _call_on_worker_thread(ctx: Context, handler: Handler, arguments: dict[str, Any]) -> bytes:
+    """Call a handler that awaits nothing but the database, and return its result as JSON.
+
+    The documents are read, encoded and freed by one thread while they are in the processor's cache.
+    """
+    return to_json(await handler(ctx, **arguments))
+
+
+def _json_response(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.Response(body=body, status=status, headers={"Content-Type": _JSON, **(headers or {})})

@@ -83,7 +83,8 @@ class Route:
     content types of a Download. `path_descriptions`: what the path parameters are that have no common description.
     `path_fields`: the fields of path parameters that are not identifiers, by name. `upserts`: the handler returns
     Upserted, and the response is 201 if the record is new. `deprecated`: the operation will be removed;
-    the API document and the headers of each response say so.
+    the API document and the headers of each response say so. `on_worker_thread`: the handler awaits nothing but
+    the database, so it runs on one worker thread, which also encodes its result as JSON (not with `Idempotency-Key`).
     """
 
     method: str
@@ -115,6 +116,7 @@ class Route:
     path_fields: Mapping[str, fields.Field[Any]] = field(default_factory=dict)
     upserts: bool = False
     deprecated: Deprecation | None = None
+    on_worker_thread: bool = False
 
     @property
     def summary(self) -> str:
@@ -190,6 +192,8 @@ class Routes:
         def declare(handler: Handler) -> Handler:
             if not handler.__doc__:
                 raise TypeError(f"{method} {full_path}: the handler needs a docstring, the summary in the document")
+            if options.get("on_worker_thread") and (options.get("upserts") or returns in (bytes, None)):
+                raise TypeError(f"{method} {full_path}: a worker thread encodes plain JSON results only")
             options.setdefault("operation_id", camel_case(handler.__name__))
             self.declared.append(
                 Route(

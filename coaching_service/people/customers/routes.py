@@ -34,7 +34,7 @@ from coaching_service.people.customers.trainer_filter import parse_trainers
 routes = Routes("/coach/customers", tag="Customers")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=CustomerQuery(), returns=page_of(Customer))
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=CustomerQuery(), returns=page_of(Customer), on_worker_thread=True)
 async def list_customers(ctx: Context, query: dict[str, Any]) -> Page[models.CustomerProfile]:
     """List clients.
 

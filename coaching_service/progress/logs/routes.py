@@ -52,7 +52,7 @@ async def log_workout_block(ctx: Context, customer_id: ObjectId, wblock_id: Obje
 own_routes = Routes("/customer", tag="The client's own")
 
 
-@own_routes.get("/wblock", access=customer(), query=DateRange(), returns=list_of(WorkoutBlock))
+@own_routes.get("/wblock", access=customer(), query=DateRange(), returns=list_of(WorkoutBlock), on_worker_thread=True)
 async def list_own_workout_blocks(ctx: Context, query: dict[str, str]) -> list[Block]:
     """List my workout blocks.
 

@@ -69,6 +69,7 @@ async def create_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[
     preview=schemas.ScheduleChangePreview,
     errors=(NotFound,),
     example={**_WEEK, "targetDate": "2026-03-09", "progression": _PROGRESSION},
+    on_worker_thread=True,
 )
 async def copy_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.ScheduleResult:
     """Copy days of a client's calendar.
@@ -161,6 +162,7 @@ async def create_program_from_calendar(ctx: Context, body: dict[str, Any]) -> pr
     preview=schemas.ScheduleChangePreview,
     errors=(NotFound,),
     example={"startDay": 1, "endDay": 7, "targetDay": 8, "repeat": 3, "progression": _PROGRESSION},
+    on_worker_thread=True,
 )
 async def copy_program_days(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> models.ScheduleResult:
     """Copy days of a program.

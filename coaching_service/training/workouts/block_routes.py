@@ -76,6 +76,7 @@ class BlockRoutes:
             "access": self.view,
             "query": self.range_query,
             "returns": list_of(WorkoutBlock),
+            "on_worker_thread": True,
         }
         get("/wblock", operation_id=f"list{noun}Blocks", **calendar)(with_owner(self.list_blocks))
         example = {**self.block_example, "items": [ITEM_EXAMPLE]}
