@@ -11,6 +11,7 @@ from coaching_service.core.changes import history
 from coaching_service.core.changes.models import NumberedChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
+from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
@@ -82,6 +83,7 @@ async def _wait_for_changes(ctx: Context, listener: Listener, deadline: float) -
     return False
 
 
+@on_worker_thread
 async def read_events(
     ctx: Context, position: int, limit: int, types: Collection[EventType] = (), customer_id: ObjectId | None = None
 ) -> tuple[EventPage, int]:
