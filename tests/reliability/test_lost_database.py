@@ -14,10 +14,11 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings
 from tests.core.test_uploads import form, picture
 from tests.reliability.replica_set import ReplicaSet
-from tests.support.client import CoachClient
+from tests.support.client import UNKNOWN, CoachClient
 from tests.support.service_process import until
 
 PROMISED_SECONDS = 3.0
@@ -40,9 +41,15 @@ class Request:
     writes: bool = False
 
 
-def requests_of(coach: CoachClient, customer: dict[str, Any]) -> dict[str, Request]:
-    """One request of each class."""
-    key = {"headers": {"X-API-Key": str(coach.key)}}
+@pytest.fixture
+async def unread_key(replica_set_coach: CoachClient) -> str:
+    """A key that the service has not read yet: one that it has just read is cached, and needs no database."""
+    return (await api_keys.create(replica_set_coach.ctx, "Unread"))["key"]
+
+
+def requests_of(coach: CoachClient, customer: dict[str, Any], api_key: str) -> dict[str, Request]:
+    """One request of each class, those of the API with a key."""
+    key = {"headers": {"X-API-Key": api_key}}
     client = f"/coach/customers/{customer['_id']}"
     photo = customer["profilePhotoUrl"].partition("/files/")[2]
     cookie = {"headers": {"Cookie": "coach_session=unknown"}}
@@ -117,7 +124,7 @@ async def customer(replica_set_coach: CoachClient) -> dict[str, Any]:
     return changed
 
 
-async def recovers(coach: CoachClient, customer: dict[str, Any]) -> None:
+async def recovers(coach: CoachClient, requests: dict[str, Request]) -> None:
     """Wait until the service is ready, and until every request succeeds again, by itself."""
     started = time.monotonic()
 
@@ -129,7 +136,7 @@ async def recovers(coach: CoachClient, customer: dict[str, Any]) -> None:
 
     async def is_well() -> bool:
         try:
-            outcomes = await send_all(coach, requests_of(coach, customer))
+            outcomes = await send_all(coach, requests)
         except aiohttp.ClientPayloadError:  # the members of the set do not have a stable connection yet
             return False
         return all(each.status < 500 for each in outcomes.values())
@@ -144,12 +151,13 @@ def test_promised_time_is_kept_by_the_settings() -> None:
 
 
 async def test_frozen_database_fails_requests_of_every_class_in_time(
-    replica_set_coach: CoachClient, customer: dict[str, Any], replica_set: ReplicaSet
+    replica_set_coach: CoachClient, customer: dict[str, Any], unread_key: str, replica_set: ReplicaSet
 ) -> None:
+    requests = requests_of(replica_set_coach, customer, unread_key)
     replica_set.freeze(*replica_set.members)
     try:
-        are_refused_in_time(await send_all(replica_set_coach, requests_of(replica_set_coach, customer)))
-        are_refused_in_time(await send_all(replica_set_coach, requests_of(replica_set_coach, customer)))
+        are_refused_in_time(await send_all(replica_set_coach, requests))
+        are_refused_in_time(await send_all(replica_set_coach, requests))
         (await replica_set_coach.get("/healthz")).ok()
         (await replica_set_coach.get("/readyz")).refused(503)
         address = replica_set_coach.address("/oauth/token")
@@ -158,22 +166,22 @@ async def test_frozen_database_fails_requests_of_every_class_in_time(
             assert response.headers["Access-Control-Allow-Origin"] == "*"
     finally:
         replica_set.thaw()
-    await recovers(replica_set_coach, customer)
+    await recovers(replica_set_coach, requests)
 
 
 async def test_without_a_majority_requests_of_every_class_fail_in_time(
-    replica_set_coach: CoachClient, customer: dict[str, Any], replica_set: ReplicaSet
+    replica_set_coach: CoachClient, customer: dict[str, Any], unread_key: str, replica_set: ReplicaSet
 ) -> None:
+    requests = requests_of(replica_set_coach, customer, unread_key)
     primary = replica_set.primary()
     replica_set.freeze(*(port for port in replica_set.members if port != primary))
     try:
-        requests = requests_of(replica_set_coach, customer)
         outcomes = await send_all(replica_set_coach, {name: each for name, each in requests.items() if each.writes})
         are_refused_in_time(outcomes)
-        are_refused_in_time(await send_all(replica_set_coach, requests_of(replica_set_coach, customer)))
+        are_refused_in_time(await send_all(replica_set_coach, requests))
     finally:
         replica_set.thaw()
-    await recovers(replica_set_coach, customer)
+    await recovers(replica_set_coach, requests)
 
 
 async def test_background_work_does_not_use_a_lost_database(
@@ -187,7 +195,7 @@ async def test_background_work_does_not_use_a_lost_database(
 
     replica_set.freeze(*replica_set.members)
     try:
-        await replica_set_coach.get("/me")
+        (await replica_set_coach.get(f"/coach/customers/{UNKNOWN}")).refused(503)
         started = time.monotonic()
         with pytest.raises(Unavailable):
             await in_transaction(Context(services), work)

@@ -7,6 +7,7 @@ from typing import Any
 
 from playwright.async_api import Page, Route, expect
 
+from coaching_service.library.exercises.use_counts import store_counts
 from tests.support import training
 from tests.support.client import CoachClient
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
@@ -167,6 +168,7 @@ async def test_a_workout_is_edited_by_keyboard(page: Page, coach: CoachClient) -
 
 async def test_exercises_are_added_as_their_names_are_typed(page: Page, coach: CoachClient) -> None:
     block, path = await _workout(coach)
+    await store_counts(coach.ctx.services)  # the server of the pages is another one, which reads what is stored
     await page.goto(path)
     counter = Counter(page)
     card = page.get_by_role("form", name="Sets of Back squat", exact=True).first
