@@ -111,7 +111,10 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
             return await in_transaction(ctx, lambda tx: self.insert_many(tx, documents))
         stored = [self.with_metadata(ctx, document) for document in documents]
         with external_id_conflict():
-            await self._in(ctx).insert_many(stored, session=ctx.session)
+            if len(stored) == 1:  # costs the driver less than a bulk
+                await self._in(ctx).insert_one(stored[0], session=ctx.session)
+            else:
+                await self._in(ctx).insert_many(stored, session=ctx.session)
         if recorded:
             self._record_created(ctx, stored)
         return [self.without_private(cast("D", document)) for document in stored]
