@@ -292,18 +292,6 @@ def needs_rest(previous: Comparison | None, comparison: Comparison) -> bool:
     return KINDS[comparison.kind].writes and previous.connections != comparison.connections
 
 
-def measuring_options(arguments: Sequence[str]) -> list[str]:
-    """The options that decide what is measured: without those for files, whose paths are of one machine."""
-    options: list[str] = []
-    values = iter(arguments)
-    for option in values:
-        if option in ("--json", "--markdown"):
-            next(values, None)
-        elif not option.startswith(("--json=", "--markdown=")):
-            options.append(option)
-    return options
-
-
 def _log_each_item_once(requests: Requests) -> None:
     """The first log of each exercise also creates records, which the peers read."""
     while requests.sent.get(("log", SERVICE), 0) < changes.LOGGED_ITEMS:
@@ -403,7 +391,7 @@ def _measured(
         raise click.ClickException(str(error)) from None
     load.append(os.getloadavg()[0])
     setting = {
-        "command": " ".join(["python", "-m", "benchmarks.peers", *measuring_options(sys.argv[1:])]),
+        "command": " ".join(["python", "-m", "benchmarks.peers", *report.measuring_options(sys.argv[1:])]),
         "rounds": rounds,
         "seconds": seconds,
         "clients": clients,

@@ -64,6 +64,18 @@ class Comparison:
         return row
 
 
+def measuring_options(arguments: Sequence[str]) -> list[str]:
+    """The options that decide what is measured: without those for files, whose paths are of one machine."""
+    options: list[str] = []
+    values = iter(arguments)
+    for option in values:
+        if option in ("--json", "--markdown"):
+            next(values, None)
+        elif not option.startswith(("--json=", "--markdown=")):
+            options.append(option)
+    return options
+
+
 def document(
     comparisons: Iterable[Comparison], memory: Mapping[str, Any], setting: Mapping[str, Any], peers: Mapping[str, str]
 ) -> Row:

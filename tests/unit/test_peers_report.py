@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.peers import report
-from benchmarks.peers.__main__ import KINDS, arms_of, measuring_options
+from benchmarks.peers.__main__ import KINDS, arms_of
 from benchmarks.peers.report import SERVICE, Comparison
 from benchmarks.peers.requests import compare
 from benchmarks.report import is_optimised
@@ -49,7 +49,7 @@ def test_ratios_are_of_the_same_round_and_have_their_spread() -> None:
 
 def test_the_command_of_the_report_names_no_files() -> None:
     arguments = ["--rounds", "3", "--json", "/home/a.json", "--only", "list", "--markdown=/home/b.md"]
-    assert measuring_options(arguments) == ["--rounds", "3", "--only", "list"]
+    assert report.measuring_options(arguments) == ["--rounds", "3", "--only", "list"]
 
 
 def test_the_target_is_compared_with_the_median(result: report.Row) -> None:
