@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import aiohttp
 import pytest
@@ -47,7 +47,7 @@ class Threads:
         threads = self
 
         class Word(str):
-            def __lt__(self, other: Self) -> bool:  # type: ignore[override] # only compared with its own kind
+            def __lt__(self, other: str) -> bool:
                 threads.encoded.append(threading.get_ident())
                 return str.__lt__(self, other)
 
@@ -103,10 +103,12 @@ async def test_result_is_encoded_by_the_thread_that_called_the_handler(
 
 def test_only_json_results_are_encoded_by_a_worker_thread() -> None:
     routes = Routes("/test", tag="Test")
-    for returns in (None, bytes):
+    others: list[dict[str, Any]] = [{"returns": None}, {"returns": bytes}]
+    others += [{"returns": Exercise, name: True} for name in ("upserts", "resumable")]
+    for other in others:
         with pytest.raises(TypeError, match="JSON results only"):
 
-            @routes.get("", access=anyone(), returns=returns, on_worker_thread=True)
+            @routes.put("", access=anyone(), on_worker_thread=True, **other)
             async def handler(_: Context) -> None:
                 """Return something else."""
 

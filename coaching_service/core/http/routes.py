@@ -192,7 +192,8 @@ class Routes:
         def declare(handler: Handler) -> Handler:
             if not handler.__doc__:
                 raise TypeError(f"{method} {full_path}: the handler needs a docstring, the summary in the document")
-            if options.get("on_worker_thread") and (options.get("upserts") or returns in (bytes, None)):
+            other_result = options.get("upserts") or options.get("resumable") or returns in (bytes, None)
+            if options.get("on_worker_thread") and other_result:
                 raise TypeError(f"{method} {full_path}: a worker thread encodes plain JSON results only")
             options.setdefault("operation_id", camel_case(handler.__name__))
             self.declared.append(
