@@ -260,7 +260,7 @@ def _response(route: Route, result: Any) -> Any:
 async def _call_on_worker_thread(ctx: Context, handler: Handler, arguments: dict[str, Any]) -> bytes:
     """Call a handler that awaits nothing but the database, and return its result as JSON.
 
-    The documents are read, encoded and freed by one thread while they are in the processor's cache.
+    One thread reads, encodes and frees the documents, which takes less time than encoding them on the event loop.
     """
     return to_json(await handler(ctx, **arguments))
 
