@@ -215,8 +215,8 @@ async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachC
     logged = tool_change(await mcp.call("log_workout", **known, text=text, durationMinutes=55, sessionRpe=7))
 
     assert logged["summary"].startswith(
-        f"Logged «Legs» of «Ana» on {DAY}: «Back squat» 8, 8, 7 @60 (3 of 4 planned sets) | «felt good» | pain "
-        "«left knee»; «Leg curl» 3x12 @40kg RPE8; «Burpee» 10, 10, 8; «Walk» done"
+        f"Logged «Legs» of «Ana» on {DAY}: «Back squat» 8, 8, 7 @60kg (3 of 4 planned sets) | comment «felt good» | "
+        "pain «left knee»; «Leg curl» 3x12 @40kg RPE8; «Burpee» 10, 10, 8; «Walk» done"
     )
     (doc,) = (await read(mcp, client))["docs"]
     lines = without_ids(doc["lines"])
@@ -312,7 +312,7 @@ async def test_labels_without_a_partner_and_rest_days_with_work_are_reported(
     assert created["summary"].endswith(" No superset: no other line of the workout has the letter A.")
     add = [{"action": "add", "text": "C1) Leg curl: 3x12"}, {"action": "add", "text": "A3) Row: 1x500m"}]
     changed = tool_change(await mcp.call("update_workout_items", **known, workoutId=created["workoutId"], changes=add))
-    assert "added «Leg curl» (no superset: no other item has the letter C)" in changed["summary"]
+    assert "added «Leg curl» 3x12 (no superset: no other item has the letter C)" in changed["summary"]
 
     rest = {"name": "Off", "isRest": True, "text": "Plank: 3x30s"}
     refused = await mcp.call("create_workout", **known, days=[{"date": DAY, **rest}])

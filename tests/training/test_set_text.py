@@ -46,6 +46,17 @@ FREE_PLANNED = [
     ("1x5 RPE8 @135lb", "1x5 @61.23kg RPE8"),
     ("2x10 per side rest 2min", "2x10/side rest 120s"),
     ("1x5, 2x5", "3x5"),
+    ("3x8 @62,5kg RPE8,5 rest 1,5min, 1x5,2km", "3x8 @62.5kg rest 90s RPE8.5, 1x5200m"),
+    ("1x5 @67,5%, 1x0,5-1,5min RIR1,5", "1x5 @67.5%, 1x30-90s RIR1.5"),
+    ("1x5 rest 0,125s", "1x5 rest 0.125s"),
+]
+FREE_DONE = [
+    ("8, 8, 7 @62,5", "8, 8, 7 @62.5kg"),
+    ("8 @62,5, 8 @60", "8 @62.5kg, 8 @60kg"),
+    ("5,2km, 1,5min RPE8,5", "5200m, 90s RPE8.5"),
+    ("2x8 @62,5 RIR1,5", "2x8 @62.5kg RIR1.5"),
+    ("8/8/7 @62,5", "8, 8, 7 @62.5kg"),
+    ("3x8 @12,25", "8, 8, 8 @12.25kg"),
 ]
 REFUSED_PLANNED = [
     ("", 1, "how many sets"),
@@ -65,6 +76,8 @@ REFUSED_PLANNED = [
     ("3x8 drop failure", 10, "drop or failure only once"),
     ("3x8 rest", 9, "a time, such as 90s"),
     ("1x5,", 5, "how many sets"),
+    ("3x8,3x5", 3, "a comma between digits is a decimal comma: write a space after the commas between sets"),
+    ("1x1,500m", 3, "1500 or 1.500, as 1,500 may mean both"),
     ("#2 1x5, #2 1x5", 9, "each number once"),
 ]
 REFUSED_DONE = [
@@ -76,6 +89,8 @@ REFUSED_DONE = [
     ("8 great", 3, "a comma"),
     ("201x5", 1, "how many sets"),
     ("8/8", 2, "a comma"),
+    ("8,8,7 @60", 1, "a comma between digits is a decimal comma: write a space after the commas between sets"),
+    ("8 @1,250", 4, "1250 or 1.250, as 1,250 may mean both"),
 ]
 
 
@@ -259,9 +274,9 @@ def test_other_spellings_are_read(text: str, canonical: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "canonical"),
-    [("8/8/7", "8, 8, 7"), (" 10 / 8 / 6 @60", "10, 8, 6 @60kg"), ("8/8/7@60kg", "8, 8, 7 @60kg")],
+    [("8/8/7", "8, 8, 7"), (" 10 / 8 / 6 @60", "10, 8, 6 @60kg"), ("8/8/7@60kg", "8, 8, 7 @60kg"), *FREE_DONE],
 )
-def test_repetitions_between_slashes_are_sets(text: str, canonical: str) -> None:
+def test_other_spellings_of_done_sets_are_read(text: str, canonical: str) -> None:
     assert write_done(parse_done(text, "kg"), "kg") == canonical
 
 

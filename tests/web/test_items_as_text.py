@@ -72,3 +72,23 @@ async def test_workout_with_exercises_is_scheduled_in_one_form(coach: CoachClien
         await owner_page.get(path), f"{path}/text", text="Cossack step: 2x10\nTask: Walk 20 minutes"
     )
     more.ok().says("2 items added.", "Cossack step", "Walk 20 minutes")
+
+
+async def test_decimal_comma_is_read_in_forms(coach: CoachClient, owner_page: Visitor) -> None:
+    await library(coach)
+    ana = await coach.create_customer("Ana")
+    week = f"/app/customers/{ana['_id']}"
+    page = await owner_page.get(f"{week}?week={MONDAY}")
+    text = "Zercher squat: 3x8 @32,5 rest 1,5min RPE8,5"
+    (await owner_page.submit(page, f"{week}/blocks", name="Arms", text=text)).ok().says("3 × 8, 32.5 kg")
+    wrong = await owner_page.submit(page, f"{week}/blocks", name="Arms", text="Zercher squat: 3x8,3x5")
+    wrong.ok(400).says("a comma between digits is a decimal comma")
+
+    (block,) = await coach.calendar(ana, MONDAY, MONDAY)
+    (item,) = block["items"]
+    assert [item["exerciseSets"][0][name] for name in ("load", "rest", "rpe")] == [32.5, 90, 8.5]
+    path = f"{week}/blocks/{block['_id']}"
+    more = await owner_page.submit(await owner_page.get(path), f"{path}/text", text="Cossack step: 1x5,2km")
+    more.ok().says("1 item added.")
+    (block,) = await coach.calendar(ana, MONDAY, MONDAY)
+    assert block["items"][1]["exerciseSets"][0]["plannedMeters"] == 5200

@@ -23,7 +23,7 @@ from coaching_service.training.workout_text.lines import (
     unmark,
 )
 from coaching_service.training.workout_text.short_ids import find_item
-from coaching_service.training.workout_text.writing import name_of, write_done_of
+from coaching_service.training.workout_text.writing import name_of, write_done_of, write_result_of
 from coaching_service.training.workouts.item_models import CircuitExercise, ItemLog, WorkItem
 from coaching_service.training.workouts.set_models import CustomerSet
 
@@ -34,15 +34,15 @@ _MAX_COMMENT, _MAX_SHOWN = 10_000, 120
 
 @dataclass
 class ItemText:
-    """What a text states about an item: its log, and the lines about it."""
+    """What a text states about an item: its log, and what the lines about it name."""
 
     item: WorkItem
     log: ItemLog
-    lines: list[str] = field(default_factory=list)
+    targets: list[NamedWork] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class _Named:
+class NamedWork:
     """What a line may name: an item, or an exercise of a circuit."""
 
     name: str
@@ -85,7 +85,7 @@ def parse_log(
         segments = split_segments(content)
         _read_done(item_text, target, segments[0], number, load_unit)
         _read_comments(item_text.log, segments[1:], number)
-        _describe(item_text, target, segments, load_unit)
+        item_text.targets.append(target)
     if not texts:
         raise invalid_field(_PATH, f"must have a line for each item, as in: {_EXAMPLE}", code="INVALID")
     return list(texts.values())
@@ -106,26 +106,26 @@ def _read_lines(text: str) -> Iterator[tuple[int, str, str, str]]:
         yield number, short_id[1] if short_id else "", parts[0], parts[2]
 
 
-def _list_names(items: Sequence[WorkItem]) -> Iterator[_Named]:
+def _list_names(items: Sequence[WorkItem]) -> Iterator[NamedWork]:
     for item in items:
-        yield _Named(name_of(item), item)
+        yield NamedWork(name_of(item), item)
         if item["type"] == "CIRCUIT":
             for entry in item["circuitExercises"]:
-                yield _Named(entry["exercise"]["name"], item, entry)
+                yield NamedWork(entry["exercise"]["name"], item, entry)
 
 
-def _is_named(named: _Named, name: str) -> bool:
+def _is_named(named: NamedWork, name: str) -> bool:
     return set(normalize(name).split()) <= set(normalize(named.name).split())
 
 
 def _find(
-    named: Sequence[_Named], only: WorkItem | None, name: str, exercise_id: ObjectId | None, number: int
-) -> _Named:
+    named: Sequence[NamedWork], only: WorkItem | None, name: str, exercise_id: ObjectId | None, number: int
+) -> NamedWork:
     """Return what a line names: an exact name, else the only one that has all its words, or is this exercise."""
     candidates = [each for each in named if only is None or each.item is only]
     if only is not None and not name:
         return candidates[0]
-    checks: Sequence[Callable[[_Named], bool]] = (
+    checks: Sequence[Callable[[NamedWork], bool]] = (
         lambda each: normalize(each.name) == normalize(name),
         lambda each: _is_named(each, name),
         lambda each: exercise_id is not None and each.exercise_id == exercise_id,
@@ -155,7 +155,7 @@ def _unchanged(item: WorkItem) -> ItemText:
     return ItemText(item, log)
 
 
-def _read_done(item_text: ItemText, target: _Named, text: str, number: int, load_unit: str) -> None:
+def _read_done(item_text: ItemText, target: NamedWork, text: str, number: int, load_unit: str) -> None:
     word = text.lower().removeprefix("done:").strip()
     log, item = item_text.log, target.item
     if word in ("done", "skipped") and target.entry is not None:
@@ -207,27 +207,37 @@ def _read_segment(segment: str) -> tuple[str, str]:
     return "", unmark(segment)
 
 
-def _describe(item_text: ItemText, target: _Named, segments: Sequence[str], load_unit: str) -> None:
-    """Add the line that says what is logged, how much of the plan it is, and what was logged before."""
-    words = [typed(target.name), segments[0]]
-    done, planned = _count_sets(item_text.log, target)
+def describe_logged(item_text: ItemText, stored: WorkItem, load_unit: str) -> list[str]:
+    """Return a line for each item or exercise that a text names: what is logged now, and what was logged before."""
+    return [_describe(target, stored, load_unit) for target in item_text.targets]
+
+
+def _describe(target: NamedWork, stored: WorkItem, load_unit: str) -> str:
+    words = [typed(target.name), write_result_of(stored, load_unit, target.entry)]
+    done, planned = _count_sets(stored, target.entry)
     if done < planned:
         words.append(f"({done} of {planned} planned sets)")
-    for kind, text in map(_read_segment, filter(None, segments[1:])):
-        words.append(f"| {kind} {typed_line(text, _MAX_SHOWN)}".replace("  ", " ", 1))
+    previous = _comments_of(target.item)
+    changed = {kind: text for kind, text in _comments_of(stored).items() if text and text != previous[kind]}
+    words += [f"| {kind} {typed_line(text, _MAX_SHOWN)}" for kind, text in changed.items()]
     if before := write_done_of(target.item, load_unit, target.entry):
         words.append(f"(before: {before})")
-    item_text.lines.append(" ".join(words))
+    return " ".join(words)
 
 
-def _count_sets(log: ItemLog, target: _Named) -> tuple[int, int]:
+def _comments_of(item: WorkItem) -> dict[str, str | None]:
+    skip = item.get("skipped")
+    return {"reason": skip["reason"] if skip else None, "comment": item["comment"], "pain": item.get("pain")}
+
+
+def _count_sets(item: WorkItem, entry: CircuitExercise | None) -> tuple[int, int]:
     """Return how many sets of an exercise were done, and how many are planned: of its working sets, or of all."""
-    done = [each for each in log.get("customerSets", []) if each["isCompleted"]]
-    if target.item["type"] == "EXERCISE" and log.get("customerSets"):
-        planned = target.item["exerciseSets"]
-        working = {each["index"] for each in planned if not each["isWarmup"]}
-        return len(done), len(working) if all(each["index"] in working for each in done) else len(planned)
-    if target.item["type"] == "CIRCUIT" and target.entry is not None:
-        of_entry = [each for each in done if each["exerciseId"] == target.entry["exerciseId"]]
-        return len(of_entry), (target.item["rounds"] or 0) * len(target.entry["sets"])
+    if item["type"] == "EXERCISE" and item["customerSets"]:
+        done = [each for each in item["customerSets"] if each["isCompleted"]]
+        working = {each["index"] for each in item["exerciseSets"] if not each["isWarmup"]}
+        planned = len(working) if all(each["index"] in working for each in done) else len(item["exerciseSets"])
+        return len(done), planned
+    if item["type"] == "CIRCUIT" and entry is not None:
+        of_entry = [each for each in item["customerSets"] if each["exerciseId"] == entry["exerciseId"]]
+        return sum(each["isCompleted"] for each in of_entry), (item["rounds"] or 0) * len(entry["sets"])
     return 0, 0

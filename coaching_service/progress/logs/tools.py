@@ -19,11 +19,11 @@ from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import snake_case
-from coaching_service.core.validation import TEXT_LENGTH, Number, Text
+from coaching_service.core.validation import TEXT_LENGTH, Integer, Number, Text
 from coaching_service.library.exercises import name_resolution
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.logs import service
-from coaching_service.progress.logs.log_text import ItemText, list_other_names, parse_log
+from coaching_service.progress.logs.log_text import ItemText, describe_logged, list_other_names, parse_log
 from coaching_service.training.workout_text.edits import ParsedChange
 from coaching_service.training.workout_text.tool_schemas import MAX_TEXT, WorkoutArgument
 from coaching_service.training.workouts import service as workouts
@@ -31,10 +31,9 @@ from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.items import is_recorded
 from coaching_service.training.workouts.models import Block, BlockLog
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.session_fields import SESSION_FIELDS
 
 tools = Tools()
-# Of a session; how it felt is the client's to say, and stays.
-_SESSION_FIELDS = ("durationMinutes", "sessionRpe", "comment")
 _MAX_NAMES, _MAX_SHOWN = 50, 120
 
 
@@ -44,13 +43,14 @@ class WorkoutLog(WorkoutArgument):
     text = Text(max_length=MAX_TEXT, **optional("A line for each item done: NAME: SETS | comment."))
     durationMinutes = Number(minimum=0, maximum=1_440, **optional("Of the session."))
     sessionRpe = Number(minimum=0, maximum=10, **optional("Of the session, 0 to 10."))
+    feeling = Integer(minimum=1, maximum=5, **optional("How the client felt, 1 (bad) to 5 (good)."))
     comment = Text(max_length=TEXT_LENGTH, **optional("About the session."))
 
     @validates_schema
     def logs_something(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require something to log."""
-        if all(data[name] is None for name in ("text", *_SESSION_FIELDS)):
-            raise ValidationError("is required, or durationMinutes, sessionRpe or comment", "text")
+        if all(data[name] is None for name in ("text", *SESSION_FIELDS)):
+            raise ValidationError("is required, or durationMinutes, sessionRpe, feeling or comment", "text")
 
 
 @tools.tool(
@@ -72,15 +72,17 @@ async def log_workout(
     _require_past(block, await customers.read_local_date(ctx, customer_id))
     before: Mapping[str, Any] = {**block}
     logs = await _read_logs(ctx, text, block["items"]) if text is not None else []
+    sentences: list[str] = []
     for logged in logs:
-        await service.log_item(ctx, customer_id, workout_id, logged.item["_id"], ParsedChange(logged.log))
-    given = {name: session[snake_case(name)] for name in _SESSION_FIELDS if session[snake_case(name)] is not None}
+        item = await service.log_item(ctx, customer_id, workout_id, logged.item["_id"], ParsedChange(logged.log))
+        sentences += describe_logged(logged, item, ctx.caller.company.load_unit)
+    given = {name: session[snake_case(name)] for name in SESSION_FIELDS if session[snake_case(name)] is not None}
     if given:
-        log = cast("BlockLog", {name: given.get(name, before[name]) for name in _SESSION_FIELDS})
+        log = cast("BlockLog", {name: given.get(name, before[name]) for name in SESSION_FIELDS})
         await service.log_block(ctx, customer_id, workout_id, log)
     customer = await customers.get_visible_reference(ctx, customer_id)
     replaced = any(before[name] not in (None, "") for name in given)
-    sentences = [line for logged in logs for line in logged.lines] + _describe_session(given, before)
+    sentences += _describe_session(given, before)
     return Written(
         f"Logged {typed(block['name'])} of {typed(customer['name'])} on {block['date']}: {'; '.join(sentences)}.",
         {"workoutId": workout_id},
@@ -105,7 +107,7 @@ def _require_past(block: Block, today: date) -> None:
 
 
 def _describe_session(given: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
-    words = {"durationMinutes": "{:g} min", "sessionRpe": "session RPE {:g}"}
+    words = {"durationMinutes": "{:g} min", "sessionRpe": "session RPE {:g}", "feeling": "feeling {:g} of 5"}
 
     def describe(name: str, value: Any) -> str:
         return words[name].format(value) if name in words else typed_line(value, _MAX_SHOWN)

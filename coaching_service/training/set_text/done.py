@@ -48,7 +48,9 @@ def parse_done(
     circuit. `sets_per_round`: how many sets each round has, so that sets without `round` are those of round 1, then 2.
     `8/8/7` is `8, 8, 7`; two numbers such as `8/8` are not accepted, as they may mean two sides. Raises SetTextError.
     """
-    scanner = Scanner(_SLASHES.sub(lambda match: match[0].replace("/", ","), text), EXAMPLE)
+    scanner = Scanner(text, EXAMPLE)
+    slashes = _SLASHES.match(text)
+    end_of_slashes = slashes.end() if slashes else 0
     entries: list[_Entry] = []
     without_load: list[_Entry] = []
     while True:
@@ -63,7 +65,7 @@ def parse_done(
             raise scanner.error(f"at most {MAX_DONE_SETS} sets")
         if scanner.is_at_end:
             break
-        if not scanner.take_text(","):
+        if not scanner.take_text(",") and not (scanner.start < end_of_slashes and scanner.take_text("/")):
             raise scanner.error(_OPTIONS)
     return _number_sets(scanner, entries, exercise_id, sets_per_round)
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
 _SPACE = re.compile(r"\s*")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_NUMBER = re.compile(r"(\d+)(?:([.,])(\d+))?", re.ASCII)
 _WORD = re.compile(r"[a-z]+", re.ASCII | re.IGNORECASE)
 _KG_PER_LB = Decimal("0.45359237")
 _HUNDREDTH = Decimal("0.01")
+_THOUSANDS = 3  # digits after a separator of thousands
+_COMMA_HINT = " (a comma between digits is a decimal comma: write a space after the commas between sets)"
 
 
 class SetTextError(ValueError):
@@ -29,6 +31,7 @@ class Scanner:
     text: str
     example: str
     position: int = 0
+    has_decimal_comma: bool = False
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Read what `pattern` matches after white space; None, and nothing is read, if it does not match."""
@@ -56,9 +59,19 @@ class Scanner:
         return True
 
     def take_number(self) -> Decimal | None:
-        """Read a number without a sign, if there is one."""
+        """Read a number without a sign, if there is one. A comma directly between digits is a decimal comma.
+
+        Raises SetTextError for three digits after a comma, such as 1,500, which may also be thousands.
+        """
+        start = self.start
         match = self.take(_NUMBER)
-        return None if match is None else Decimal(match[0])
+        if match is None:
+            return None
+        if match[2] == ",":
+            if len(match[3]) == _THOUSANDS and int(match[1]):
+                raise self.error(f"{match[1]}{match[3]} or {match[1]}.{match[3]}, as {match[0]} may mean both", start)
+            self.has_decimal_comma = True
+        return Decimal(match[0].replace(",", "."))
 
     def require_number(self, expected: str, check: Callable[[Decimal], bool]) -> Decimal:
         """Read a number that satisfies `check`. Raises SetTextError."""
@@ -85,7 +98,8 @@ class Scanner:
 
     def error(self, expected: str, position: int | None = None) -> SetTextError:
         """Return the error for a position, by default the next character that is not white space."""
-        return SetTextError((self.start if position is None else position) + 1, expected, self.example)
+        hint = _COMMA_HINT if self.has_decimal_comma else ""
+        return SetTextError((self.start if position is None else position) + 1, expected + hint, self.example)
 
 
 def to_number(number: Decimal) -> float:

@@ -17,7 +17,7 @@ from coaching_service.training.workout_text.lines import ParsedItem, is_sets, pa
 from coaching_service.training.workout_text.mentions import resolve_mentions
 from coaching_service.training.workout_text.short_ids import find_item
 from coaching_service.training.workout_text.tool_schemas import ItemEditArguments
-from coaching_service.training.workout_text.writing import name_of, superset_letters
+from coaching_service.training.workout_text.writing import name_of, name_with_sets, superset_letters
 from coaching_service.training.workouts import item_service, service
 from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.items import PLANNED_FIELDS, is_recorded
@@ -62,9 +62,9 @@ async def apply_edits(
             continue
         item = _require_item(block, edit, path)
         if edit["action"] == "change":
-            await _change(ctx, owner, block, item, str(edit["text"]), f"{path}.text")
+            changed = await _change(ctx, owner, block, item, str(edit["text"]), f"{path}.text")
             outcome.changes_done_work |= is_recorded(item)
-            outcome.sentences.append(f"changed {typed(name_of(item))}")
+            outcome.sentences.append(f"changed {name_with_sets(changed, ctx.caller.company.load_unit)}")
         elif edit["action"] == "move":
             index = 1000 if edit["index"] is None else edit["index"]
             target = edit["toWorkoutId"] or block_id
@@ -106,7 +106,7 @@ async def _add(
         outcome.added.append(added["_id"])
         is_lone = new.superset not in (None, "-") and not new.item["supersetId"]
         note = f" (no superset: no other item has the letter {new.superset})" if is_lone else ""
-        outcome.sentences.append(f"added {typed(name_of(added))}{note}")
+        outcome.sentences.append(f"added {name_with_sets(added, ctx.caller.company.load_unit)}{note}")
 
 
 async def _move(
@@ -117,7 +117,7 @@ async def _move(
     )
 
 
-async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkItem, text: str, path: str) -> None:
+async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkItem, text: str, path: str) -> WorkItem:
     if item["type"] == "EXERCISE" and is_sets(text):
         change = _read_sets_change(text, ctx.caller.company.load_unit, path)
     else:
@@ -127,7 +127,7 @@ async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkI
             raise invalid_field(path, message, code="INVALID")
         await resolve_mentions(ctx, parsed.mentions)
         change = _planned_change(block, item, parsed.items[0])
-    await item_service.change_item(ctx, owner, block["_id"], item["_id"], ParsedChange(change))
+    return await item_service.change_item(ctx, owner, block["_id"], item["_id"], ParsedChange(change))
 
 
 def _read_sets_change(text: str, load_unit: str, path: str) -> dict[str, Any]:

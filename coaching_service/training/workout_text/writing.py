@@ -44,6 +44,8 @@ def write_header(block: Block) -> str:
         words.append(f"{write_number(block['durationMinutes'])}min")
     if block["sessionRpe"] is not None:
         words.append(f"session RPE{write_number(block['sessionRpe'])}")
+    if block.get("feeling") is not None:
+        words.append(f"feeling {block['feeling']} of 5")
     if block["comment"]:
         words.append(f"comment {quote(block['comment'])}")
     return " ".join(words)
@@ -100,6 +102,17 @@ def name_of(item: WorkItem) -> str:
     return item["reminderFields"]["message"]
 
 
+def name_with_sets(item: WorkItem, load_unit: str) -> str:
+    """Return the name of an item that has been presented, with its planned sets as text."""
+    if item["type"] == "EXERCISE":
+        return f"{quote(name_of(item))} {write_planned(item['exerciseSets'], load_unit)}"
+    if item["type"] != "CIRCUIT":
+        return quote(name_of(item))
+    exercises = [(entry["exercise"]["name"], entry["sets"]) for entry in item["circuitExercises"]]
+    sets = ", ".join(f"{quote(name)} {write_planned(planned, load_unit)}" for name, planned in exercises)
+    return f"{quote(name_of(item))}, {item['rounds']} rounds ({sets})"
+
+
 def superset_letters(items: Iterable[WorkItem]) -> dict[str, str]:
     """Return the letter by which a text names each superset of a workout, by the superset's identifier."""
     ids = (item["supersetId"] for item in items if item["type"] == "EXERCISE" and item["supersetId"])
@@ -146,33 +159,47 @@ def _sets_of(item: CircuitItem, entry: CircuitExercise) -> list[CustomerSet]:
 
 
 def write_done_of(item: WorkItem, load_unit: str, entry: CircuitExercise | None = None) -> str:
-    """Return what was done for an item, or of an exercise of a circuit; an empty text for nothing."""
+    """Return what was done for an item, with its comments, or of an exercise of a circuit; empty for nothing."""
+    if entry is not None:
+        return write_result_of(item, load_unit, entry)
+    return "".join(_write_log(item, load_unit)).strip().removeprefix("done: ")
+
+
+def write_result_of(item: WorkItem, load_unit: str, entry: CircuitExercise | None = None) -> str:
+    """Return what was done for an item without its comments, or of an exercise of a circuit."""
     if item["type"] == "CIRCUIT" and entry is not None:
         done = _sets_of(item, entry)
         return write_done(done, load_unit, len(entry["sets"])) if done else ""
-    return "".join(_write_log(item, load_unit)).strip().removeprefix("done: ")
+    return " ".join(_write_result(item, load_unit)).removeprefix("done: ")
 
 
 def _write_log(item: WorkItem, load_unit: str) -> list[str]:
     """Return the line about what was done for an item, or none."""
-    words = []
+    words = _write_result(item, load_unit)
     skip = item.get("skipped")
+    if skip is not None and skip["reason"]:
+        words.append(f"| {quote(skip['reason'])}")
+    if item["comment"]:
+        words.append(f"| {'comment ' if skip is not None else ''}{quote(item['comment'])}")
+    if item.get("pain"):
+        words.append(f"| pain {quote(cast('str', item['pain']))}")
+    return [f"  {' '.join(words)}"] if words else []
+
+
+def _write_result(item: WorkItem, load_unit: str) -> list[str]:
+    """Return the words for the sets or values of an item, and whether it is completed or skipped."""
+    words = []
     if item["type"] == "EXERCISE" and item["customerSets"]:
         words.append(f"done: {write_done_sets(item['customerSets'], load_unit, item['exerciseSets'])}")
     elif item["isCompleted"]:
         words.append("done")
     if item["type"] == "METRICS" and item["values"]:
         words.append(_write_values(item))
-    if skip is not None:
+    if item.get("skipped") is not None:
         words.append("(skipped)" if words else "skipped")
-        words += [f"| {quote(skip['reason'])}"] if skip["reason"] else []
     elif words and not item["isCompleted"]:
         words.append("(not completed)")
-    if item["comment"]:
-        words.append(f"| {'comment ' if skip is not None else ''}{quote(item['comment'])}")
-    if item.get("pain"):
-        words.append(f"| pain {quote(cast('str', item['pain']))}")
-    return [f"  {' '.join(words)}"] if words else []
+    return words
 
 
 def _write_values(item: MetricsItem) -> str:
