@@ -109,9 +109,11 @@ async def test_session_duration_and_rpe_are_logged(coach: CoachClient, owner_pag
     log_page = await owner_page.get(path)
 
     (await owner_page.submit(log_page, path, durationMinutes="50", sessionRpe="11")).ok(400).says("must not be greater")
-    saved = await owner_page.submit(log_page, path, durationMinutes="52,5", sessionRpe="7", comment="Good day")
+    saved = await owner_page.submit(
+        log_page, path, durationMinutes="52,5", sessionRpe="7", feeling="4", comment="Good day"
+    )
 
-    saved.ok().says("Session saved.", "52.5 min", "7 of 10", "Good day", "Edit session log")
+    saved.ok().says("Session saved.", "52.5 min", "7 of 10", "4 of 5", "Good day", "Edit session log")
     assert (await training.read(coach, block))["durationMinutes"] == 52.5
 
 

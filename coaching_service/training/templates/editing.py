@@ -16,6 +16,7 @@ from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.items import MAX_ITEMS
 from coaching_service.training.workouts.models import StoredBlock
 from coaching_service.training.workouts.schedule_owners import BlockStore, DayField, ReadBlocks
+from coaching_service.training.workouts.session_fields import no_session
 
 
 class _TemplateItems:
@@ -108,9 +109,7 @@ def _as_block(template: Template) -> StoredBlock:
         "date": None,
         "day": None,
         "isRest": False,
-        "durationMinutes": None,
-        "sessionRpe": None,
-        "comment": None,
+        **no_session(),
         "items": template["items"],
         "checkInId": None,
     }

@@ -21,6 +21,7 @@ from coaching_service.training.workouts.models import (
 )
 from coaching_service.training.workouts.presentation import block_not_found, present_block
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
+from coaching_service.training.workouts.session_fields import SESSION_FIELDS, SessionFields
 
 
 @transactional
@@ -43,12 +44,11 @@ def _new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent
         logged_item = items.log_item(item, log) if log else item
         completed_at = logged["loggedAt"] if logged_item["isCompleted"] else None
         logged_items.append(cast("WorkItem", {**logged_item, "completedAt": completed_at}))
+    report = cast("SessionFields", {name: logged.get(name) for name in SESSION_FIELDS})
     return {
         **block,
         "items": logged_items,
-        "durationMinutes": logged["durationMinutes"],
-        "sessionRpe": logged["sessionRpe"],
-        "comment": logged["comment"],
+        **report,
         "clientTexts": logged.get("clientTexts", []),
     }
 
@@ -74,13 +74,7 @@ async def log_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, log:
     Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
     """
     await owner.require_access(ctx)
-    fields: BlockFields = {
-        "durationMinutes": log["durationMinutes"],
-        "sessionRpe": log["sessionRpe"],
-        "comment": log["comment"],
-        "clientTexts": log.get("clientTexts", []),
-    }
-    if "feeling" in log:
-        fields["feeling"] = log["feeling"]
+    report = cast("BlockFields", {name: value for name, value in log.items() if name in SESSION_FIELDS})
+    fields: BlockFields = {**report, "clientTexts": log.get("clientTexts", [])}
     block = await store.update(ctx, owner.block_filter, block_id, fields, log.get("version"))
     return await present_block(ctx, owner, block)

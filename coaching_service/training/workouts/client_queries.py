@@ -10,6 +10,7 @@ from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.query_models import BlockOutline, DoneWorkout
+from coaching_service.training.workouts.session_fields import SESSION_FIELDS
 from coaching_service.training.workouts.store import blocks
 
 _BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
@@ -48,7 +49,7 @@ async def find_done_workouts(
     Those on the dates in `without` are left out, and check-ins.
     """
     fields: dict[str, Any] = {
-        **dict.fromkeys(("date", "name", "durationMinutes", "sessionRpe"), 1),
+        **dict.fromkeys(("date", "name", *SESSION_FIELDS), 1),
         "totalItems": {"$size": "$items"},
         "completedItems": _COMPLETED_ITEMS,
         "sets": {"$ifNull": ["$done.sets", 0]},

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from coaching_service.training.workouts.items import is_recorded
-
-SESSION_FIELDS = ("durationMinutes", "sessionRpe", "feeling", "comment")
+from coaching_service.training.workouts.session_fields import SESSION_FIELDS
 
 B = TypeVar("B", bound=Mapping[str, Any])
 

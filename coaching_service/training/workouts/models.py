@@ -10,10 +10,11 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.training.workouts.item_models import ItemInput, ItemLog, WorkItem
+from coaching_service.training.workouts.session_fields import SessionFields
 from coaching_service.training.workouts.totals_models import BlockTotals
 
 
-class _BlockContent(TypedDict):
+class _BlockContent(SessionFields):
     """The content of a block: of a client (`date`), of a program (`day`), or of a client from a program (both).
 
     `checkInId` is the recurring check-in that scheduled it, if any (missing in blocks that are older than check-ins).
@@ -26,10 +27,6 @@ class _BlockContent(TypedDict):
     date: str | None
     day: int | None
     isRest: bool
-    durationMinutes: float | None
-    sessionRpe: float | None
-    feeling: NotRequired[int | None]
-    comment: str | None
     clientTexts: NotRequired[list[NameOrId]]
     items: list[WorkItem]
     checkInId: NotRequired[ObjectId | None]
@@ -43,7 +40,7 @@ class StoredBlock(BlockContent, Stored):
     """A stored block; `clientTexts` (private) has the names of the texts of its log that the client wrote."""
 
 
-class DayBlock(TypedDict):
+class DayBlock(SessionFields):
     """A block of a day as operations on the schedule read it: when it is, and whether anything of it is done.
 
     Its items have only the fields that a log sets. `position` orders the blocks of a day.
@@ -54,10 +51,6 @@ class DayBlock(TypedDict):
     date: str | None
     day: int | None
     position: int
-    durationMinutes: float | None
-    sessionRpe: float | None
-    feeling: NotRequired[int | None]
-    comment: str | None
     items: list[dict[str, Any]]
     checkInId: NotRequired[ObjectId | None]
 
@@ -132,16 +125,12 @@ class ScheduleChange(TypedDict):
     removed: list[ObjectId]
 
 
-class BlockLog(TypedDict):
+class BlockLog(SessionFields):
     """What a client reports about a session; `version` is that of the block it is based on.
 
-    `feeling` is from 1 to 5; without it the stored one stays.
+    Without `feeling` the stored one stays.
     """
 
-    durationMinutes: float | None
-    sessionRpe: float | None
-    feeling: NotRequired[int | None]
-    comment: str | None
     clientTexts: NotRequired[list[NameOrId]]
     version: NotRequired[int | None]
 
@@ -154,7 +143,7 @@ class LogTexts(TypedDict):
     ofItems: dict[ObjectId, list[str]]
 
 
-class LoggedBlock(TypedDict):
+class LoggedBlock(SessionFields):
     """A block to add with what was done in it: a log (or null) for each of its items, and of the session.
 
     `loggedAt` is the time of the logs, in UTC.
@@ -163,7 +152,4 @@ class LoggedBlock(TypedDict):
     plan: BlockPlan
     logs: list[ItemLog | None]
     loggedAt: datetime
-    durationMinutes: float | None
-    sessionRpe: float | None
-    comment: str | None
     clientTexts: NotRequired[list[NameOrId]]

@@ -8,6 +8,7 @@ from typing import TypedDict
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import Customer
 from coaching_service.training.workouts.item_models import ItemForm, WorkItem
+from coaching_service.training.workouts.session_fields import SessionFields
 from coaching_service.training.workouts.totals_models import BlockExerciseTotals, Totals
 
 
@@ -80,14 +81,12 @@ class BlockOutline(TypedDict):
     hasWork: bool
 
 
-class DoneWorkout(TypedDict):
+class DoneWorkout(SessionFields):
     """A workout of which anything is done; `sets` are the completed ones that are not warm-up."""
 
     _id: ObjectId
     date: str
     name: str
-    durationMinutes: float | None
-    sessionRpe: float | None
     totalItems: int
     completedItems: int
     sets: int

@@ -35,6 +35,7 @@ from coaching_service.training.workouts.presentation import (
     present_blocks,
 )
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
+from coaching_service.training.workouts.session_fields import no_session
 
 
 @on_worker_thread
@@ -290,7 +291,7 @@ async def fix_load_unit(ctx: Context, changed: Sequence[WorkItem | ItemChange]) 
 
 def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
     """Return a new block; one assigned from a program has both `date` and `day`."""
-    content: BlockContent = {
+    content = {
         "customerId": None,
         "programId": plan.get("programId"),
         "assignmentId": plan.get("assignmentId"),
@@ -298,9 +299,7 @@ def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
         "date": plan.get("date"),
         "day": plan.get("day"),
         "isRest": plan["isRest"],
-        "durationMinutes": None,
-        "sessionRpe": None,
-        "comment": None,
+        **no_session(),
         "items": [items.create_item(item) for item in plan["items"]],
         "checkInId": plan.get("checkInId"),
     }

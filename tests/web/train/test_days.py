@@ -172,13 +172,14 @@ async def test_history_has_the_done_workouts_by_month(coach: CoachClient, client
         block = await block_with(coach, ana, exercise_of(squat), date=on, name=name)
         if name != "Never":
             (await log(coach, block, block["items"][0], customerSets=[{"reps": 8, "load": 60}] * 3)).ok()
-    done = {"durationMinutes": 51.6, "sessionRpe": 7.5}
+    done = {"durationMinutes": 51.6, "sessionRpe": 7.5, "feeling": 4}
     (await coach.put(client_path(ana, "wblocks", block["_id"], "log"), done)).ok()
     second = (await coach.get(client_path(ana, "wblock"), startDate="2037-02-17", endDate="2037-02-17")).ok()[0]
     (await coach.put(client_path(ana, "wblocks", second["_id"], "log"), done)).ok()
 
     latest = (await page.get("/train/history")).ok()
-    latest.says("February 2037 2 entries Tue 17 Feb Second 3 sets · 52 min · Effort 7.5 of 10 Tue 3 Feb First 3 sets")
+    second_row = "Tue 17 Feb Second 3 sets · 52 min · Effort 7.5 of 10 · Felt good"
+    latest.says(f"February 2037 2 entries {second_row} Tue 3 Feb First 3 sets")
     assert "Never" not in latest.text
     assert [link for link in latest.links if "month=" in link] == ["/train/history?month=2036-12"]
     winter = (await page.get("/train/history?month=2036-12")).ok().says("Tue 30 Dec 2036 Winter")

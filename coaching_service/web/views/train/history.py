@@ -11,6 +11,7 @@ from coaching_service.progress.own_calendar import service as own_calendar
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.train.calendar import MonthQuery
 from coaching_service.web.views.train.dates import label_day, label_month
+from coaching_service.web.views.train.workout.feelings import FEELINGS
 
 pages = Pages("/train")
 
@@ -22,4 +23,5 @@ async def history_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
         "done": await own_calendar.read_done_month(ctx, query["month"]),
         "label_day": partial(label_day, today=ctx.caller.today()),
         "label_month": label_month,
+        "feelings": dict(FEELINGS),
     }

@@ -14,6 +14,7 @@ from coaching_service.progress.own_today import service as own_today
 from coaching_service.progress.own_today.models import Today
 from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.session_fields import SESSION_FIELDS
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.train.dates import label_day
@@ -81,7 +82,7 @@ def _describe_session(block: Block) -> Session:
 
 def _state_of(block: Block, handled: int) -> Literal["planned", "part", "done"]:
     """Return whether a workout is still to do, has been started, or is over: completed, or ended by the client."""
-    is_ended = any(block.get(name) is not None for name in ("durationMinutes", "sessionRpe", "feeling"))
+    is_ended = any(block.get(name) is not None for name in SESSION_FIELDS if name != "comment")
     if block["isCompleted"] or is_ended or (block["items"] and handled == len(block["items"])):
         return "done"
     is_started = handled or any(item.get("customerSets") for item in block["items"])

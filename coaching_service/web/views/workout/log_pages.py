@@ -24,6 +24,7 @@ from coaching_service.training.workouts.models import BlockLog
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.form_answers import AnswersForm, answer_requests, recorded_answers
 from coaching_service.web.views.item_descriptions import describe_item
+from coaching_service.web.views.train.workout.feelings import FEELINGS
 from coaching_service.web.views.workout.log_rows import AMOUNT_FIELDS, log_rows
 from coaching_service.web.views.workout.owner_pages import BLOCK, ITEM, Handler, WorkoutOwnerPages
 
@@ -54,14 +55,19 @@ def declare(owner_pages: WorkoutOwnerPages) -> None:
 def _declare_session_page(owner_pages: WorkoutOwnerPages) -> None:
     @owner_pages.get(f"{BLOCK}/log", permission=owner_pages.edit, template="workout/session.html")
     async def session_page(ctx: Context, owner_id: ObjectId, block_id: ObjectId) -> dict[str, Any]:
-        """The form for the duration, RPE and comment of a session."""
+        """The form for the duration, RPE, feeling and comment of a session."""
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)
         texts = await logs.read_client_texts(ctx, owner_id, block_id)
-        return {**variables, "version": variables["block"]["version"], "client_texts": texts["clientTexts"]}
+        return {
+            **variables,
+            "version": variables["block"]["version"],
+            "client_texts": texts["clientTexts"],
+            "feelings": FEELINGS,
+        }
 
     @owner_pages.post(f"{BLOCK}/log", form=WorkoutBlockLog(), on=session_page)
     async def log_session(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
-        """Record the duration, RPE and comment of a session."""
+        """Record the duration, RPE, feeling and comment of a session."""
         await logs.log_block(ctx, owner_id, block_id, cast("BlockLog", form))
         return Redirect(owner_pages.block_path(owner_id, block_id), "Session saved.")
 
