@@ -43,6 +43,27 @@ async def test_confirmation_lists_the_first_clients(coach: CoachClient, owner_pa
         assert "Client 12" not in confirmation.text
 
 
+async def test_clients_that_the_list_does_not_show_are_listed_first(coach: CoachClient, owner_page: Visitor) -> None:
+    ids = [
+        (await coach.create_customer(f"Client {number:02}", groups=["Late"] if number == 3 else []))["_id"]
+        for number in range(27)
+    ]
+    for params, hidden, visible in (
+        ({"ids": [ids[2], ids[26], ids[25]]}, ["Client 25", "Client 26"], ["Client 02"]),
+        ({"ids": [ids[2], ids[26]], "page": "2"}, ["Client 02"], ["Client 26"]),
+        ({"ids": [ids[2], ids[3]], "groups": "Late"}, ["Client 02"], ["Client 03"]),
+        ({"all": "true"}, ["Client 25", "Client 26"], [f"Client {number:02}" for number in range(12)]),
+    ):
+        text = (await owner_page.get(BULK, params={**params, "action": "message"})).ok().text
+        listed = " ".join([f"Not visible in the list ({len(hidden)})", *hidden, "Visible ("])
+        assert listed in text
+        assert " ".join(visible) in text.partition(listed)[2]
+    shown = await owner_page.get(BULK, params={"ids": [ids[2], ids[3]], "action": "message"})
+    assert "Visible" not in shown.text
+    for name in ("sort", "page"):
+        assert name in (await owner_page.get(LIST)).form(BULK, "get").controls
+
+
 async def test_existing_groups_are_checkboxes(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana", groups=["Legs, arms", "Evening"])
     confirmation = await owner_page.get(BULK, params={"ids": ana["_id"], "action": "groups-remove"})

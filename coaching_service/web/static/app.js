@@ -29,6 +29,9 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") closeMenus(event);
 });
 
+// The selection of clients ends on leaving their list (clients.js).
+if (!document.querySelector("[data-choose]")) sessionStorage.removeItem("selection");
+
 // Propose the browser's time zone at sign-up, and send it at the first access of a client.
 for (const zone of document.querySelectorAll("[data-zone]")) {
   zone.value ||= Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -1,13 +1,25 @@
 "use strict";
-// The list of clients: a selection that is kept from page to page, and a search without empty parameters in the URL.
+// The list of clients: a selection over the pages of one filter, and a search without empty parameters in the URL.
+// Another filter ends the selection here; any other page ends it in app.js.
 {
-  const MOST = 250; // longer addresses are refused
+  const KEY = "selection", MOST = 250; // longer addresses are refused
+
+  function load(filter) {
+    const stored = JSON.parse(sessionStorage.getItem(KEY) ?? "{}");
+    return new Set(stored.filter === filter ? stored.ids : []);
+  }
+
+  function save(filter, ids) {
+    if (ids.size) sessionStorage.setItem(KEY, JSON.stringify({ filter, ids: [...ids] }));
+    else sessionStorage.removeItem(KEY);
+  }
 
   function restore() {
     const form = document.querySelector("[data-choose]"), bar = form?.querySelector("[data-bar]");
-    if (!bar) return;
-    const key = `chosen-${form.dataset.choose}`, all = form.elements.all, output = form.querySelector("[data-chosen]");
-    const chosen = new Set(JSON.parse(sessionStorage.getItem(key) ?? "[]"));
+    if (!bar) return sessionStorage.removeItem(KEY);
+    const filter = form.dataset.choose, all = form.elements.all, output = form.querySelector("[data-chosen]");
+    const chosen = load(filter);
+    save(filter, chosen);
     const boxes = [...form.querySelectorAll("[name=ids]")];
     const here = () => boxes.filter((box) => box.checked).length;
 
@@ -21,11 +33,12 @@
           : `${chosen.size} selected${elsewhere ? `, ${elsewhere} on other pages` : ""}`;
     }
 
+    all.checked = false; // after Back, the browser restores it
     for (const box of boxes) box.checked = chosen.has(box.value);
     form.querySelector("[data-clear]").hidden = false;
     form.querySelector("[data-clear]").addEventListener("click", () => {
       chosen.clear();
-      sessionStorage.removeItem(key);
+      save(filter, chosen);
       for (const box of boxes) box.checked = false;
       all.checked = false;
       show();
@@ -33,7 +46,7 @@
     });
     form.addEventListener("change", () => {
       for (const box of boxes) chosen[box.checked ? "add" : "delete"](box.value);
-      sessionStorage.setItem(key, JSON.stringify([...chosen]));
+      save(filter, chosen);
       show();
     });
     form.addEventListener("submit", (event) => {
@@ -45,7 +58,6 @@
         Object.assign(field, { type: "hidden", name: "ids", value: id });
         form.append(field);
       }
-      sessionStorage.removeItem(key);
     });
     show();
   }

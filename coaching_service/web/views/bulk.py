@@ -28,7 +28,7 @@ from coaching_service.web.views.bulk_actions import ACTIONS, Action
 from coaching_service.web.views.customers import CustomerFilter, find_customers, list_path, parse_trainer_ids
 
 pages = Pages("/app/customers/bulk")
-_MAX_NAMES, _MAX_PROGRAMS = 12, 500
+_MAX_NAMES, _MAX_HIDDEN_NAMES, _MAX_PROGRAMS = 12, 250, 500
 _EMPTY_SELECTION = "No client matches any more. The action may already have been completed."
 _REQUIRED_FIELDS = {
     "groupNames": ("groupNames",),
@@ -40,7 +40,7 @@ _REQUIRED_FIELDS = {
 
 
 class _Selection(CustomerFilter):
-    """The selected clients: `ids`, or with `all` those that match the filter."""
+    """The selected clients: `ids`, or with `all` those that match the filter; `page` is the page of the list shown."""
 
     ids = ListOf(Identifier(), maximum=1_000, load_default=list)
     all = fields.Boolean(load_default=False)
@@ -65,11 +65,16 @@ async def bulk_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Red
     ids = await customer_bulk.list_selected(ctx, _to_service_selection(query))
     if not ids:
         return Redirect(_list_url(query), _EMPTY_SELECTION if query["all"] else "Select at least one client.")
+    shown = {customer["_id"] for customer in (await find_customers(ctx, query))["docs"]}
+    hidden = [customer_id for customer_id in ids if customer_id not in shown]
+    visible = [customer_id for customer_id in ids if customer_id in shown]
     return {
         "query": query,
         "action": action,
         "count": len(ids),
-        "names": await _list_first_names(ctx, query, ids),
+        "hidden_count": len(hidden),
+        "hidden_names": await customers_by_id.list_names(ctx, hidden, _MAX_HIDDEN_NAMES),
+        "names": await customers_by_id.list_names(ctx, visible, _MAX_NAMES),
         "selection_hash": _selection_hash(ids),
         "return_url": _list_url(query),
         "today": ctx.caller.today(),
@@ -135,13 +140,6 @@ def _to_service_selection(query: dict[str, Any]) -> Selection:
 def _selection_hash(ids: list[ObjectId]) -> str:
     """Return a hash of the clients on the confirmation page, so that the form applies to these clients only."""
     return hashlib.sha256(b"".join(customer_id.binary for customer_id in ids)).hexdigest()
-
-
-async def _list_first_names(ctx: Context, query: dict[str, Any], ids: list[ObjectId]) -> list[str]:
-    if not query["all"]:
-        return await customers_by_id.list_names(ctx, ids, _MAX_NAMES)
-    page = await find_customers(ctx, query | {"page": 1}, _MAX_NAMES)
-    return [" ".join(filter(None, (customer["name"], customer["surname"]))) for customer in page["docs"]]
 
 
 def _list_url(query: dict[str, Any]) -> str:

@@ -66,8 +66,8 @@ def parse_trainer_ids(values: list[str]) -> list[ObjectId | None]:
     return [None if value == NO_TRAINER else parse_id(value) or ObjectId() for value in values]
 
 
-async def find_customers(ctx: Context, query: dict[str, Any], size: int) -> Page[CustomerProfile]:
-    """Find one page of the clients that match a filter."""
+async def find_customers(ctx: Context, query: dict[str, Any]) -> Page[CustomerProfile]:
+    """Find the page of the list that a query asks for."""
     sort, trainers = SORTS[query["sort"]], parse_trainer_ids(query["assignedTo"])
     if sort is not None and not query["keywords"]:
         figure, descending = sort
@@ -77,7 +77,7 @@ async def find_customers(ctx: Context, query: dict[str, Any], size: int) -> Page
             descending=descending,
             archived=query["archived"],
             page=query["page"],
-            size=size,
+            size=_CLIENTS_PER_PAGE,
             groups=query["groups"],
             trainers=trainers,
         )
@@ -85,7 +85,7 @@ async def find_customers(ctx: Context, query: dict[str, Any], size: int) -> Page
         ctx,
         archived=query["archived"],
         page=query["page"],
-        size=size,
+        size=_CLIENTS_PER_PAGE,
         contains=query["keywords"],
         groups=query["groups"],
         trainers=trainers,
@@ -108,7 +108,7 @@ def list_path(query: dict[str, Any], **changes: Any) -> str:
 async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The clients in the coach's scope, by name."""
     page, groups, coaches = await gather_reads(
-        ctx, find_customers(ctx, query, _CLIENTS_PER_PAGE), listing.list_groups(ctx), team.list_coaches(ctx)
+        ctx, find_customers(ctx, query), listing.list_groups(ctx), team.list_coaches(ctx)
     )
     is_filtered = bool(query["keywords"] or query["groups"] or query["assignedTo"])
     archived_count = 0

@@ -32,7 +32,8 @@ async def test_clients_are_found_ordered_and_selected_over_pages(
     await expect(chosen).to_have_text("1 selected")
     await page.get_by_label("Name or email").fill("")
     await expect(page.locator("#found")).to_have_text("5 active clients")
-    await expect(page.get_by_label("Select Björn")).to_be_checked()
+    await expect(page.get_by_label("Select Björn")).not_to_be_checked()
+    await page.get_by_label("Select Björn").check()
     assert loads == [], "searching loads no page"
     await page.get_by_role("link", name="Next").click()
     await expect(chosen).to_have_text("1 selected, 1 on other pages")
@@ -44,6 +45,9 @@ async def test_clients_are_found_ordered_and_selected_over_pages(
     await page.get_by_label("Bulk action").select_option("archive")
     await page.get_by_role("button", name="Continue").click()
     await expect(page.locator("main")).to_contain_text("2 clients")
+    await expect(page.locator("h2")).to_have_text(["Not visible in the list (1)", "Visible (1)"])
+    assert await page.locator("main li").all_inner_texts() == ["Elif", "Björn"], "the hidden client is listed first"
+    assert await serious(page) == []
     await page.get_by_role("button", name="Archive").click()
     await expect(page.locator("main")).to_contain_text("2 clients changed")
 
@@ -56,3 +60,46 @@ async def test_clients_are_found_ordered_and_selected_over_pages(
     await expect(chosen).to_have_text("All selected")
     await page.get_by_role("button", name="Clear").click()
     await expect(page.locator("[data-bar]")).to_be_hidden()
+
+
+async def test_the_selection_ends_on_leaving_the_list_and_on_a_change_of_filter(
+    open_page: OpenPage, coach: CoachClient
+) -> None:
+    for name in ("Ana", "Björn"):
+        await coach.create_customer(name, groups=["Morning"] if name == "Ana" else [])
+    page = await open_page()
+    await sign_in(page, coach)
+    await page.goto("/app/customers")
+    bar, select = page.locator("[data-bar]"), page.get_by_label("Select Björn")
+
+    await select.check()
+    await page.get_by_label("Group").select_option("Morning")  # Björn is not among them
+    await expect(page.locator("#found")).to_have_text("1 active client found")
+    await expect(bar).to_be_hidden()
+    await page.get_by_label("Select Ana").check()
+    await page.get_by_label("Name or email").fill("nobody")
+    await expect(page.get_by_text("No clients found")).to_be_visible()
+    await page.get_by_role("link", name="Clear filters").first.click()
+    await expect(page.get_by_label("Select Ana")).not_to_be_checked()
+
+    await select.check()
+    await page.get_by_label("Archived").check()
+    await page.get_by_label("Archived").uncheck()
+    await expect(select).not_to_be_checked()
+
+    await select.check()
+    await page.get_by_role("link", name="Ana").click()  # a visit to a client
+    await expect(page.get_by_role("heading", name="Ana")).to_be_visible()
+    await page.go_back()
+    await expect(select).not_to_be_checked()
+    await expect(bar).to_be_hidden()
+    await select.check()
+    await page.get_by_role("link", name="Inbox").click()
+    await page.get_by_role("link", name="Clients", exact=True).click()
+    await expect(select).not_to_be_checked()
+    await select.check()
+    await page.get_by_label("Select all 2 active clients").check()
+    await page.get_by_role("button", name="Continue").click()
+    await page.go_back()  # the browser restores the boxes of a form
+    await expect(bar).to_be_hidden()
+    await expect(select).not_to_be_checked()
