@@ -127,7 +127,7 @@ class Visitor:
     async def send(self, method: str, path: str, *, follow: bool = True, **options: Any) -> HtmlPage:
         """Send a request."""
         async with self._http.request(method, path, allow_redirects=follow, **options) as response:
-            html = await response.text()
+            html = await response.text(errors="replace")  # pages link to pictures and videos too
             page = HtmlPage(
                 response.status,
                 response.url.raw_path_qs,

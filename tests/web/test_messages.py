@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 from tests.core.test_uploads import PDF, picture
-from tests.progress.test_message_attachments import MP4
+from tests.progress.test_message_attachments import MP4, upload
 from tests.support.client import CoachClient
+from tests.support.figures import renew_figures
 from tests.support.training import Json, block_with, client_path, task
 from tests.support.visitor import Visitor
+from tests.web.conftest import Colleague
 
 INBOX = "/app/inbox"
 
@@ -34,30 +36,40 @@ async def test_coach_reads_and_answers_a_message(coach: CoachClient, owner_page:
 
     inbox = (await owner_page.get(INBOX)).ok().says("Ana", "My <b>knee</b> hurts", "1")
     assert messages_of(ana) in inbox.links
-    page = (
-        (await owner_page.get(messages_of(ana))).ok().says("My <b>knee</b>", "Not read yet", "Mark 1 message as read")
-    )
+    assert (await stored(coach, ana))[0]["readAt"] is None, "the inbox does not open the conversation"
+    page = (await owner_page.get(messages_of(ana))).ok().says("My <b>knee</b>", "New messages")
     assert "&lt;b&gt;knee" in page.html
-    assert (await stored(coach, ana))[0]["readAt"] is None, "opening the page changes nothing"
+    assert (await stored(coach, ana))[0]["readAt"] is not None, "opening the conversation reads it"
+    (await owner_page.get(INBOX)).says("Everything is read")
+    assert "New" not in (await owner_page.get(messages_of(ana))).text
 
+    await write(client, "Since Monday")
     page = await owner_page.submit(page, messages_of(ana), text="Rest for two days.")
 
     page.ok().says("Message sent.", "Rest for two days.", "Olga Owner")
-    answer, question = await stored(coach, ana)
+    answer, *questions = await stored(coach, ana)
+    assert page.text.index("My <b>knee") < page.text.index("Since Monday") < page.text.index("Rest for two days.")
+    assert page.html.index("Rest for two days.") < page.html.index("<textarea"), "the composer is below the messages"
     assert (answer["text"], answer["author"]["type"]) == ("Rest for two days.", "coach")
-    assert question["readAt"] is not None, "answered, so it is read"
+    assert all(question["readAt"] for question in questions), "answered, so it is read"
     (await owner_page.get(INBOX)).says("Everything is read")
     (await owner_page.get(f"{INBOX}?all=true")).says("Rest for two days.")
 
 
-async def test_messages_are_marked_as_read(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_opening_a_conversation_reads_only_what_may_be_changed(
+    coach: CoachClient, owner_page: Visitor, colleague: Colleague
+) -> None:
     ana = await coach.create_customer("Ana")
-    await write(await coach.as_client(ana), "Hello")
-    page = await owner_page.get(messages_of(ana))
-    page = await owner_page.submit(page, f"{messages_of(ana)}/read")
-    page.ok().says("Marked as read.")
-    assert "Mark 1 message" not in page.text
-    assert (await stored(coach, ana))[0]["readAt"] is not None
+    client = await coach.as_client(ana)
+    for number in range(32):
+        await write(client, f"Number {number}.")
+    viewer = await colleague("customers.view")
+    (await viewer.get(messages_of(ana))).ok().says("New messages", "Number 31.")
+    assert not any(message["readAt"] for message in await stored(coach, ana)), "a viewer changes nothing"
+
+    page = (await owner_page.get(messages_of(ana))).ok()
+    (await owner_page.get(next(link for link in page.links if "after=" in link))).ok().says("Number 0.")
+    assert all(message["readAt"] for message in await stored(coach, ana))
 
 
 async def test_empty_and_overlong_messages_are_rejected(coach: CoachClient, owner_page: Visitor) -> None:
@@ -68,22 +80,54 @@ async def test_empty_and_overlong_messages_are_rejected(coach: CoachClient, owne
     assert await stored(coach, ana) == []
 
 
-async def test_file_is_sent(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_files_are_shown_in_the_page(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
-    path = f"{messages_of(ana)}/file"
-    for name, content, kind in (
-        ("plan.pdf", PDF, "Document"),
-        ("squat.mp4", MP4, "Video"),
-        ("x.png", picture(), "Picture"),
-    ):
-        page = await owner_page.get(messages_of(ana))
-        page = await owner_page.submit(page, path, text=name, file=(name, content))
-        page.ok().says("File sent.", name, kind)
-        [link] = [link for link in page.links if link.startswith("/files/")][:1]
-        assert (await coach.send("GET", link)).status == 200
-    rejected = await owner_page.submit(page, path, text="x", file=("x.exe", b"MZ"))
+    client, conversation = await coach.as_client(ana), messages_of(ana)
+    block = await block_with(coach, ana, task("Squat"))
+    squat = (await upload(client, "/customer/messages", MP4, "squat.mp4")).ok(201)
+    about = {"wblockId": block["_id"], "witemId": block["items"][0]["_id"]}
+    check = {"text": "Is my back straight?", "about": about, "attachments": [squat["_id"]]}
+    (await client.post("/customer/messages", check)).ok(201)
+    await renew_figures(coach.ctx.services)
+    for name, content in (("plan.pdf", PDF), ("x.png", picture())):
+        page = await owner_page.get(conversation)
+        page = (await owner_page.submit(page, conversation, text=name, file=(name, content))).ok().says("Message sent.")
+    page.says("Document 1 from Olga Owner")
+    files = re.findall(rf"{conversation}/[0-9a-f]{{24}}/attachments/[0-9a-f]{{24}}/file", page.html)
+    video, document, photo = dict.fromkeys(files)
+    assert f'<video class="attachment" src="{video}" controls' in page.html
+    assert f'<img src="{photo}?size=small"' in page.html
+    assert {photo, document} <= set(page.links)
+    for address in (video, document, photo, f"{photo}?size=small"):
+        assert (await owner_page.get(address)).status == 200
+    other = messages_of(await coach.create_customer("Bo"))
+    assert (await owner_page.get(video.replace(conversation, other))).status == 404
+
+    path = f"/app/customers/{ana['_id']}/blocks/{block['_id']}"
+    (await coach.post(client_path(ana, "messages"), {"text": "Yes!", "about": about})).ok(201)
+    for where in (path, f"{path}/review"):
+        page = (await owner_page.get(where)).ok()
+        assert f'src="{video}" controls' in page.html, "a form check is seen where the workout is"
+        places = [page.html.index("Is my back"), page.html.index("Yes!"), page.html.rindex("<textarea")]
+        assert places == sorted(places), "oldest first, and the composer below"
+
+
+async def test_video_of_an_unread_message_is_shown_in_today(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    client = await coach.as_client(ana)
+    video = (await upload(client, "/customer/messages", MP4, "squat.mp4")).ok(201)
+    (await client.post("/customer/messages", {"text": "Look", "attachments": [video["_id"]]})).ok(201)
+    await renew_figures(coach.ctx.services)
+    page = (await owner_page.get(f"/app/attention/{ana['_id']}")).ok().says("Look")
+    assert re.search(rf'<video class="attachment" src="{messages_of(ana)}/[^"]+" controls', page.html)
+
+
+async def test_rejected_file_is_not_sent(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    page = await owner_page.get(messages_of(ana))
+    rejected = await owner_page.submit(page, messages_of(ana), text="x", file=("x.exe", b"MZ"))
     rejected.ok(400).says("must be a PDF, or an MP4 or WebM video, or a JPEG, PNG or WebP picture")
-    assert len(await stored(coach, ana)) == 3
+    assert await stored(coach, ana) == []
 
 
 async def test_coach_deletes_own_messages_only(coach: CoachClient, owner_page: Visitor) -> None:

@@ -24,6 +24,7 @@ from coaching_service.progress.notes import service as notes
 from coaching_service.progress.notes.models import Note
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
+from coaching_service.web.views.customer_messages import is_unread
 
 _MESSAGES, _OTHERS = 20, 5
 _Loader = Callable[[Context, ObjectId, date], Awaitable[Sequence[Any]]]
@@ -46,8 +47,7 @@ async def load_previews(
 async def _load_unread(ctx: Context, customer_id: ObjectId, _: date) -> list[Message]:
     """The messages of the client that are not read yet, oldest first."""
     page = await conversation.list_messages(ctx, customer_id, limit=_MESSAGES)
-    unread = [each for each in page["docs"] if each["author"]["type"] == "client" and each["readAt"] is None]
-    return unread[::-1]
+    return [message for message in page["docs"][::-1] if is_unread(message)]
 
 
 async def _load_health_notes(ctx: Context, customer_id: ObjectId, _: date) -> list[Note]:

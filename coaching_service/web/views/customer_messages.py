@@ -13,11 +13,13 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import InvalidFields
+from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Input
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation.models import Message, NewMessage
 from coaching_service.progress.conversation.schemas import MessageText
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header
@@ -33,54 +35,75 @@ class PartQuery(Input):
     after = fields.String(load_default=None)
 
 
+class FileQuery(Input):
+    """Which version of a picture: `small` or `full`."""
+
+    size = fields.String(load_default="full")
+
+
 @pages.get(_MESSAGES, access=coach(CUSTOMERS.VIEW), query=PartQuery(), template="messages/conversation.html")
 async def messages_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any] | Redirect:
-    """The messages of a client, newest first, with forms to write and to mark them as read."""
+    """The messages of a client, oldest first, with a form to write.
+
+    Opening the newest marks all as read for the company, if the coach may change the client.
+    """
     path = messages_path(customer_id)
     try:
-        customer, state, page = await gather_reads(
+        customer, page = await gather_reads(
             ctx,
             load_header(ctx, customer_id),
-            conversation.read_conversation(ctx, customer_id),
             conversation.list_messages(ctx, customer_id, limit=_PAGE_SIZE, after=query["after"]),
         )
     except InvalidFields:  # the cursor is of another list
         return Redirect(path)
+    messages, is_newest = page["docs"][::-1], query["after"] is None
+    new = [message["_id"] for message in messages if is_unread(message)] if is_newest else []
+    if new and CUSTOMERS.EDIT in ctx.caller.permissions:
+        await conversation.mark_read(ctx, customer_id)
     return {
         "customer": customer,
-        "page": page,
-        "unread": state["unread"],
-        "is_first_part": query["after"] is None,
-        "next_url": f"{path}?{urlencode({'after': page['nextCursor']})}",
+        "messages": messages,
+        "first_new": new[0] if new else None,
+        "is_newest": is_newest,
+        "earlier_url": f"{path}?{urlencode({'after': page['nextCursor']})}" if page["hasMore"] else None,
     }
 
 
-@pages.post(_MESSAGES, access=coach(CUSTOMERS.EDIT), form=MessageText(), on=messages_page)
-async def write_message(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
-    """Send a message to the client; what the client wrote before counts as read."""
-    await conversation.mark_read(ctx, customer_id)
-    await conversation.create(ctx, customer_id, {"text": form["text"]})
-    return Redirect(messages_path(customer_id), "Message sent.")
+def is_unread(message: Message) -> bool:
+    """Return whether a message is from the client and no coach has read it."""
+    return message["author"]["type"] == "client" and message["readAt"] is None and message["text"] is not None
 
 
 @pages.post(
-    f"{_MESSAGES}/file",
+    _MESSAGES,
     access=coach(CUSTOMERS.EDIT),
     form=MultipartBody("file", attachments.CONTENT_TYPES, MessageText(), size_limit="attachment"),
+    file_optional=True,
     on=messages_page,
 )
-async def send_file(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
-    """Send a file with a message to the client."""
-    attachment = await attachments.add(ctx, customer_id, file)
-    await conversation.create(ctx, customer_id, {"text": form["text"], "attachments": [attachment["_id"]]})
-    return Redirect(messages_path(customer_id), "File sent.")
-
-
-@pages.post(f"{_MESSAGES}/read", access=coach(CUSTOMERS.EDIT), on=messages_page, idempotent=True)
-async def mark_messages_read(ctx: Context, customer_id: ObjectId) -> Redirect:
-    """Mark the client's messages as read, for the whole company."""
+async def write_message(
+    ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile | None
+) -> Redirect:
+    """Send a message, with a file if one is chosen; what the client wrote before counts as read."""
     await conversation.mark_read(ctx, customer_id)
-    return Redirect(messages_path(customer_id), "Marked as read.")
+    new: NewMessage = {"text": form["text"]}
+    if file is not None:
+        new["attachments"] = [(await attachments.add(ctx, customer_id, file))["_id"]]
+    await conversation.create(ctx, customer_id, new)
+    return Redirect(messages_path(customer_id), "Message sent.")
+
+
+@pages.get(
+    f"{_MESSAGES}/{{messageId}}/attachments/{{attachmentId}}/file",
+    access=coach(CUSTOMERS.VIEW),
+    query=FileQuery(),
+    template="",
+)
+async def message_file(
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId, attachment_id: ObjectId, query: dict[str, Any]
+) -> Download:
+    """One file of a message of a client; browsers do not keep it."""
+    return await attachments.read(ctx, customer_id, message_id, attachment_id, small=query["size"] == "small")
 
 
 @pages.post(f"{_MESSAGES}/{{messageId}}/delete", access=coach(CUSTOMERS.EDIT), on=messages_page)

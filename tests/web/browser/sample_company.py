@@ -8,6 +8,8 @@ from datetime import timedelta
 import aiohttp
 from PIL import Image
 
+from tests.core.test_uploads import picture
+from tests.progress.test_message_attachments import MP4, upload
 from tests.support.client import CoachClient
 from tests.support.declared_world import World, make_world
 from tests.support.figures import renew_figures
@@ -83,7 +85,10 @@ async def _attention(coach: CoachClient, world: World) -> None:
     path = f"/coach/customers/{world['customerId']}"
     (await coach.post(f"{path}/notes", {"content": "Knee pain when squatting", "isHealth": True})).ok(201)
     client = await coach.as_client({"_id": world["customerId"]})
-    (await client.post("/customer/messages", {"text": "My knee still hurts"})).ok(201)
+    video = (await upload(client, "/customer/messages", MP4, "squat.mp4")).ok(201)
+    photo = (await upload(client, "/customer/messages", picture(), "knee.png")).ok(201)
+    message = {"text": "My knee still hurts", "attachments": [video["_id"], photo["_id"]]}
+    (await client.post("/customer/messages", message)).ok(201)
     await renew_figures(coach.ctx.services)
 
 
@@ -115,10 +120,10 @@ async def _photos(coach: CoachClient, world: World) -> None:
     path = f"/coach/customers/{world['customerId']}/progress-photos"
     for day, colour in (("2026-09-01", "teal"), ("2026-11-01", "olive")):
         for side in ("1", "3"):
-            picture = io.BytesIO()
-            Image.new("RGB", (300, 400), colour).save(picture, "JPEG")
+            photo = io.BytesIO()
+            Image.new("RGB", (300, 400), colour).save(photo, "JPEG")
             form = aiohttp.FormData({"createdAt": day, "imageSideIndex": side}, default_to_multipart=True)
-            form.add_field("imageFile", picture.getvalue(), filename="photo.jpg")
+            form.add_field("imageFile", photo.getvalue(), filename="photo.jpg")
             (await coach.send("POST", path, data=form)).ok(201)
 
 

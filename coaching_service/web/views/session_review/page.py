@@ -27,6 +27,7 @@ from coaching_service.training.workouts.training_load import round_total, volume
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_calendar import days_of_week
 from coaching_service.web.views.customer_layout import customer_path, load_header, review_path, week_path
+from coaching_service.web.views.customer_messages import is_unread
 from coaching_service.web.views.session_review.next_review import find_next
 from coaching_service.web.views.session_review.reviewed_items import ReviewedItem, ReviewRow, review_items
 from coaching_service.web.views.train.workout.feelings import FEELINGS
@@ -89,7 +90,7 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
         "records": describe_records(records),
         "comments": comments["docs"][::-1],
         "has_earlier_comments": comments["hasMore"],
-        "has_unread": any(each["author"]["type"] == "client" and each["readAt"] is None for each in comments["docs"]),
+        "has_unread": any(map(is_unread, comments["docs"])),
         "next": following,
     }
 

@@ -6,8 +6,6 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from marshmallow import fields
-
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
@@ -15,21 +13,16 @@ from coaching_service.core.errors import InvalidFields
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, NewMessage
 from coaching_service.progress.conversation.schemas import MessageText
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.customer_messages import PartQuery
+from coaching_service.web.views.customer_messages import FileQuery, PartQuery
 
 pages = Pages("/train/messages")
 _PATH = "/train/messages"
 _PAGE_SIZE = 30
-
-
-class _FileQuery(Input):
-    size = fields.String(load_default="full")
 
 
 @pages.get("", access=customer(), query=PartQuery(), template="train/messages.html")
@@ -75,7 +68,7 @@ async def send_own_message(ctx: Context, form: dict[str, Any], file: StoredFile 
     return Redirect(_PATH)
 
 
-@pages.get("/{messageId}/attachments/{attachmentId}/file", access=customer(), query=_FileQuery(), template="")
+@pages.get("/{messageId}/attachments/{attachmentId}/file", access=customer(), query=FileQuery(), template="")
 async def message_file(ctx: Context, message_id: ObjectId, attachment_id: ObjectId, query: dict[str, Any]) -> Download:
     """One file of a message, for the client who is signed in; browsers do not keep it."""
     return await attachments.read(ctx, ctx.caller.id, message_id, attachment_id, small=query["size"] == "small")

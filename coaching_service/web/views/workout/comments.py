@@ -23,9 +23,9 @@ class _CommentForm(MessageText):
 
 
 async def load_comments(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> dict[str, Any]:
-    """Load the newest comments on a client's workout."""
+    """Load the newest comments on a client's workout, oldest first."""
     page = await conversation.list_messages(ctx, customer_id, limit=_MAX_COMMENTS, block_id=block_id)
-    return {"comments": page["docs"], "has_more_comments": page["hasMore"]}
+    return {"comments": page["docs"][::-1], "has_more_comments": page["hasMore"]}
 
 
 def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
