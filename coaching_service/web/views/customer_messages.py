@@ -81,9 +81,7 @@ def is_unread(message: Message) -> bool:
     file_optional=True,
     on=messages_page,
 )
-async def write_message(
-    ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile | None
-) -> Redirect:
+async def write_message(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile | None) -> Redirect:
     """Send a message, with a file if one is chosen; what the client wrote before counts as read."""
     await conversation.mark_read(ctx, customer_id)
     new: NewMessage = {"text": form["text"]}
