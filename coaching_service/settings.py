@@ -185,8 +185,8 @@ class Settings(BaseSettings):
         default=2.5,
         gt=0,
         le=60,
-        description="Longest time a request waits in that queue, for its authentication, or until its password can "
-        "be checked; then it gets 503.",
+        description="Longest time a request waits in that queue, for others that change the same schedule, for its "
+        "authentication, or until its password can be checked; then it gets 503.",
     )
     database_timeout_seconds: float = Field(
         default=10,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from coaching_service.core.errors import Unavailable
+from coaching_service.core.locks import require_no_transaction
 from coaching_service.core.metrics import Metrics, QueueMetrics
 
 _SHARED_SECONDS = 1.0
@@ -86,6 +87,10 @@ class RequestSlots:
         """How many slots a company holds."""
         return self._held.get(company, 0)
 
+    def remaining_seconds(self, waited: float) -> float | None:
+        """Return how long a request may still wait that has waited for `waited` seconds; None: without a limit."""
+        return None if self._seconds == math.inf else self._seconds - waited
+
     def holding(self, company: Hashable, waited: float = 0.0) -> _Holding:
         """The context to hold a slot in; the arguments are those of `acquire`."""
         return _Holding(self, company, waited)
@@ -101,8 +106,9 @@ class RequestSlots:
     async def acquire(self, company: Hashable, waited: float = 0.0) -> None:
         """Wait for a slot. `waited`: the seconds that the request has waited before, which count.
 
-        Raises Unavailable if the queue is full or the wait too long.
+        Raises Unavailable if the queue is full or the wait too long, RuntimeError within a transaction.
         """
+        require_no_transaction()
         self._sharing.see(company)
         held = self._held.get(company, 0)
         if self._free and held < self._limit() and company not in self._waiting:
@@ -189,7 +195,7 @@ class RequestSlots:
         longest = max(self._waiting, key=lambda each: len(self._waiting[each]))
         self._metrics.full.inc()
         if len(self._waiting[longest]) <= len(self._waiting.get(company, ())) + 1:
-            raise _overloaded()
+            raise overloaded()
         self._refuse(longest, self._waiting[longest][-1])
 
     def _time_out(self, company: Hashable, turn: asyncio.Future[None]) -> None:
@@ -200,7 +206,7 @@ class RequestSlots:
     def _refuse(self, company: Hashable, turn: asyncio.Future[None]) -> None:
         self._remove(company, turn)
         if not turn.done():
-            turn.set_exception(_overloaded())
+            turn.set_exception(overloaded())
 
     def _remove(self, company: Hashable, turn: asyncio.Future[None]) -> None:
         waiting = self._waiting.get(company)
@@ -265,5 +271,6 @@ class WorkSlots:
         object.__setattr__(self, "pieces", RequestSlots(_PIECES, shared=1, sharing=self.sharing))
 
 
-def _overloaded() -> Unavailable:
+def overloaded() -> Unavailable:
+    """Return the error for a request that may not wait any longer."""
     return Unavailable("The service is busy; try again shortly")

@@ -27,7 +27,7 @@ from coaching_service import __version__
 from coaching_service.core.auth.access import find_denial
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.connection import as_service_error
-from coaching_service.core.database.request_slot import RequestSlot
+from coaching_service.core.database.request_slot import RequestSlot, schedule_key
 from coaching_service.core.errors import Forbidden, ServiceError, Unavailable
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.confirmation import OUTREACH_DENIED
@@ -189,7 +189,8 @@ async def _call(
         call = _parse(tool, params)
         if was_asked:
             call = replace(call, token=params.request_state)
-        async with RequestSlot(slots, ctx):
+        schedule = schedule_key(ctx, call.arguments) if tool.writes else None
+        async with RequestSlot(slots, ctx, schedule=schedule):
             output = await carry_out(ctx, call)
     except InvalidArguments as error:
         return _error("; ".join(error.messages), _CORRECT_ARGUMENTS), "rejected"

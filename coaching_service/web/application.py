@@ -13,6 +13,7 @@ from marshmallow import ValidationError
 
 from coaching_service.core.auth.access import check_access
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.request_slot import schedule_key
 from coaching_service.core.errors import (
     ClientDisconnected,
     CompanySuspended,
@@ -293,7 +294,9 @@ class WebApplication:
             if page.schema is not None:
                 arguments["form"] = load_form(page.schema, data)
             stored_file = uploads.with_file(page, ctx, upload, arguments, self.dependencies.limits)
-            async with stored_file as page_with_file, self.dependencies.limiter(page.request_class, ctx):
+            schedule = None if page.preview_of else schedule_key(ctx, arguments, arguments.get("form", {}))
+            limiter = self.dependencies.limiter(page.request_class, ctx, schedule=schedule)
+            async with stored_file as page_with_file, limiter:
                 result = await self._run_handler(replace(page_request, page=page_with_file), arguments, claim)
         except (ValidationError, *FORM_ERRORS) as failure:
             if page.on is None or (isinstance(failure, NotFound) and page.form is None):

@@ -58,6 +58,26 @@ def test_only_the_http_packages_import_aiohttp() -> None:
     assert [m for m in importers("aiohttp") if not path_of(m).startswith(AIOHTTP_PACKAGES)] == []
 
 
+def modules_with(*texts: str) -> list[str]:
+    return [path_of(module) for module in MODULES if any(text in module.read_text("utf-8") for text in texts)]
+
+
+def test_one_place_acquires_locks_of_schedules() -> None:
+    """It does so before a transaction: what services acquire themselves might be inside the caller's transaction."""
+    assert modules_with("schedule_locks") == ["core/database/context.py", "core/database/request_slot.py"]
+
+
+def test_other_locks_are_held_for_no_transaction() -> None:
+    assert modules_with(
+        "asyncio.Lock(", "(asyncio.Lock)", "=asyncio.Lock)", "asyncio.Semaphore", "asyncio.Condition"
+    ) == [
+        "core/locks.py",  # acquired by RequestSlot
+        "core/token_buckets.py",  # one update, before the request
+        "mcp/message_handler.py",  # an import
+        "supervisor/supervisor.py",  # has no database
+    ]
+
+
 def test_a_store_is_private_to_its_package() -> None:
     for module in MODULES:
         for name in imports(module):

@@ -71,8 +71,8 @@ class Services:
     password is verified, and network addresses take turns; `job_available` notifies the background worker;
     `file_write_slots` limits how many files are written to GridFS at the same time, and `work_slots` other work;
     `number_signals` notifies the requests that wait for new changes;
-    `schedule_locks` serialise writes to the schedule of one owner; `database_response_seconds`: how long a request
-    waits at most while the database does not respond;
+    `schedule_locks` serialise requests that change the schedule of one owner (see RequestSlot);
+    `database_response_seconds`: how long a request waits at most while the database does not respond;
     `outbound` sends requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery
     is tried again; `metrics` are those of this process; `tracer` measures pieces of work; `complete_counts` names the
     stored counts that this process knows to be complete; `shared_exercise_names` has exercises of the shared

@@ -1,39 +1,86 @@
-"""The slot in which a request uses the database, released before a wait for the caches of processes."""
+"""What a request that uses the database holds: the lock of the schedule that it changes, then a slot."""
 
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Hashable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.slots import RequestSlots
+from coaching_service.core.locks import require_no_transaction
+from coaching_service.core.slots import RequestSlots, overloaded
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+_OWNERS = ("customer", "program", "template")
+
+
+def schedule_key(ctx: Context, *arguments: Mapping[str, Any]) -> Hashable | None:
+    """Return the key of the lock for the schedule that a request changes: of a client, a program or a template.
+
+    It follows from the `arguments` of the request, or is that of the caller, a client. None if there is no such
+    argument, such as for a change of many clients.
+    """
+    if ctx.principal is None:
+        return None
+    if not ctx.caller.is_coach:
+        return ctx.company_id, ctx.caller.id
+    for owner in _OWNERS:
+        for named in arguments:
+            if identifier := named.get(f"{owner}_id") or named.get(f"{owner}Id"):
+                return ctx.company_id, identifier
+    return None
 
 
 class RequestSlot(AbstractAsyncContextManager[None]):
     """Holds one of `slots` for the caller of `ctx`, who has waited for `waited` seconds before.
 
+    `schedule`: the key of the schedule that the request changes; the requests of this process that change it run one
+    after another, and wait for their turn without a slot. This is the only place that acquires a lock of a schedule.
+
     A request that has changed what processes cache waits at the end, without the slot (see CacheWait). This is a class
     because a generator would cost each request more time. Raises Unavailable if the queue is full or the wait too long.
     """
 
-    __slots__ = ("_ctx", "_holding")
+    __slots__ = ("_company", "_ctx", "_lock", "_slots", "_waited")
 
-    def __init__(self, slots: RequestSlots, ctx: Context, waited: float = 0.0) -> None:
-        self._ctx, self._holding = ctx, slots.holding(ctx.slot_holder, waited)
+    def __init__(
+        self, slots: RequestSlots, ctx: Context, waited: float = 0.0, *, schedule: Hashable | None = None
+    ) -> None:
+        self._ctx, self._slots, self._company, self._waited = ctx, slots, ctx.slot_holder, waited
+        self._lock = None if schedule is None else ctx.services.schedule_locks.lock_of(schedule)
 
     async def __aenter__(self) -> None:
-        """Wait for the slot."""
-        await self._holding.__aenter__()
+        """Wait for the lock and the slot."""
+        if self._lock is None:
+            await self._slots.acquire(self._company, self._waited)
+        else:
+            await self._acquire_both(self._lock)
         self._ctx.cache_wait.is_deferred = True
+
+    async def _acquire_both(self, lock: asyncio.Lock) -> None:
+        require_no_transaction()
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(self._slots.remaining_seconds(self._waited)):
+                await lock.acquire()
+        except TimeoutError:
+            raise overloaded() from None
+        try:
+            await self._slots.acquire(self._company, self._waited + time.monotonic() - started)
+        except BaseException:
+            lock.release()
+            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Release the slot, and wait unless the request is cancelled."""
-        await self._holding.__aexit__(kind, error, traceback)
+        """Release the slot and the lock, and wait unless the request is cancelled."""
+        self._slots.release(self._company)
+        if self._lock is not None:
+            self._lock.release()
         if kind is None or not issubclass(kind, asyncio.CancelledError):
             await self._ctx.cache_wait.end()

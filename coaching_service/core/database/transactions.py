@@ -20,6 +20,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import ChangeRecorder
 from coaching_service.core.database.worker_thread import ThreadSession
 from coaching_service.core.errors import Unavailable
+from coaching_service.core.locks import within_transaction
 from coaching_service.core.tracing import Span
 
 P = ParamSpec("P")
@@ -68,7 +69,8 @@ async def in_transaction(
     deadline = time.monotonic() + patience
     attempts: list[ChangeRecorder] = []
     try:
-        with ctx.services.tracer.span("transaction", attributes={"coaching.operation": ctx.operation}) as span:
+        span_of_transaction = ctx.services.tracer.span("transaction", attributes={"coaching.operation": ctx.operation})
+        with within_transaction(), span_of_transaction as span:
             return await _repeat(ctx, work, deadline, span, attempts)
     except asyncio.CancelledError:
         attempts.clear()  # there is no response that would have to wait

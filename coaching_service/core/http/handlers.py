@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,7 +17,7 @@ from marshmallow import Schema
 from coaching_service.core.auth.access import check_access
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.request_slot import RequestSlot
+from coaching_service.core.database.request_slot import RequestSlot, schedule_key
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.http.deprecation import deprecation_headers, mark_deprecated
@@ -77,13 +77,16 @@ class HandlerDependencies:
     request_limits: RequestLimits | None = None
 
     def limiter(
-        self, request_class: RequestClass, ctx: Context, waited: float = 0.0
+        self, request_class: RequestClass, ctx: Context, waited: float = 0.0, *, schedule: Hashable | None = None
     ) -> AbstractAsyncContextManager[None]:
-        """Returns the context to run a request of this class in, which has waited for `waited` seconds before."""
+        """Returns the context to run a request of this class in, which has waited for `waited` seconds before.
+
+        `schedule`: see RequestSlot.
+        """
         if request_class == "unlimited":
             return nullcontext()
         slots = self.bulk_slots if request_class == "bulk" else self.database_slots
-        return RequestSlot(slots, ctx, waited)
+        return RequestSlot(slots, ctx, waited, schedule=schedule)
 
     async def send(
         self, request: web.Request, ctx: Context, download: Download, headers: dict[str, str]
@@ -165,7 +168,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
                 uploaded = await _handle_upload(route, route.multipart, request, ctx, arguments, dependencies)
             return _with_headers(uploaded, ctx)
         read_as_of = as_of()
-        async with dependencies.limiter(route.request_class, ctx, waited):
+        async with dependencies.limiter(route.request_class, ctx, waited, schedule=_schedule(route, ctx, arguments)):
             response: Download | web.StreamResponse = await _call(route, request, ctx, arguments, json_body)
         if isinstance(response, Download):
             headers = {"X-Request-Id": ctx.request_id} | ({"Preference-Applied": STRICT} if is_strict else {})
@@ -202,7 +205,7 @@ async def _handle_upload(
         customer_id = _customer_id(route, ctx, arguments)
         async with store_upload(ctx, upload, multipart, customer_id, limits.photo_pixels) as file:
             arguments["file"] = file
-            async with dependencies.limiter(route.request_class, ctx):
+            async with dependencies.limiter(route.request_class, ctx, schedule=_schedule(route, ctx, arguments)):
                 attaching = replace(route, handler=attach_files(route.handler, file))
                 response: web.StreamResponse = await _call(attaching, request, ctx, arguments, upload.fingerprint)
     return response
@@ -243,6 +246,14 @@ def _customer_id(route: Route, ctx: Context, arguments: dict[str, Any]) -> Objec
     body = arguments.get("body")
     in_body = body.get("customerId") if isinstance(body, dict) else None
     return arguments.get("customer_id") or in_body
+
+
+def _schedule(route: Route, ctx: Context, arguments: Mapping[str, Any]) -> Hashable | None:
+    """The key of the schedule that a request changes, if it changes one."""
+    if not route.writes:
+        return None
+    body = arguments.get("body")
+    return schedule_key(ctx, arguments, body if isinstance(body, dict) else {})
 
 
 def _response(route: Route, result: Any) -> Any:

@@ -29,19 +29,13 @@ from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.training.workouts.service import fix_load_unit, publish_rescheduled_items
 
 
+@on_worker_thread
 async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:
     """Add an item to the end of a block.
 
-    Coaches often add items at the same time: within this process one waits for the other, as their transactions would
-    conflict. Raises NotFound for the block or a document the item refers to, Forbidden, InvalidFields if the block is
-    full, and Conflict if it belongs to a recurring check-in.
+    Raises NotFound for the block or a document the item refers to, Forbidden, InvalidFields if the block is full, and
+    Conflict if it belongs to a recurring check-in.
     """
-    async with ctx.services.schedule_locks.hold(tuple(owner.block_filter.items())):
-        return await _add_item(ctx, owner, block_id, details)
-
-
-@on_worker_thread
-async def _add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:
     block, item, linked = await _append(ctx, owner, block_id, details)
     maxes = await references.load_training_maxes(ctx, [item], owner.block_filter.get("customerId"))
     linked = replace(linked, training_maxes=maxes)

@@ -1,0 +1,89 @@
+"""Requests that write to the same client at the same time, through every interface."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient, tool_change
+from tests.support.training import block_with, exercise_of, path_of, task
+from tests.support.visitor import Visitor
+
+Json = dict[str, Any]
+_ROUNDS, _MAX_SECONDS = 20, 2.0
+_LIFTS = [f"Lift {letter}" for letter in "ABCDEFGH"]
+_ITEM_LINES = "\n".join(f"{name}: 3x8 @60kg" for name in _LIFTS)
+Request = Callable[[], Awaitable[Any]]
+
+
+async def seconds(request: Awaitable[Any]) -> float:
+    started = time.monotonic()
+    await request
+    return time.monotonic() - started
+
+
+async def longest_wait(long: Sequence[Awaitable[Any]], short: Sequence[Request]) -> float:
+    """Send the long requests at the same time, and meanwhile the short ones repeatedly."""
+    done = asyncio.Event()
+
+    async def repeat(request: Request) -> float:
+        longest = 0.0
+        while not done.is_set():
+            longest = max(longest, await seconds(request()))
+        return longest
+
+    async with asyncio.TaskGroup() as tasks:
+        repeated = [tasks.create_task(repeat(request)) for request in short]
+        waits = await asyncio.gather(*map(seconds, long))
+        done.set()
+    return max(*waits, *(each.result() for each in repeated))
+
+
+async def add_with_form(browser: Visitor, path: str) -> None:
+    added = await browser.submit(await browser.get(path), f"{path}/text", follow=False, text=_ITEM_LINES)
+    added.ok(303)
+
+
+async def test_tool_and_form_do_not_wait_long_for_single_writes(
+    coach: CoachClient, mcp: McpHttpClient, browser: Visitor
+) -> None:
+    ana = await coach.create_customer("Ana")
+    exercises = [await coach.create_exercise(name) for name in _LIFTS]
+    single = await block_with(coach, ana, *(exercise_of(each) for each in exercises[:3]))
+    log_lines = "\n".join(f"{name}: 8, 8 @60kg" for name in _LIFTS)
+    logged = {"isCompleted": True, "sets": [{"reps": 8, "load": 60, "isCompleted": True}]}
+
+    async def log_with_tool(block: Json) -> None:
+        arguments = {"customerId": ana["_id"], "workoutId": block["_id"], "text": log_lines}
+        tool_change(await mcp.call("log_workout", **arguments))
+
+    async def log_item(item: Json) -> None:
+        (await coach.put(f"{path_of(single)}/witems/{item['_id']}/log", logged)).ok()
+
+    for _ in range(_ROUNDS):
+        to_log = await block_with(coach, ana, *(exercise_of(each) for each in exercises))
+        to_extend = await block_with(coach, ana, task())
+        form = add_with_form(browser, f"/app/customers/{ana['_id']}/blocks/{to_extend['_id']}")
+        short = [partial(log_item, item) for item in single["items"]]
+        assert await longest_wait([log_with_tool(to_log), form], short) < _MAX_SECONDS
+
+
+async def test_form_does_not_wait_long_for_single_writes_to_the_same_program(
+    coach: CoachClient, browser: Visitor
+) -> None:
+    exercises = [await coach.create_exercise(name) for name in _LIFTS]
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    blocks = f"/coach/programs/{program['_id']}/wblocks"
+    other = (await coach.post(blocks, {"name": "Pull", "day": 2})).ok(201)
+
+    async def add_item() -> None:
+        (await coach.post(f"{path_of(other)}/witems", exercise_of(exercises[0]))).ok(201)
+
+    for day in range(3, 6):
+        extended = (await coach.post(blocks, {"name": "Push", "day": day})).ok(201)
+        path = f"/app/programs/{program['_id']}/blocks/{extended['_id']}"
+        assert await longest_wait([add_with_form(browser, path)], [add_item] * 3) < _MAX_SECONDS
