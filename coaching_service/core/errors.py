@@ -176,12 +176,17 @@ class ExternalIdTaken(Conflict):
 
 
 class CursorExpired(ServiceError):
-    """The events after the cursor are no longer available: read the current state, and continue without a cursor."""
+    """The events after the cursor are not available: read the current state, and continue without a cursor.
+
+    They are too old, or the cursor is ahead of the log: it is from before an older copy of the data was restored.
+    """
 
     status, reason, default_code = 410, "Gone", "CURSOR_EXPIRED"
 
     def __init__(self) -> None:
-        super().__init__("The events after this cursor are no longer available; read the data again, then continue")
+        super().__init__(
+            "The events after this cursor are not available; read the data again, then continue without it"
+        )
 
 
 class TooLarge(ServiceError):

@@ -32,14 +32,25 @@ EventType = Literal[
     "form.reviewed",
     "metric.recorded",
     "photo.added",
+    "photo.deleted",
     "plan.uploaded",
+    "plan.deleted",
     "record.achieved",
     "note.created",
+    "note.updated",
+    "note.deleted",
     "message.created",
+    "message.updated",
+    "message.deleted",
+    "check_in.created",
+    "check_in.ended",
+    "metrics_set.assigned",
+    "metrics_set.unassigned",
     "program.created",
     "program.updated",
     "program.deleted",
     "program.assigned",
+    "program.ended",
     "exercise.created",
     "exercise.updated",
     "exercise.deleted",
@@ -49,8 +60,9 @@ EventType = Literal[
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 
-# A value in the data of an event of the log: an identifier, a date, a figure or a code such as a unit, no free text.
-EventValue: TypeAlias = ObjectId | datetime | str | float | None
+# A value in the data of an event of the log: an identifier, a date, a figure, a code such as a unit, or names of
+# fields; no free text.
+EventValue: TypeAlias = ObjectId | datetime | str | float | list[str] | None
 
 
 class DomainEvent:

@@ -131,7 +131,6 @@ async def test_cursor_follows_the_events_of_others(coach: CoachClient) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        {},
         {"limit": 0},
         {"limit": 501},
         {"limit": 1, "after": "x"},

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import cast
 
 from coaching_service.core.auth.principal import Via
 from coaching_service.core.changes import store
@@ -17,7 +18,7 @@ from coaching_service.core.changes.models import (
     StoredEvent,
     StoredFeedEntry,
 )
-from coaching_service.core.database.collections import now
+from coaching_service.core.database.collections import now, registry
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import (
     Actor,
@@ -28,7 +29,7 @@ from coaching_service.core.database.recording import (
     LoggedEvent,
     encoded_size,
 )
-from coaching_service.core.events import EventType
+from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
 
 UNDO_PERIOD = timedelta(days=30)
@@ -158,6 +159,8 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChang
         "undoneBy": None,
         "undoOf": ctx.changes.undo_of,
     }
+    if change["via"] == "assistant" and principal is not None and principal.via == "apiKey":
+        change["hasKey"] = True
     if undoable:
         change["patch"] = [_patch(each) for each in documents]
         change["patchUntil"] = at + UNDO_PERIOD
@@ -184,31 +187,47 @@ def _is_undoable(ctx: Context, documents: Sequence[DocumentChange]) -> bool:
 
 def _events(documents: Iterable[DocumentChange], reported: Sequence[LoggedEvent]) -> list[StoredEvent]:
     """The events derived from changed documents, and those that services have reported."""
-    events: list[StoredEvent] = []
     described = {event.document_id for event in reported}
+    reported_types = {(event.document_id, event.type) for event in reported}
+    derived: dict[tuple[object, ...], StoredEvent] = {}
     for document in documents:
-        if document.history.event is None or (document.action == "changed" and document.id in described):
+        event = None if document.action == "changed" and document.id in described else _derive(document)
+        if event is None or (document.id, event["type"]) in reported_types:
             continue
-        paths = {*document.values, *document.added}
-        derived = document.history.event(document.action, {**document.known, "_id": document.id}, paths)
-        if derived is not None:
-            event: StoredEvent = {
-                "type": derived["type"],
-                "customerId": document.client_id,
-                "data": {**derived["data"]},
-            }
-            if not _is_implied(event, events):
-                events.append(event)
+        names = event["data"].pop("fields", None)
+        first = derived.setdefault((event["type"], *event["data"].items()), event)
+        if names is not None:
+            first["data"]["fields"] = _merge_names(first["data"].get("fields"), names)
+    events = [event for event in derived.values() if not _is_implied(event, derived)]
     return events + [{"type": each.type, "customerId": each.customer_id, "data": dict(each.data)} for each in reported]
 
 
-def _is_implied(event: StoredEvent, earlier: Sequence[StoredEvent]) -> bool:
-    """Whether an earlier event of the change says more: several workouts of a program are one change of the program."""
-    if event in earlier:
-        return True
-    return event["type"] == "program.updated" and any(
-        each["type"] in ("program.created", "program.deleted") and each["data"] == event["data"] for each in earlier
-    )
+def _derive(document: DocumentChange) -> StoredEvent | None:
+    """The event of a document's change, if it is one; an `.updated` one with the names of what changed."""
+    if document.history.event is None:
+        return None
+    paths = {*document.values, *document.added}
+    derived = document.history.event(document.action, {**document.known, "_id": document.id}, paths)
+    if derived is None:
+        return None
+    event: StoredEvent = {"type": derived["type"], "customerId": document.client_id, "data": {**derived["data"]}}
+    if event["type"].endswith(".updated"):
+        names = derived.get("fields") or document.changed_names(registry[document.collection].private)
+        event["data"]["fields"] = names
+    return event
+
+
+def _merge_names(names: EventValue, more: EventValue) -> list[str]:
+    """The names of two lists in alphabetical order."""
+    return sorted({*cast("list[str]", names or []), *cast("list[str]", more)})
+
+
+def _is_implied(event: StoredEvent, events: Mapping[tuple[object, ...], StoredEvent]) -> bool:
+    """Whether another event of the change says more: workouts of a new program are part of its creation."""
+    if event["type"] != "program.updated":
+        return False
+    data = (("programId", event["data"]["programId"]),)
+    return ("program.created", *data) in events or ("program.deleted", *data) in events
 
 
 def _feed(events: Iterable[LoggedEvent]) -> list[StoredFeedEntry]:

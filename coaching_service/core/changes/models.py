@@ -61,16 +61,18 @@ class StoredFeedEntry(TypedDict):
 class ChangeContent(TypedDict):
     """One operation, about at most one client.
 
-    `via` is the interface, and `credentialId` the key, grant or session. `batchId` is shared by the changes of one bulk
-    operation. `documents` and `patch` are parallel; a patch of more than 8 MB is stored in `parts` documents of the
-    collection changeParts, and no patch is stored for what cannot be undone, or after 30 days (`patchUntil`). `seq` and
-    `lastSeq` are the numbers of the first and the last event within the company; a change has at least one number.
-    `pending` until it has its number. `undoneBy` and `undoOf` are the changes that undid it and that it undid.
+    `via` is the interface, and `credentialId` the key, grant or session; `hasKey` if an assistant used a key. `batchId`
+    is shared by the changes of one bulk operation. `documents` and `patch` are parallel; a patch of more than 8 MB is
+    stored in `parts` documents of the collection changeParts, and no patch is stored for what cannot be undone, or
+    after 30 days (`patchUntil`). `seq` and `lastSeq` are the numbers of the first and the last event within the
+    company; a change has at least one number. `pending` until it has its number. `undoneBy` and `undoOf` are the
+    changes that undid it and that it undid.
     """
 
     actor: Actor
     via: Interface
     credentialId: ObjectId | None
+    hasKey: NotRequired[bool]
     operation: str
     customerId: ObjectId | None
     batchId: NotRequired[ObjectId]
@@ -107,6 +109,9 @@ class NumberedChange(TypedDict):
     _id: ObjectId
     createdAt: datetime
     actor: Actor | None
+    via: Interface
+    credentialId: ObjectId | None
+    hasKey: NotRequired[bool]
     events: list[StoredEvent]
     seq: int
     lastSeq: int

@@ -74,6 +74,7 @@ class RecordedCollection(ReadableCollection[D]):
             versions,
             values_at(known, self.history.event_fields),
             values,
+            [path for path in paths if path in self.history.omit],
         )
 
     def _record_update(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import bson
 
@@ -36,10 +36,14 @@ class Actor(TypedDict):
 
 
 class EventData(TypedDict):
-    """An event derived from a change of a document."""
+    """An event derived from a change of a document.
+
+    `fields` of an `.updated` event are the names of what changed, by default those of the document's changed fields.
+    """
 
     type: EventType
     data: Mapping[str, EventValue]
+    fields: NotRequired[list[str]]
 
 
 # Returns the event for an action on a document, given its `event_fields` by path and the paths that were written;
@@ -56,6 +60,7 @@ class History:
     document has changed since; "derived" does the same but skips a document that has changed since, as it is computed
     again from others; "never" for documents that refer to files or people outside the service; "changes" for documents
     whose creation and deletion cannot be undone. `omit`: fields that are not recorded, such as hashes.
+    `public_names`: the public fields that private or omitted ones are returned as, by the name of the stored one.
     """
 
     kind: str
@@ -63,6 +68,7 @@ class History:
     event_fields: tuple[str, ...] = ()
     undo: Literal["restore", "derived", "changes", "never"] = "restore"
     omit: tuple[str, ...] = ()
+    public_names: Mapping[str, str] = field(default_factory=dict)
 
     def can_undo(self, action: Action) -> bool:
         """Whether an action on one of the documents can be undone."""
@@ -93,6 +99,7 @@ class DocumentChange:
 
     `known` holds fields that events and the client are derived from. `before` is the complete deleted document,
     `after` the complete created one; a changed document has `values`: by path, the value before and after.
+    `omitted` are the written paths whose values are not recorded.
     """
 
     collection: str
@@ -107,6 +114,18 @@ class DocumentChange:
     after: DocumentFields | None = None
     values: dict[str, tuple[FieldValue, FieldValue]] = field(default_factory=dict)
     added: dict[str, tuple[list[ObjectId], list[dict[str, Any]]]] = field(default_factory=dict)
+    omitted: set[str] = field(default_factory=set)
+
+    def changed_names(self, private: Collection[str]) -> list[str]:
+        """The public names of the fields that differ, in alphabetical order; dotted inside nested documents."""
+        if self.action != "changed":
+            paths = [path for path, value in (self.after or self.before or {}).items() if value not in (None, [])]
+        else:
+            paths = [path for path, (before, after) in self.values.items() if before != after]
+            paths += [*self.added, *self.omitted]
+        names = self.history.public_names
+        hidden = {*private, *self.history.omit, *_METADATA} - names.keys()
+        return sorted({names.get(path, path) for path in paths if path.partition(".")[0] not in hidden})
 
     def field_changes(self) -> list[FieldChange]:
         """The fields that differ, in the order they were written."""
@@ -133,7 +152,11 @@ class FeedEntry:
 
 @dataclass(frozen=True)
 class LoggedEvent:
-    """A typed event that a service reports. It takes the place of the derived event of the document `document_id`."""
+    """A typed event that a service reports.
+
+    It takes the place of the event that would be derived from a change of the document `document_id`, and of one of the
+    same type that would be derived from its creation.
+    """
 
     type: EventType
     customer_id: ObjectId | None
@@ -240,8 +263,12 @@ class ChangeRecorder:
         versions: tuple[int, int],
         known: Mapping[str, Any],
         values: Mapping[str, tuple[Any, Any]],
+        omitted: Collection[str] = (),
     ) -> None:
-        """Record changed fields, by path, with the value before and after (MISSING: the field was not set)."""
+        """Record changed fields, by path, with the value before and after (MISSING: the field was not set).
+
+        `omitted`: the paths of changed fields whose values are not recorded.
+        """
         key = (collection, document_id)
         change = self.documents.get(key)
         if change is None:
@@ -250,6 +277,7 @@ class ChangeRecorder:
             )
         change.known |= known
         change.to_version = versions[1]
+        change.omitted.update(omitted)
         for path, (value_before, after) in values.items():
             before = value_before
             if path in change.added:

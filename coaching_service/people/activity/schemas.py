@@ -45,6 +45,14 @@ class ItemEventData(WorkoutEventData):
     )
 
 
+class FormEventData(ItemEventData):
+    """The workout item whose form was answered."""
+
+    responseId = Identifier(
+        allow_none=True, metadata={"description": "The response; null without an answer.", **_OPTIONAL}
+    )
+
+
 class MeasuredValue(Output):
     """A value that was recorded for a metric."""
 
@@ -118,7 +126,7 @@ class ProgramEventData(Output):
 _DATA: dict[str, type[Output]] = {
     "workout_completed": WorkoutEventData,
     "item_logged": ItemEventData,
-    "form_submitted": ItemEventData,
+    "form_submitted": FormEventData,
     "metric_recorded": MetricEventData,
     "photo_added": PhotoEventData,
     "plan_uploaded": PlanEventData,

@@ -53,7 +53,10 @@ _EVENT_FIELDS = {
     "programId": "programId",
     "startDate": "startDate",
     "blocks": "blocks",
+    "responseId": "responseId",
 }
+# The identifier in an event that the entry has only as its source.
+_SOURCE_FIELDS: dict[ActivityType, str] = {"personal_record": "recordId", "program_assigned": "assignmentId"}
 
 
 async def record_event(
@@ -78,10 +81,13 @@ def _record(ctx: Context, activity_type: ActivityType, customer_id: ObjectId, en
     event_data = {
         _EVENT_FIELDS[name]: cast("EventValue", value) for name, value in data.items() if name in _EVENT_FIELDS
     }
-    block_id = cast("ObjectId | None", data.get("wblockId"))
+    if activity_type in _SOURCE_FIELDS:
+        event_data[_SOURCE_FIELDS[activity_type]] = entry.source_id
+    document_id = cast("ObjectId", data.get("wblockId", entry.source_id))
     if activity_type in ("form_submitted", "metric_recorded") and "witemId" in data:
-        ctx.changes.events.append(LoggedEvent("item.logged", customer_id, event_data, block_id))
-    ctx.changes.events.append(LoggedEvent(EVENT_TYPE_OF[activity_type], customer_id, event_data, block_id, entry))
+        item_data = {name: value for name, value in event_data.items() if name != "responseId"}
+        ctx.changes.events.append(LoggedEvent("item.logged", customer_id, item_data, document_id))
+    ctx.changes.events.append(LoggedEvent(EVENT_TYPE_OF[activity_type], customer_id, event_data, document_id, entry))
 
 
 async def correct_event(

@@ -39,7 +39,7 @@ async def list_events(
 
     Only `types` (empty: all) and those of a client, if given. If there are none, waits up to `wait` seconds for the
     next ones, as long as the caller is connected and the service does not stop. Raises InvalidFields for a text that
-    is not a cursor, CursorExpired for one older than 30 days, CompanySuspended.
+    is not a cursor, CursorExpired for one older than 30 days or ahead of the log, CompanySuspended.
     """
     position = await _position_of(ctx, after)
     deadline = asyncio.get_running_loop().time() + wait
@@ -67,9 +67,10 @@ async def find_event(ctx: Context, event_id: str) -> Event | None:
     return next((event for event in events if event["id"] == event_id), None)
 
 
-async def find_first_available(ctx: Context) -> int:
-    """Return the number before the first event that is available."""
-    return await history.find_position_at(ctx, now() - RETENTION)
+async def find_available(ctx: Context, position: int) -> int:
+    """Return the number to continue from: that before the first event that is available, or the last of the log."""
+    first = await history.find_position_at(ctx, now() - RETENTION)
+    return first if position < first else await history.find_last_number(ctx)
 
 
 async def _wait_for_changes(ctx: Context, listener: Listener, deadline: float) -> bool:
@@ -90,7 +91,7 @@ async def read_events(
     """Return at most `limit` events after a number, and the number to continue from.
 
     It reads a bounded number of changes: a rare type may take several calls. Raises CursorExpired if the next
-    number is older than 30 days.
+    number is older than 30 days, or `position` is ahead of the log.
     """
     visibility = await load_visibility(ctx)
     events: list[Event] = []
@@ -117,12 +118,19 @@ def _events_of(
 ) -> list[Event]:
     if (author := change["actor"]) is None:
         return []
-    first, change_id = change["seq"], str(change["_id"])
-    actor: EventActor = {"type": author["type"], "_id": author["_id"]}
+    first, change_id, credential_id = change["seq"], change["_id"], change["credentialId"]
+    has_key = change["via"] == "apiKey" or change.get("hasKey", False)
+    actor: EventActor = {
+        "type": author["type"],
+        "_id": author["_id"],
+        "keyId": credential_id if has_key else None,
+        "applicationId": credential_id if change["via"] == "assistant" and not has_key else None,
+    }
     return [
         {
             "id": f"{change_id}.{number}",
             "seq": first + number,
+            "changeId": change_id,
             "type": event["type"],
             "createdAt": change["createdAt"],
             "customerId": event["customerId"],

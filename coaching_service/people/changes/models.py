@@ -49,17 +49,20 @@ class ChangeDetails(ChangeSummary):
 
 
 class EventActor(TypedDict):
-    """The author of an event."""
+    """The author of an event, with the API key or the application (an assistant's grant) that was used, if any."""
 
     type: str
     _id: ObjectId | None
+    keyId: ObjectId | None
+    applicationId: ObjectId | None
 
 
 class Event(TypedDict):
-    """A typed event; `seq` is its number within the company."""
+    """A typed event; `seq` is its number within the company, `changeId` the change that it is part of."""
 
     id: str
     seq: int
+    changeId: ObjectId
     type: EventType
     createdAt: datetime
     customerId: ObjectId | None

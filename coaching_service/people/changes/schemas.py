@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from marshmallow import fields
@@ -15,6 +16,7 @@ from coaching_service.core.variants import Variant
 INTERFACES = ("session", "apiKey", "assistant", "client", "system")
 ACTORS = ("coach", "client", "assistant", "key", "system")
 _OPTIONAL = {"optional": True}
+DEFAULT_EVENTS = 100
 
 
 class HistoryQuery(CursorQuery):
@@ -29,7 +31,12 @@ class HistoryQuery(CursorQuery):
 class EventQuery(Input):
     """Filters of the events, and where to continue."""
 
-    limit = QueryInteger(minimum=1, maximum=500, required=True, metadata={"description": "The most events to return."})
+    limit = QueryInteger(
+        minimum=1,
+        maximum=500,
+        load_default=DEFAULT_EVENTS,
+        metadata={"description": f"The most events to return; default {DEFAULT_EVENTS}."},
+    )
     after = fields.String(
         load_default=None,
         metadata={
@@ -134,10 +141,14 @@ class UndoResult(Output):
 
 
 class EventActor(Output):
-    """The author of an event."""
+    """The author of an event, and what was used."""
 
     type = Choice(*ACTORS, metadata={"description": "In which role: `system` for background work."})
     _id = Identifier(allow_none=True, metadata={"description": "The coach or client; null for `system`."})
+    keyId = Identifier(allow_none=True, metadata={"description": "The API key that was used, if any."})
+    applicationId = Identifier(
+        allow_none=True, metadata={"description": "The connected assistant or application that was used, if any."}
+    )
 
 
 class CustomerNotificationData(Output):
@@ -161,7 +172,11 @@ class ItemLoggedNotificationData(WorkoutNotificationData):
 
 
 class FormSubmittedNotificationData(ItemLoggedNotificationData):
-    """The item that holds the form."""
+    """The item that holds the form, and the response."""
+
+    responseId = Identifier(
+        allow_none=True, metadata={"description": "The response to the form; null without an answer.", **_OPTIONAL}
+    )
 
 
 class FormReviewedNotificationData(Output):
@@ -190,6 +205,13 @@ class PhotoNotificationData(Output):
     date = Date(metadata={"description": "The date of the photo."})
 
 
+class PhotoDeletedNotificationData(Output):
+    """The photos of a date, of all sides."""
+
+    photoId = Identifier()
+    date = Date(metadata={"description": "The date of the photos."})
+
+
 class PlanNotificationData(Output):
     """The nutrition plan."""
 
@@ -200,6 +222,7 @@ class PlanNotificationData(Output):
 class RecordNotificationData(Output):
     """The personal record."""
 
+    recordId = Identifier(metadata={"description": "The personal record.", **_OPTIONAL})
     exerciseId = Identifier()
     recordType = Choice("heaviest_load", "most_reps", "estimated_1rm", metadata={"description": "The type of record."})
     value = fields.Float(metadata={"description": "In `unit`."})
@@ -229,8 +252,19 @@ class ProgramNotificationData(Output):
 class ProgramAssignedNotificationData(ProgramNotificationData):
     """The assigned program."""
 
+    assignmentId = Identifier(metadata={"description": "The program of the client.", **_OPTIONAL})
     startDate = Date(metadata={"description": "The date of its first day."})
-    blocks = fields.Integer(metadata={"description": "The number of workouts that were added."})
+    blocks = fields.Integer(
+        metadata={
+            "description": "The number of workouts that were added; 0 if an undo took back the end of the program."
+        }
+    )
+
+
+class ProgramEndedNotificationData(ProgramNotificationData):
+    """The program that a coach ended, or whose assignment was undone."""
+
+    assignmentId = Identifier(metadata={"description": "The program of the client."})
 
 
 class ExerciseNotificationData(Output):
@@ -251,6 +285,12 @@ class MetricSetNotificationData(Output):
     metricsSetId = Identifier()
 
 
+class CheckInNotificationData(Output):
+    """The recurring check-in."""
+
+    checkInId = Identifier()
+
+
 class TemplateNotificationData(Output):
     """The workout template."""
 
@@ -264,32 +304,54 @@ _DATA: dict[str, type[Output]] = {
     "form.reviewed": FormReviewedNotificationData,
     "metric.recorded": MetricRecordedNotificationData,
     "photo.added": PhotoNotificationData,
-    "plan.uploaded": PlanNotificationData,
+    "photo.deleted": PhotoDeletedNotificationData,
     "record.achieved": RecordNotificationData,
-    "note.created": NoteNotificationData,
-    "message.created": MessageNotificationData,
     "program.assigned": ProgramAssignedNotificationData,
-    "form.deleted": FormNotificationData,
-    "metrics_set.deleted": MetricSetNotificationData,
-    "template.deleted": TemplateNotificationData,
+    "program.ended": ProgramEndedNotificationData,
 }
 _DATA_OF_KIND: dict[str, type[Output]] = {
     "customer": CustomerNotificationData,
     "workout": WorkoutNotificationData,
     "program": ProgramNotificationData,
     "exercise": ExerciseNotificationData,
+    "plan": PlanNotificationData,
+    "note": NoteNotificationData,
+    "message": MessageNotificationData,
+    "check_in": CheckInNotificationData,
+    "form": FormNotificationData,
+    "metrics_set": MetricSetNotificationData,
+    "template": TemplateNotificationData,
 }
+_CHANGED_FIELDS = fields.List(
+    fields.String(),
+    metadata={
+        "description": "The names of the fields that changed, dotted inside nested objects; `wblocks` for the workouts "
+        "of a program. Empty if no field that coaches can read changed.",
+        **_OPTIONAL,
+    },
+)
+
+
+@cache
+def _with_changed_fields(data: type[Output]) -> type[Output]:
+    """The data of an `.updated` event."""
+    name = data.__name__.replace("Notification", "UpdatedNotification")
+    return type(name, (data,), {"__doc__": f"{data.__doc__} And what changed of it.", "fields": _CHANGED_FIELDS})
 
 
 def _event(event_type: str) -> type[Output]:
     """The schema of an event of one type, such as `WorkoutCompletedNotification`."""
-    data = _DATA.get(event_type) or _DATA_OF_KIND[event_type.partition(".")[0]]
+    kind, _, action = event_type.partition(".")
+    data = _DATA.get(event_type) or _DATA_OF_KIND[kind]
+    if action == "updated":
+        data = _with_changed_fields(data)
     attributes: dict[str, Any] = {
         "__doc__": f"An event of the type `{event_type}`.",
         "id": fields.String(metadata={"description": "Identifies the event."}),
         "seq": fields.Integer(
             metadata={"description": "Its number within the company: later events have greater ones."}
         ),
+        "changeId": Identifier(metadata={"description": "The change it is part of: GET /coach/changes/{changeId}."}),
         "type": Choice(event_type),
         "createdAt": DateTime(metadata={"description": "When it was recorded."}),
         "customerId": Identifier(allow_none=True, metadata={"description": "The client it is about, if any."}),

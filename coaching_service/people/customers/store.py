@@ -89,7 +89,14 @@ customers = Documents[Customer](
         "erasureRequestedAt",
     ),
     client_field="_id",
-    history=History("customer", _event, (ARCHIVED,), undo="changes", omit=("firstAccessHash", "profilePhoto")),
+    history=History(
+        "customer",
+        _event,
+        (ARCHIVED,),
+        undo="changes",
+        omit=("firstAccessHash", "profilePhoto"),
+        public_names={"profilePhoto": "profilePhotoUrl"},
+    ),
     global_indexes=(
         Index(("firstAccessHash", "companyId"), partial_filter=(("firstAccessHash", {"$exists": True}),)),
         Index((ARCHIVED, "figuresUntil")),

@@ -127,10 +127,11 @@ def _test_event(ctx: Context, delivery: Delivery) -> dict[str, object]:
     return {
         "id": delivery["eventId"],
         "seq": delivery["seq"],
+        "changeId": None,
         "type": TEST_EVENT,
         "createdAt": delivery["createdAt"],
         "customerId": None,
-        "actor": {"type": "coach", "_id": ctx.caller.id},
+        "actor": {"type": "coach", "_id": ctx.caller.id, "keyId": None, "applicationId": None},
         "data": {"webhookId": delivery["webhookId"]},
     }
 

@@ -19,7 +19,7 @@ BATCH = 100
 async def plan_deliveries(ctx: Context, webhook_id: ObjectId) -> bool:
     """Store the deliveries of the next events of an active webhook; returns whether there may be more events.
 
-    Events that are older than 30 days are left out.
+    Events that are older than 30 days are left out. A position ahead of the log becomes its end.
     """
     webhook = await store.find_subscription(ctx, webhook_id)
     if webhook is None or not webhook["isActive"]:
@@ -28,7 +28,7 @@ async def plan_deliveries(ctx: Context, webhook_id: ObjectId) -> bool:
     try:
         page, new_position = await events.read_events(ctx, position, BATCH, webhook["types"])
     except CursorExpired:
-        await store.move_position(ctx, webhook_id, position, await events.find_first_available(ctx))
+        await store.move_position(ctx, webhook_id, position, await events.find_available(ctx, position))
         return True
     if new_position > position:
         await _store(ctx, webhook_id, position, new_position, page["docs"])

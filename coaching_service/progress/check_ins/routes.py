@@ -38,6 +38,15 @@ async def create_check_in(ctx: Context, customer_id: ObjectId, body: models.Chec
     return await service.create(ctx, customer_id, body)
 
 
+@routes.get("/{checkInId}", access=coach(CUSTOMERS.VIEW), returns=schemas.CheckIn)
+async def get_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> models.CheckIn:
+    """Read a recurring check-in of a client.
+
+    One that has been ended is not found.
+    """
+    return await service.read(ctx, customer_id, check_in_id)
+
+
 @routes.delete("/{checkInId}", access=coach(CUSTOMERS.EDIT))
 async def delete_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> None:
     """End a recurring check-in.

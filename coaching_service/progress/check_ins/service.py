@@ -36,6 +36,18 @@ async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[CheckIn]:
     return [_present(check_in) for check_in in await store.find_all(ctx, customer_id)]
 
 
+async def read(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> CheckIn:
+    """Return a recurring check-in of a client.
+
+    Raises NotFound if the client has no such check-in, and what `list_check_ins` raises.
+    """
+    await customers.get_visible(ctx, customer_id)
+    check_in = await store.find_one(ctx, customer_id, check_in_id)
+    if check_in is None:
+        raise NotFound("check-in")
+    return _present(check_in)
+
+
 @transactional
 async def create(ctx: Context, customer_id: ObjectId, new: CheckInInput) -> CheckIn:
     """Add a recurring check-in and schedule it four weeks ahead, from the client's today on.

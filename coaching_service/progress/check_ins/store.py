@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,7 +10,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import RECORDS, Portable
-from coaching_service.core.database.recording import History
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Integer, Text
@@ -25,12 +25,21 @@ def _complete_imported(check_in: dict[str, Any]) -> dict[str, Any]:
     return check_in
 
 
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+    if action == "changed":
+        return None
+    return {
+        "type": "check_in.created" if action == "created" else "check_in.ended",
+        "data": {"checkInId": known["_id"]},
+    }
+
+
 check_ins = Documents[StoredCheckIn](
     "checkIns",
     (Index(("customerId", "_id")),),
     private=("companyId", "scheduledUntil", "dueAt"),
     client_field="customerId",
-    history=History("check_in"),
+    history=History("check_in", _event),
     global_indexes=(Index(("dueAt",)),),
     cross_company_reason="a job schedules the check-ins of all companies",
     transfer=Portable(

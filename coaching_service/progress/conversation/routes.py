@@ -61,6 +61,15 @@ async def send_message(ctx: Context, customer_id: ObjectId, body: models.NewMess
     return await service.create(ctx, customer_id, body)
 
 
+@routes.get("/{messageId}", access=coach(CUSTOMERS.VIEW), returns=schemas.Message)
+async def get_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> models.Message:
+    """Read a message of a client's conversation.
+
+    `text` of a deleted message is null.
+    """
+    return await service.read(ctx, customer_id, message_id)
+
+
 @routes.patch(
     "/{messageId}", access=coach(CUSTOMERS.EDIT), body=_MESSAGE_CHANGE, returns=schemas.Message, example=_CHANGE
 )

@@ -60,6 +60,16 @@ async def list_messages(
     return position.page(stored, limit, lambda message: _to_message(ctx, message))
 
 
+async def read(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> Message:
+    """Return a message of a client's conversation. Raises NotFound if it has no such message, Forbidden."""
+    _, stored = await gather_reads(
+        ctx, customers.get_visible(ctx, customer_id), store.find_whole_message(ctx, customer_id, message_id)
+    )
+    if stored is None:
+        raise _message_not_found()
+    return _to_message(ctx, stored)
+
+
 async def list_conversations(
     ctx: Context, *, unread: bool | None, limit: int, after: str | None = None
 ) -> CursorPage[Conversation]:

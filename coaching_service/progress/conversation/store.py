@@ -12,6 +12,7 @@ from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.database.portable import CONVERSATIONS, RECORDS, FileRule, NotExported, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Text
@@ -34,8 +35,13 @@ _SIDES: tuple[Side, Side] = ("client", "company")
 _NO_MAIL: MailState = {"jobId": None, "sentAt": None}
 
 
-def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
-    return {"type": "message.created", "data": {"messageId": known["_id"]}} if action == "created" else None
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
+    event_type: EventType = "message.updated"
+    if action == "created":
+        event_type = "message.created"
+    elif action == "deleted" or known["text"] is None:
+        event_type = "message.deleted"
+    return {"type": event_type, "data": {"messageId": known["_id"]}}
 
 
 messages = Documents[StoredMessage](
@@ -47,7 +53,7 @@ messages = Documents[StoredMessage](
     ),
     private=("companyId", "unreadBy"),
     client_field="customerId",
-    history=History("message", _event, undo="never"),
+    history=History("message", _event, ("text",), undo="never"),
     transfer=Portable(
         StoredMessage,
         RECORDS,
@@ -90,6 +96,11 @@ async def find_messages(
     if block_id is not None:
         where["about.wblockId"] = block_id
     return await messages.find(ctx, where, sort=MESSAGE_ORDER, limit=limit)
+
+
+async def find_whole_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> StoredMessage | None:
+    """Return a message of a conversation as it is returned, or None."""
+    return await messages.find_one(ctx, {"customerId": customer_id, "_id": message_id})
 
 
 async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, StoredMessage]:

@@ -49,6 +49,12 @@ async def list_received_form_responses(ctx: Context, query: dict[str, Any]) -> C
     )
 
 
+@inbox_routes.get("/{responseId}", access=coach(FORMS.VIEW), returns=schemas.ReceivedResponse, errors=(NotFound,))
+async def get_form_response(ctx: Context, response_id: ObjectId) -> models.ReceivedResponse:
+    """Read a response of a client to a form."""
+    return await service.read_received(ctx, response_id)
+
+
 @inbox_routes.put(
     "/{responseId}/reviewed",
     access=coach(FORMS.EDIT),

@@ -69,16 +69,16 @@ async def record_response(
     form: ItemForm,
     date: str,
     answers: Sequence[FormAnswer],
-) -> None:
+) -> ObjectId | None:
     """Replace the response to a FORM item, in the transaction of its log; without answers it is deleted.
 
-    The response has the text of the questions at the time.
+    The response has the text of the questions at the time. Returns its identifier, None if it was deleted.
     """
     if not answers:
         await store.delete(ctx, customer_id, item_id)
-        return
+        return None
     labels = {question["_id"]: question["label"] for question in form["questions"]}
-    await store.upsert(
+    return await store.upsert(
         ctx,
         customer_id,
         item_id,
@@ -172,6 +172,15 @@ async def list_received(
         if response["customerId"] in references  # the client may be being erased
     ]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
+
+
+async def read_received(ctx: Context, response_id: ObjectId) -> ReceivedResponse:
+    """Return a response of any client in the coach's scope. Raises NotFound, Forbidden."""
+    response = await store.find_one(ctx, response_id)
+    if response is None:
+        raise NotFound("form response")
+    customer = await customers.get_visible_reference(ctx, response["customerId"])
+    return {**store.present(response), "customer": customer}
 
 
 async def count_not_reviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:

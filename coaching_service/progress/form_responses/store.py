@@ -50,8 +50,11 @@ _RETURNED_FIELDS = (
 )
 
 
-async def upsert(ctx: Context, customer_id: ObjectId, item_id: ObjectId, response: ResponseFields) -> None:
-    """Store the response to an item, replacing the previous one; other answers have to be reviewed again."""
+async def upsert(ctx: Context, customer_id: ObjectId, item_id: ObjectId, response: ResponseFields) -> ObjectId:
+    """Store the response to an item, replacing the previous one; other answers have to be reviewed again.
+
+    Returns its identifier.
+    """
     where = {"customerId": customer_id, "witemId": item_id}
     previous = await responses.find_one(ctx, where, ("answers", "reviewedAt", "reviewedBy"))
     same = previous is not None and previous["answers"] == response["answers"]
@@ -59,7 +62,7 @@ async def upsert(ctx: Context, customer_id: ObjectId, item_id: ObjectId, respons
         "reviewedAt": previous.get("reviewedAt") if previous and same else None,
         "reviewedBy": previous.get("reviewedBy") if previous and same else None,
     }
-    await responses.upsert(ctx, where, {**response, **review})
+    return (await responses.upsert(ctx, where, {**response, **review}))["_id"]
 
 
 async def find_one(ctx: Context, response_id: ObjectId) -> StoredResponse | None:

@@ -210,7 +210,10 @@ async def _update_item_activity(
         set_id = item["metricsFields"]["metricsSetId"]
         data["measured"] = await metrics.record_logged_values(ctx, customer_id, item_id, set_id, date, item["values"])
     if item["type"] == "FORM":
-        await form_responses.record_response(ctx, customer_id, item_id, item["form"], date, item["answers"])
+        response_id = await form_responses.record_response(
+            ctx, customer_id, item_id, item["form"], date, item["answers"]
+        )
+        data["responseId"] = response_id
     activity_type = _ACTIVITY_OF_ITEM.get(item["type"], "item_logged")
     if item["isCompleted"]:
         record = activity.record_event if was_completed else activity.record_first_event

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.portable import RECORDS, Portable
-from coaching_service.core.database.recording import History
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date
 from coaching_service.progress.metrics.models import (
@@ -19,11 +20,18 @@ from coaching_service.progress.metrics.models import (
     StoredEntry,
 )
 
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+    is_assigned = action != "deleted" and known["unassignedAt"] is None
+    data = {"metricsSetId": known["metricsSetId"]}
+    return {"type": "metrics_set.assigned" if is_assigned else "metrics_set.unassigned", "data": data}
+
+
 assignments = Documents[StoredAssignment](
     "metricAssignments",
     (Index(("customerId", "metricsSetId"), unique=True), Index(("customerId", "unassignedAt", "createdAt"))),
     client_field="customerId",
-    history=History("metrics_assignment"),
+    history=History("metrics_assignment", _event, ("metricsSetId", "unassignedAt")),
     transfer=Portable(StoredAssignment, RECORDS, references={"customerId": "customers", "metricsSetId": "metricSets"}),
 )
 entries = Documents[StoredEntry](

@@ -31,6 +31,12 @@ async def create_note(ctx: Context, customer_id: ObjectId, body: models.NewNote)
     return await service.create(ctx, customer_id, body)
 
 
+@routes.get("/{noteId}", access=coach(CUSTOMERS.VIEW), returns=schemas.Note)
+async def get_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> models.Note:
+    """Read a note on a client."""
+    return await service.read(ctx, customer_id, note_id)
+
+
 @routes.patch(
     "/{noteId}",
     access=coach(CUSTOMERS.EDIT),

@@ -29,6 +29,15 @@ async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:
     return await store.list_notes(ctx, customer_id)
 
 
+async def read(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Note:
+    """Return a note on a client. Raises NotFound if the client has no such note, and what `list_notes` raises."""
+    await customers.get_visible(ctx, customer_id)
+    note = await store.find_one(ctx, customer_id, note_id)
+    if note is None:
+        raise NotFound("note")
+    return note
+
+
 @transactional
 async def create(ctx: Context, customer_id: ObjectId, new: NewNote) -> Note:
     """Add a note on a client.

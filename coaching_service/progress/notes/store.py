@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import RECORDS, Portable
-from coaching_service.core.database.recording import History
+from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.notes.html import sanitise
 from coaching_service.progress.notes.models import NewNote, Note, NoteAuthor, NoteChange
+
+_EVENT_TYPES: dict[Action, EventType] = {
+    "created": "note.created",
+    "changed": "note.updated",
+    "deleted": "note.deleted",
+}
+
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
+    return {"type": _EVENT_TYPES[action], "data": {"noteId": known["_id"]}}
+
 
 notes = Documents[Note](
     "notes",
@@ -21,7 +34,7 @@ notes = Documents[Note](
         Index(("customerId", "createdAt"), partial_filter=(("isHealth", {"$eq": True}),)),
     ),
     client_field="customerId",
-    history=History("note"),
+    history=History("note", _event),
     transfer=Portable(
         Note,
         RECORDS,
@@ -30,6 +43,11 @@ notes = Documents[Note](
     ),
 )
 _HEALTH_NOTES = notes.index_name("customerId", "createdAt")
+
+
+async def find_one(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Note | None:
+    """Return a note on a client, or None."""
+    return await notes.find_one(ctx, {"customerId": customer_id, "_id": note_id})
 
 
 async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:

@@ -47,6 +47,12 @@ async def upload_nutrition_plan(
     return await service.upload(ctx, customer_id, file)
 
 
+@routes.get("/plan-versions/{planId}", access=coach(NUTRITION.VIEW), returns=schemas.PlanVersion)
+async def get_plan_version(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> models.Plan:
+    """Read a version of a client's nutrition plan."""
+    return await service.read(ctx, customer_id, plan_id)
+
+
 @routes.delete("/plan-versions/{planId}", access=coach(NUTRITION.DELETE))
 async def delete_plan_version(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None:
     """Delete a version of a client's nutrition plan."""

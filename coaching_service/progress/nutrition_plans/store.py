@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.portable import RECORDS, FileRule, Portable
-from coaching_service.core.database.recording import History
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES, PDF
@@ -19,11 +20,17 @@ from coaching_service.progress.nutrition_plans.models import LowCounter, NewPlan
 ORDER = ("-number",)
 _REASON = "the numbers of all companies are checked"
 
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+    data = {"planId": known["_id"], "number": known["number"]}
+    return {"type": "plan.deleted", "data": data} if action == "deleted" else None
+
+
 plans = Documents[StoredPlan](
     "planVersions",
     (Index(("customerId", "-number"), unique=True),),
     client_field="customerId",
-    history=History("nutrition_plan", undo="never"),
+    history=History("nutrition_plan", _event, ("number",), undo="never"),
     transfer=Portable(
         StoredPlan,
         RECORDS,

@@ -51,6 +51,21 @@ async def create_personal_record(ctx: Context, customer_id: ObjectId, body: mode
     return await service.create(ctx, customer_id, body)
 
 
+@routes.get(
+    "/{recordId}",
+    access=coach(CUSTOMERS.VIEW),
+    returns=schemas.PersonalRecord,
+    errors=(LegacyFailure,),
+    legacy_id_errors=_MALFORMED,
+)
+async def get_personal_record(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> models.PersonalRecord:
+    """Read a personal record of a client.
+
+    A malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
+    """
+    return await service.read(ctx, customer_id, record_id)
+
+
 @routes.patch(
     "/{recordId}",
     access=coach(CUSTOMERS.EDIT),

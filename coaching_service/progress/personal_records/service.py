@@ -62,6 +62,15 @@ async def list_records(ctx: Context, customer_id: ObjectId) -> list[PersonalReco
     return sorted(named, key=lambda record: record["exerciseName"].casefold())
 
 
+async def read(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> PersonalRecord:
+    """Return a record of a client. Raises NotFound if the client has no such record, and what `list_records` raises."""
+    await customers.get_visible(ctx, customer_id)
+    record = await store.find_one(ctx, customer_id, record_id)
+    if record is None:
+        raise NotFound("personal record")
+    return await _add_name(ctx, record)
+
+
 @transactional
 async def create(ctx: Context, customer_id: ObjectId, record: NewRecord) -> PersonalRecord:
     """Enter a record and return it.

@@ -49,6 +49,12 @@ async def create_progress_photo(
     return await service.add(ctx, customer_id, body["createdAt"], body["imageSideIndex"], file)
 
 
+@routes.get("/{photoId}", access=coach(CUSTOMERS.VIEW), returns=schemas.ProgressPhoto)
+async def get_progress_photo(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> ProgressPhotos:
+    """Read the progress photos of a date."""
+    return await service.read(ctx, customer_id, photo_id)
+
+
 @routes.put(
     "/{photoId}",
     access=coach(CUSTOMERS.EDIT),

@@ -9,9 +9,11 @@ from typing import Literal
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.events import EventValue
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
@@ -135,6 +137,8 @@ async def _replace(
     if photos is None:
         raise NotFound("progress photo")
     await files.discard(ctx, _file_ids(before, side))
+    data: dict[str, EventValue] = {"photoId": photos_id, "side": side, "date": photos["date"]}
+    ctx.changes.events.append(LoggedEvent("photo.added", customer_id, data, photos_id))
     return photos
 
 

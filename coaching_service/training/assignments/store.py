@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage
 from coaching_service.core.database.portable import TRAINING, Portable
-from coaching_service.core.database.recording import History
+from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.events import EventValue
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Text
 from coaching_service.training.assignments.models import AssignmentContent, AssignmentsEnd, StoredAssignment
+
+
+def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData | None:
+    """The end of a program; a program is assigned again, without new workouts, when an undo takes back its end."""
+    if action == "changed" and "endedDate" not in paths:
+        return None
+    data: dict[str, EventValue] = {"programId": known["programId"], "assignmentId": known["_id"]}
+    if action == "deleted" or known["endedDate"] is not None:
+        return {"type": "program.ended", "data": data}
+    return {"type": "program.assigned", "data": {**data, "startDate": known["startDate"], "blocks": 0}}
+
 
 assignments = Documents[StoredAssignment](
     "programAssignments",
     (Index(("customerId", "-startDate", "-_id")),),
     client_field="customerId",
-    history=History("program_assignment"),
+    history=History("program_assignment", _event, ("programId", "startDate", "endedDate")),
     transfer=Portable(
         StoredAssignment,
         TRAINING,

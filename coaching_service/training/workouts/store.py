@@ -36,7 +36,7 @@ _EVENT_TYPES: dict[Action, EventType] = {
 def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
     """The event of a client's workout; a change of a program's workout is a change of the program."""
     if known["customerId"] is None:
-        return {"type": "program.updated", "data": {"programId": known["programId"]}}
+        return {"type": "program.updated", "data": {"programId": known["programId"]}, "fields": ["wblocks"]}
     return {"type": _EVENT_TYPES[action], "data": {"wblockId": known["_id"], "date": known["date"]}}
 
 
@@ -54,7 +54,9 @@ blocks = Documents[StoredBlock](
     ),
     private=("companyId", "position", "done", "clientTexts"),
     client_field="customerId",
-    history=History("workout", _event, ("customerId", "programId", "date"), omit=("done",)),
+    history=History(
+        "workout", _event, ("customerId", "programId", "date"), omit=("done",), public_names={"position": "order"}
+    ),
     transfer=Portable(
         StoredBlock,
         TRAINING,

@@ -46,8 +46,12 @@ async def find_position_at(ctx: Context, time: datetime) -> int:
 
 
 async def require_available(ctx: Context, number: int, since: datetime) -> None:
-    """Raise CursorExpired if numbers after `number` were assigned before `since`."""
-    if number < await find_last_number(ctx) and number < await find_position_at(ctx, since):
+    """Raise CursorExpired if numbers after `number` were assigned before `since`, or `number` is not assigned yet.
+
+    A cursor ahead of the log is from another database, or from before an older copy of this one was restored.
+    """
+    last = await find_last_number(ctx)
+    if number > last or (number < last and number < await find_position_at(ctx, since)):
         raise CursorExpired
 
 
