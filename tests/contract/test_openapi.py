@@ -116,7 +116,7 @@ def test_the_documented_legacy_failures_have_a_constant_code() -> None:
                 code = document()["components"]["schemas"][name]["properties"]["code"]["const"]
                 codes.setdefault(code, set()).add(route.operation_id)
     assert codes == {
-        "PERSONAL_RECORD_ID_INVALID": {"updatePersonalRecord", "deletePersonalRecord"},
+        "PERSONAL_RECORD_ID_INVALID": {"getPersonalRecord", "updatePersonalRecord", "deletePersonalRecord"},
         "METRICS_SET_MISSING": {
             "assignMetricsSet",
             "unassignMetricsSet",

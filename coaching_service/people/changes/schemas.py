@@ -288,7 +288,7 @@ class MetricSetNotificationData(Output):
 class CheckInNotificationData(Output):
     """The recurring check-in."""
 
-    checkInId = Identifier()
+    checkInId = Identifier(metadata={"description": "The recurring check-in."})
 
 
 class TemplateNotificationData(Output):
