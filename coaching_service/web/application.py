@@ -34,6 +34,7 @@ from coaching_service.core.idempotency import Claim
 from coaching_service.core.text import camel_case
 from coaching_service.core.token_buckets import RateLimitExceeded
 from coaching_service.web import (
+    corrections,
     form_idempotency,
     reauthentication,
     rendering,
@@ -187,6 +188,7 @@ class WebApplication:
                 if scripted_forms.is_scripted(request):
                     raise
                 return await self._render_stale_form(page_request, data)
+            corrections.apply(data)
             return await self._process_form(page_request, data, upload)
 
     async def _reauthenticate(self, page_request: PageRequest) -> web.StreamResponse:

@@ -18,6 +18,8 @@ from coaching_service.core.errors import BadRequest, InvalidFields, ServiceError
 from coaching_service.core.http.request_parsing import read_bytes
 from coaching_service.core.validation import TIMEZONES, Timezone
 from coaching_service.core.validation_messages import field_errors
+from coaching_service.training.workout_text.lines import TextError
+from coaching_service.web.corrections import Suggestion, suggest
 
 MAX_FORM_BYTES = 131_072  # 10,000 characters of up to twelve bytes each in URL encoding
 _MAX_FIELDS = 10_000
@@ -48,13 +50,14 @@ class FormState:
     """The submitted values of a form and its errors.
 
     `errors` has the message of each invalid field, `form_errors` those that concern no single field. `is_stale`: the
-    document was changed after the form was opened.
+    document was changed after the form was opened. `suggestions`: what to write instead in an invalid field.
     """
 
     name: str
     values: FormData = field(default_factory=MultiDict)
     errors: dict[str, str] = field(default_factory=dict)
     form_errors: list[str] = field(default_factory=list)
+    suggestions: dict[str, list[Suggestion]] = field(default_factory=dict)
     is_stale: bool = False
 
     def get_all(self, name: str) -> list[str]:
@@ -168,6 +171,11 @@ def rejected_form(
     `field_messages`: messages by code that apply to this form only.
     """
     form_state = FormState(name, data)
+    if isinstance(error, TextError):
+        place = "" if error.line is None else f"Line {error.line}: "
+        form_state.errors[error.path] = place + _to_sentence(error.problem + ("?" if error.suggestions else ""))
+        form_state.suggestions[error.path] = suggest(error)
+        return form_state
     if not isinstance(error, ValidationError | InvalidFields):
         messages = [error.message] if isinstance(error.message, str) else error.message
         form_state.form_errors = [_to_sentence(message) for message in messages]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
 
 from tests.support.client import MONDAY, CoachClient
-from tests.support.visitor import Visitor
+from tests.support.visitor import HtmlPage, Visitor
 
 PROGRAM = """Day 1: Push
 A1 Zercher squat: 4x8-10 @60kg rest 90s
@@ -44,10 +46,10 @@ async def test_wrong_lines_are_named_and_nothing_is_created(coach: CoachClient, 
     await library(coach)
     page = await owner_page.get("/app/programs")
     for text, message in (
-        ("Zercher squat: 3x8", "line 1: expected the heading of a day, such as Day 1: Push"),
-        ("Day 1: Push\n\nZercher squat: three", "line 3:"),
-        ("Day 1: Push\nQqqqqqq: 3x8", "line 2:"),
-        ("Day 0: Push", "line 1: expected a day from 1 to"),
+        ("Zercher squat: 3x8", "Line 1: Write the heading of a day, such as Day 1: Push."),
+        ("Day 1: Push\n\nZercher squat: three", "Line 3: “three” cannot be read. Write how many sets"),
+        ("Day 1: Push\nQqqqqqq: 3x8", "Line 2: “Qqqqqqq” is not the name of an exercise, and no name is similar."),
+        ("Day 0: Push", "Line 1: Write a day from 1 to"),
     ):
         wrong = await owner_page.submit(page, "/app/programs", name="Base", text=text)
         wrong.ok(400).says(message)
@@ -62,7 +64,7 @@ async def test_workout_with_exercises_is_scheduled_in_one_form(coach: CoachClien
     page = await owner_page.get(f"{week}?week={MONDAY}")
 
     wrong = await owner_page.submit(page, f"{week}/blocks", name="Legs", text="Qqqqqqq: 3x8")
-    wrong.ok(400).says("line 1:")
+    wrong.ok(400).says("Line 1: “Qqqqqqq” is not")
     added = await owner_page.submit(page, f"{week}/blocks", name="Legs", text="Zercher squat: 3x8 @60kg")
     added.ok().says("Legs added.", "3 × 8, 60 kg")
 
@@ -92,3 +94,64 @@ async def test_decimal_comma_is_read_in_forms(coach: CoachClient, owner_page: Vi
     more.ok().says("1 item added.")
     (block,) = await coach.calendar(ana, MONDAY, MONDAY)
     assert block["items"][1]["exerciseSets"][0]["plannedMeters"] == 5200
+
+
+_IDENTIFIER = re.compile(r"\b[0-9a-f]{24}\b")
+
+
+async def test_similar_names_are_suggested_and_one_click_takes_one(coach: CoachClient, owner_page: Visitor) -> None:
+    for name in ("Zercher squat", "Zercher squat: paused", "Cossack step"):
+        await coach.create_exercise(name)
+    ana = await coach.create_customer("Ana")
+    week = f"/app/customers/{ana['_id']}"
+    page = await owner_page.get(f"{week}?week={MONDAY}")
+    text = "A1 Zrchr sqat: 3x8 @60kg\n\nA2 Csck stp: 2x10 | Zrchr sqat: slowly"
+
+    wrong = (await owner_page.submit(page, f"{week}/blocks", name="Legs", text=text)).ok(400)
+    wrong.says("Line 1: “Zrchr sqat” is not the name of an exercise. Did you mean?", "Zercher squat: paused")
+    assert not _IDENTIFIER.search(wrong.text)
+    values = correction_of(wrong)
+    wrong = await owner_page.submit(wrong, f"{week}/blocks", correction=values["Zercher squat: paused"])
+    wrong.ok(400).says("Line 3: “Csck stp” is not the name of an exercise.")
+    assert "A1 «Zercher squat: paused»: 3x8 @60kg" in wrong.html
+    assert "| Zrchr sqat: slowly" in wrong.html, "a note is not a name"
+    values = correction_of(wrong)
+    added = await owner_page.submit(wrong, f"{week}/blocks", correction=values["Cossack step"])
+    added.ok().says("Legs added.")
+    (block,) = await coach.calendar(ana, MONDAY, MONDAY)
+    assert [item["exerciseSets"][0]["minPlannedReps"] for item in block["items"]] == [8, 10]
+
+    path = f"{week}/blocks/{block['_id']}"
+    page = await owner_page.get(path)
+    wrong = (await owner_page.submit(page, f"{path}/text", text="Csck stp: 1x5")).ok(400)
+    for late in ("{", '{"field": "text"}', values["Cossack step"]):
+        again = await owner_page.submit(wrong, f"{path}/text", text="Zercher squat: 1x5", correction=late)
+        again.ok().says("1 item added."), "the line was corrected by hand"
+
+
+def correction_of(page: HtmlPage) -> dict[str, str]:
+    """The values of the suggested names on a page."""
+    buttons = re.findall(r'name="correction" value="([^"]*)"[^>]*>([^<]*)<', page.html)
+    return {unescape(name): unescape(value) for value, name in buttons}
+
+
+async def test_names_of_forms_and_shared_names_are_explained(coach: CoachClient, owner_page: Visitor) -> None:
+    (await coach.post("/coach/forms", {"name": "Check-in", "questions": [{"label": "How?", "type": "text"}]})).ok(201)
+    for _ in range(2):
+        await coach.create_exercise("Zercher squat")
+    ana = await coach.create_customer("Ana")
+    path = f"/app/customers/{ana['_id']}/blocks"
+    page = await owner_page.get(f"/app/customers/{ana['_id']}?week={MONDAY}")
+    for text, message in (
+        ("Form: Chek-in", "Line 1: “Chek-in” is not the name of a form. Did you mean?"),
+        (
+            "Zercher squat: 3x8",
+            "Line 1: “Zercher squat” is the name of more than one exercise. Rename the one you mean.",
+        ),
+        ("Reminder 99:99: Drink", "Line 1: Write the time as in reminder 08:30: Drink water."),
+        ("Squats", "Line 1: Write the exercise, a colon and its sets, as in A1) Back squat"),
+        ("Zercher squat: 3x", "Line 1: Something is missing: write"),
+    ):
+        wrong = (await owner_page.submit(page, path, name="Legs", text=text)).ok(400).says(message)
+        assert not _IDENTIFIER.search(wrong.text)
+    assert list(correction_of(await owner_page.submit(page, path, name="Legs", text="Form: Chek-in"))) == ["Check-in"]

@@ -237,7 +237,7 @@ async def test_sets_are_read_and_replaced_as_text(coach: CoachClient, owner_page
 
     page = await owner_page.get(item_of(block))
     refused = await owner_page.submit(page, form, setText="3x8 @60stone")
-    refused.ok(400).says("at position 8: expected", "3x8 @60stone")
+    refused.ok(400).says("“stone” cannot be read. Write a comma, or one of", "3x8 @60stone")
     (await owner_page.submit(page, form, setText="2x8-10 @60kg RPE8, 1xAMRAP @50kg")).ok().says("Changes saved.")
 
     (after,) = (await training.read(coach, block))["items"]

@@ -59,6 +59,10 @@ async def test_errors_of_a_card_keep_what_was_typed(coach: CoachClient, owner_pa
     controls = invalid.ok(400).form(card).controls
     marked = {name for name, control in controls.items() if control.get("aria-invalid")}
     assert marked == {"sets.0.reps", "sets.1.reps", "sets.1.rpe", "sets.2.distance"}
+    invalid.says("Reps: This must end with the greater number.", "RPE: This must not be greater than 10.")
+    rows = invalid.html.split("data-row>")
+    below = [row.partition('class="row-errors"')[2].count('class="error"') for row in rows if 'name="sets.' in row]
+    assert sum(below) == len(marked), "each error is below the cells of its row"
     assert controls["sets.0.reps"]["value"] == "10-8"
     assert dict(invalid.form(card).fields)["instructions"] == "Slowly"
     assert not [c for c in invalid.form(f"{item_of(block)}/card").controls.values() if c.get("aria-invalid")]

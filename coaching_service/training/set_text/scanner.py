@@ -12,16 +12,24 @@ _NUMBER = re.compile(r"(\d+)(?:([.,])(\d+))?", re.ASCII)
 _WORD = re.compile(r"[a-z]+", re.ASCII | re.IGNORECASE)
 _KG_PER_LB = Decimal("0.45359237")
 _HUNDREDTH = Decimal("0.01")
+_LONGEST_QUOTE = 40
 _THOUSANDS = 3  # digits after a separator of thousands
 _COMMA_HINT = " (a comma between digits is a decimal comma: write a space after the commas between sets)"
 
 
 class SetTextError(ValueError):
-    """A text is not in the grammar; `position` counts characters from 1."""
+    """A text is not in the grammar; `position` counts characters from 1.
 
-    def __init__(self, position: int, expected: str, example: str) -> None:
+    `problem` says it to the person who typed the text, with what could not be read.
+    """
+
+    def __init__(self, position: int, expected: str, example: str, text: str = "") -> None:
         super().__init__(f"at position {position}: expected {expected}, as in: {example}")
         self.position = position
+        unread = text[position - 1 :].strip()
+        shown = unread if len(unread) <= _LONGEST_QUOTE else f"{unread[:_LONGEST_QUOTE]}…"
+        start = f"“{shown}” cannot be read. Write" if unread else "Something is missing: write"
+        self.problem = f"{start} {expected}, as in {example}"
 
 
 @dataclass
@@ -99,7 +107,9 @@ class Scanner:
     def error(self, expected: str, position: int | None = None) -> SetTextError:
         """Return the error for a position, by default the next character that is not white space."""
         hint = _COMMA_HINT if self.has_decimal_comma else ""
-        return SetTextError((self.start if position is None else position) + 1, expected + hint, self.example)
+        return SetTextError(
+            (self.start if position is None else position) + 1, expected + hint, self.example, self.text
+        )
 
 
 def to_number(number: Decimal) -> float:

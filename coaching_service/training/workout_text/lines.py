@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 
 from marshmallow import ValidationError
 
-from coaching_service.core.errors import InvalidFields, invalid_field
+from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH
 from coaching_service.training.set_text.planned import parse_planned
@@ -19,9 +19,35 @@ from coaching_service.training.workouts.item_models import ItemInput
 from coaching_service.training.workouts.item_schemas import ScheduledTime
 from coaching_service.training.workouts.items import MAX_ITEMS
 
+
+class TextError(InvalidFields):
+    """A text cannot be read at a line, which counts from 1; None if the text is a single one.
+
+    `problem` says why in a person's words. `suggestions`: names of the library to write in place of `name`.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        line: int | None,
+        message: str,
+        problem: str,
+        *,
+        code: str = "INVALID",
+        name: str = "",
+        suggestions: Sequence[str] = (),
+    ) -> None:
+        place = "" if line is None else f"line {line}: "
+        super().__init__([{"field": path, "code": code, "message": place + message}])
+        self.path, self.line, self.problem = path, line, problem
+        self.name, self.suggestions = name, list(suggestions)
+
+
 Kind = Literal["exercise", "form", "metric set"]
 
 EXAMPLE = "A1) Back squat: 4x8-10 @60kg rest 90s RPE8 | note"
+_INCOMPLETE = f"Write the exercise, a colon and its sets, as in {EXAMPLE}"
+_TIME = "Write the time as in reminder 08:30: Drink water"
 ITEM_ID = re.compile(r"#([0-9a-f]{6,24})(?:\s+|(?=:))", re.ASCII | re.IGNORECASE)
 LABEL = re.compile(r"(?:([A-Za-z])\d{0,2}[).:]\s*|([A-Z])\d{1,2}\s+|(-)\)\s*)(?=\S)", re.ASCII)
 _NAME = re.compile(r"«(?P<marked>[^»]*)»|(?P<plain>[^:|\[«]*)")
@@ -99,9 +125,9 @@ def describe_lone_labels(workouts: Sequence[ParsedWorkout]) -> str:
     return f" No superset: no other line of the workout has the letter {' or '.join(sorted(letters))}."
 
 
-def error_in_line(path: str, line: int, message: str) -> InvalidFields:
-    """Return the error for a line of a text, counted from 1."""
-    return invalid_field(path, f"line {line}: {message}", code="INVALID")
+def error_in_line(path: str, line: int, message: str, problem: str | None = None) -> TextError:
+    """Return the error for a line of a text, counted from 1; `problem` replaces the message for people."""
+    return TextError(path, line, message, problem or message.replace("expected ", "Write ", 1))
 
 
 def is_sets(text: str) -> bool:
@@ -204,7 +230,7 @@ class _Parser:
     def _read_exercise(self, number: int, text: str, sets_field: str, note_field: str) -> dict[str, Any]:
         parts = split_name(text)
         if parts is None:
-            raise error_in_line(self.path, number, f"expected NAME: SETS, as in: {EXAMPLE}")
+            raise error_in_line(self.path, number, f"expected NAME: SETS, as in: {EXAMPLE}", _INCOMPLETE)
         name, exercise_id, rest_of_line = parts
         sets, note = split_note(rest_of_line)
         content: dict[str, Any] = {"exerciseId": exercise_id, note_field: self._checked_note(number, note)}
@@ -217,7 +243,7 @@ class _Parser:
         try:
             return list(parse_planned(text, self.load_unit))
         except SetTextError as error:
-            raise error_in_line(self.path, number, f"in the sets, {error}") from None
+            raise error_in_line(self.path, number, f"in the sets, {error}", error.problem) from None
 
     def _read_circuit(self, number: int, _: re.Match[str], text: str) -> None:
         text = " ".join(text.split())  # many spaces would make the search slow
@@ -240,7 +266,7 @@ class _Parser:
         try:
             _SCHEDULED_TIME.deserialize(match[1])
         except ValidationError:
-            raise error_in_line(self.path, number, "expected a time HH:MM, or a date-time in ISO 8601") from None
+            raise error_in_line(self.path, number, "expected a time HH:MM, or a date-time in ISO 8601", _TIME) from None
         if not message or len(message) > 2_000:
             raise error_in_line(self.path, number, "expected a message, as in: reminder 08:30: Drink water")
         self._add(number, {"type": "REMINDER", "reminderFields": {"scheduledTime": match[1], "message": message}})

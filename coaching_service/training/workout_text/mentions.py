@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from rapidfuzz import process
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import InvalidFields, invalid_field
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.text import normalize
@@ -15,7 +16,7 @@ from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises.models import ResolvedName
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.training.workout_text.lines import Kind, Mention, error_in_line
+from coaching_service.training.workout_text.lines import Kind, Mention, TextError, error_in_line
 
 _MAX_NAMES = 200
 _NEAREST, _MIN_SCORE = 4, 60
@@ -75,7 +76,7 @@ async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention]) -> str:
         if match is None:
             deleted = await name_resolution.list_deleted_names(ctx, mention.name)
             note = f". Deleted: {', '.join(map(typed, deleted))}" if deleted else ""
-            raise _unknown(mention, describe_nearest("exercise", about) + note)
+            raise _unknown(mention, describe_nearest("exercise", about) + note, _names_of(about), deleted)
         mention.target[mention.key] = match["_id"]
     read_as = [
         f"{typed(name)} as {typed(match['name'])}"
@@ -92,12 +93,38 @@ def _match_names(mentions: Iterable[Mention], names: Mapping[ObjectId, str]) -> 
         if len(matching) != 1:
             normalized = {identifier: normalize(name) for identifier, name in names.items()}
             near = process.extract(wanted, normalized, limit=_NEAREST, score_cutoff=_MIN_SCORE)
-            raise _unknown(mention, _describe(mention.kind, [(names[key], key) for _, _, key in near]))
+            message = _describe(mention.kind, [(names[key], key) for _, _, key in near])
+            raise _unknown(mention, message, [names[key] for _, _, key in near])
         mention.target[mention.key] = matching[0]
 
 
-def _unknown(mention: Mention, message: str) -> InvalidFields:
-    return invalid_field(mention.field, f"line {mention.line}: {message}", code="UNKNOWN_NAME")
+def _unknown(mention: Mention, message: str, nearest: Sequence[str], deleted: Sequence[str] = ()) -> TextError:
+    """Return the error for a name; only names that one document has can be written in its place."""
+    counts = Counter(map(normalize, nearest))
+    suggestions = [name for name in nearest if counts[normalize(name)] == 1]
+    return TextError(
+        mention.field,
+        mention.line,
+        message,
+        _describe_problem(mention, counts[normalize(mention.name)] > 1, suggestions, deleted),
+        code="UNKNOWN_NAME",
+        name=mention.name,
+        suggestions=suggestions,
+    )
+
+
+def _describe_problem(mention: Mention, is_shared: bool, suggestions: Sequence[str], deleted: Sequence[str]) -> str:
+    kind = f"{'an' if mention.kind == 'exercise' else 'a'} {mention.kind}"
+    if is_shared:
+        return f"“{mention.name}” is the name of more than one {mention.kind}. Rename the one you mean"
+    problem = f"“{mention.name}” is not the name of {kind}"
+    if deleted:
+        problem += f". Deleted: {', '.join(f'“{name}”' for name in deleted)}"
+    return f"{problem}. Did you mean" if suggestions else f"{problem}, and no name is similar. Create it first"
+
+
+def _names_of(resolved: ResolvedName) -> list[str]:
+    return [each["name"] for each in (resolved["match"], *resolved["alternatives"]) if each is not None]
 
 
 def _describe(kind: Kind, candidates: Sequence[tuple[str, ObjectId]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 from playwright.async_api import Page, Route, expect
@@ -245,3 +246,36 @@ async def test_cards_are_moved_by_button_and_by_mouse(page: Page, coach: CoachCl
     stored = (await training.read(coach, block))["items"]
     assert [item.get("supersetId") for item in stored] == [None, "A", "A", None, None]
     assert stored[0]["exerciseSets"][0]["load"] == 45, "what was typed is saved before the card is moved"
+
+
+async def test_errors_of_cells_are_below_their_row(
+    open_page: OpenPage, coach: CoachClient, complaints: list[str]
+) -> None:
+    _, path = await _workout(coach)
+    for scripted, looks in ((True, _LOOKS), (False, {})):
+        page = await open_page(java_script_enabled=scripted)
+        await sign_in(page, coach)
+        await page.goto(path)
+        card = page.get_by_role("form", name="Sets of Back squat", exact=True)
+        await card.get_by_label("Set 2: Load").fill("7o")
+        await card.get_by_label("Set 2: Reps").fill("10-8")
+        if not scripted:
+            await card.get_by_role("button", name="Save").click()
+        row = card.get_by_role("group", name="Set 2", exact=True)
+        await expect(row.locator(".error")).to_have_text([
+            "Reps: This must end with the greater number.",
+            "Load, kg: This must be a number such as 77.5 or 77,5, without thousands separators.",
+        ])  # fmt: skip
+        await expect(row.get_by_label("Load")).to_have_accessible_description(re.compile("^Load, kg: This must be"))
+        cell, error = await row.get_by_label("Load").bounding_box(), await row.locator(".error").last.bounding_box()
+        assert cell is not None
+        assert error is not None
+        assert error["y"] >= cell["y"] + cell["height"], "below the row"
+        assert error["width"] > 3 * cell["width"], "with room for a sentence"
+        for look, options in looks.items():
+            await page.emulate_media(color_scheme=options["color_scheme"])
+            await page.set_viewport_size(options["viewport"])
+            assert await serious(page) == []
+            await picture(page, "errors", look)
+    assert complaints
+    complaints.clear()

@@ -152,21 +152,27 @@ editor.saving = (() => {
       field.removeAttribute("aria-invalid");
       field.removeAttribute("aria-describedby");
     }
-    const errors = Object.entries(answer?.errors ?? {});
+    const errors = answer?.errors ?? {};
     const summary = form.previousElementSibling;
     if (summary?.matches(".wrong")) summary.remove();
-    for (const [name, message] of errors) {
-      const field = form.elements[name];
-      if (!field?.id) continue;
+    for (const field of form.elements) {
+      const message = errors[field.name];
+      if (!message || !field.id) continue;
       const text = document.createElement("p");
       text.className = "error";
       text.id = `${field.id}-error`;
       text.textContent = message;
       field.setAttribute("aria-invalid", "true");
       field.setAttribute("aria-describedby", text.id);
-      field.after(text);
+      const row = field.closest("[data-row]")?.querySelector("[data-errors]");
+      if (row) {
+        const label = document.createElement("b");
+        label.textContent = `${field.labels[0].lastChild.textContent.trim()}:`;
+        text.replaceChildren(label, ` ${message}`);
+      }
+      row ? row.append(text) : field.after(text);
     }
-    if (errors.length) tell(form, "Not saved: please correct the marked fields.", true);
+    if (Object.keys(errors).length) tell(form, "Not saved: please correct the marked fields.", true);
     else if (answer?.message) tell(form, `Not saved: ${answer.message}`, true);
   }
 

@@ -9,12 +9,12 @@ from marshmallow import Schema, fields
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Input, Integer, ListOf, Text, Version
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.workout_text.lines import TextError
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_models import WorkItem
@@ -138,7 +138,7 @@ def _declare_set_text_form(owner_pages: WorkoutOwnerPages, item_page: Handler) -
         try:
             sets = parse_planned(form["setText"], ctx.caller.company.load_unit)
         except SetTextError as error:
-            raise invalid_field("setText", str(error)) from None
+            raise TextError("setText", None, str(error), error.problem) from None
         change = ITEM_CHANGE.load({"exerciseSets": sets, "version": form["version"]})
         await item_service.change_item(ctx, owner_pages.owner_type(owner_id), block_id, witem_id, change)
         return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
