@@ -9,7 +9,6 @@ import pytest
 
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.attention.reasons import WEIGHTS
 from coaching_service.progress.attention.service import renew_due
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.attention import (
@@ -56,10 +55,10 @@ async def test_list_has_the_highest_score_first(coach: CoachClient) -> None:
             "lastTrainedDate": days_ago(coach, 1),
             "complianceRate7d": 100,
         },
-        "score": 50,
+        "score": 400,
         "reasons": [{"type": "health_note", "since": note["createdAt"], "count": 1}],
     }
-    assert (second["customer"]["_id"], second["score"]) == (bo["_id"], WEIGHTS["nothing_scheduled"])
+    assert (second["customer"]["_id"], second["score"]) == (bo["_id"], 15)
 
 
 async def test_filters_combine_and_reasons_are_all_listed(coach: CoachClient) -> None:

@@ -95,10 +95,11 @@ async def test_check_in_overdue(coach: CoachClient) -> None:
     zone = "Pacific/Kiritimati"
     ana = await coach.create_customer(timezone=zone)
     blocks = [await block_with(coach, ana, FORM, date=days_ago(coach, days, zone)) for days in (15, 14, 1, 0, -1)]
-    reason = await reason_of(coach, ana, "check_in_overdue")
-    assert reason == {"type": "check_in_overdue", "since": start_of(days_ago(coach, 14, zone), zone), "count": 2}
+    reason = {"type": "check_in_overdue", "since": start_of(days_ago(coach, 14, zone), zone), "count": 2}
+    assert await reason_of(coach, ana, "check_in_overdue") == reason
     (await log(coach, blocks[1], blocks[1]["items"][0], isCompleted=True, answers=[])).ok()
-    assert await reason_of(coach, ana, "check_in_overdue") == {**reason, "count": 1}, "since it was found first"
+    reason = {"type": "check_in_overdue", "since": start_of(days_ago(coach, 1, zone), zone), "count": 1}
+    assert await reason_of(coach, ana, "check_in_overdue") == reason, "`since` is the first that is counted"
     (await coach.delete(path_of(blocks[2]))).ok(204)
     assert await count_of(coach, ana, "check_in_overdue") == 0
 
@@ -108,13 +109,13 @@ async def test_missed_workout(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     blocks = {days: await block_with(coach, ana, task(), date=days_ago(coach, days)) for days in (7, 6, 5, 4, 3, 0)}
     await coach.schedule(ana, days_ago(coach, 2), "Empty")
-    reason = {"type": "missed_workout", "since": start_of(days_ago(coach, 7)), "count": 4}
-    assert await reason_of(coach, ana, "missed_workout") == reason, "the run of missed days began a week ago"
+    reason = {"type": "missed_workout", "since": start_of(days_ago(coach, 6)), "count": 4}
+    assert await reason_of(coach, ana, "missed_workout") == reason, "the workout a week ago is not counted"
     done = blocks[4]
     (await log(coach, done, done["items"][0])).ok()
-    reason = {"type": "missed_workout", "since": start_of(days_ago(coach, 3)), "count": 3}
-    assert await reason_of(coach, ana, "missed_workout") == reason, "the latest run is a single day"
-    assert (await entry_of(coach, ana))["score"] == 60 + WEIGHTS["low_compliance"]
+    reason = {"type": "missed_workout", "since": start_of(days_ago(coach, 6)), "count": 3}
+    assert await reason_of(coach, ana, "missed_workout") == reason, "the first that is counted, of whichever run"
+    assert (await entry_of(coach, ana))["score"] == 60 + 15
     for days in (6, 3):
         (await log(coach, blocks[days], blocks[days]["items"][0])).ok()
     assert await count_of(coach, ana, "missed_workout") == 1
@@ -209,10 +210,44 @@ async def test_personal_record(coach: CoachClient) -> None:
     entered = (await coach.post(path, {**record, "date": days_ago(coach, 6)})).ok(201)
     reason = {"type": "personal_record", "since": start_of(days_ago(coach, 6)), "count": 1}
     assert await reason_of(coach, ana, "personal_record") == reason
-    block = await train(coach, ana, squat, (5, 120), date=days_ago(coach, 0))
+    await train(coach, ana, squat, (5, 90), date=days_ago(coach, 30))
+    block = await train(coach, ana, squat, (6, 120), date=days_ago(coach, 0))
     reason = {"type": "personal_record", "since": start_of(days_ago(coach, 0)), "count": 4}
     assert await reason_of(coach, ana, "personal_record") == reason, "heaviest load, repetitions, estimated maximum"
     await clear_log(coach, block)
     assert await count_of(coach, ana, "personal_record") == 1
     (await coach.delete(f"{path}/{entered['_id']}")).ok(204)
     assert await count_of(coach, ana, "personal_record") == 0
+
+
+async def test_exercise_done_for_the_first_time_is_no_personal_record(coach: CoachClient) -> None:
+    """A second workout of the same day improves nothing that was done before; an earlier session that is added does."""
+    ana, squat, row = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("Row")
+    await train(coach, ana, squat, (5, 100), date=days_ago(coach, 1))
+    await train(coach, ana, row, (8, 40), date=days_ago(coach, 0))
+    await train(coach, ana, row, (9, 50), date=days_ago(coach, 0))
+    assert await count_of(coach, ana, "personal_record") == 0
+    await train(coach, ana, squat, (4, 110), date=days_ago(coach, 0))
+    assert await count_of(coach, ana, "personal_record") == 2, "heaviest load and estimated maximum, not repetitions"
+    await train(coach, ana, row, (7, 30), date=days_ago(coach, 20))
+    assert await count_of(coach, ana, "personal_record") == 5
+
+
+def test_pain_and_unread_messages_outrank_all_that_is_below_them() -> None:
+    """Contract 11, by hand; missed workouts count up to three times."""
+    assert WEIGHTS == {
+        "health_note": 400,
+        "erasure_requested": 400,
+        "unread_message": 200,
+        "check_in_to_review": 30,
+        "check_in_overdue": 20,
+        "missed_workout": 20,
+        "inactive": 20,
+        "low_compliance": 15,
+        "nothing_scheduled": 15,
+        "program_ending": 10,
+        "personal_record": 5,
+    }
+    below = sum(weight for weight in WEIGHTS.values() if weight < 200) + 2 * WEIGHTS["missed_workout"]
+    assert below < WEIGHTS["unread_message"]
+    assert below + WEIGHTS["unread_message"] < WEIGHTS["health_note"]

@@ -105,6 +105,13 @@ class RecordEventData(Output):
     unit = fields.String()
     reps = fields.Integer(allow_none=True)
     day = Date(metadata={"description": "The date of the record."})
+    isFirst = fields.Boolean(
+        metadata={
+            "description": "Whether the exercise was done for the first time, so that nothing was improved; missing in "
+            "older entries.",
+            **_OPTIONAL,
+        }
+    )
 
 
 class NoteEventData(Output):

@@ -49,6 +49,7 @@ _EVENT_FIELDS = {
     "recordType": "recordType",
     "unit": "unit",
     "reps": "reps",
+    "isFirst": "isFirst",
     "noteId": "noteId",
     "programId": "programId",
     "startDate": "startDate",

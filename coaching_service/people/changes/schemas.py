@@ -229,6 +229,13 @@ class RecordNotificationData(Output):
     unit = fields.String(metadata={"description": "`kg`, `lb` or `count`."})
     reps = fields.Integer(allow_none=True)
     date = Date(metadata={"description": "The date of the record."})
+    isFirst = fields.Boolean(
+        metadata={
+            "description": "Whether the exercise was done for the first time, so that nothing was improved; missing in "
+            "older events.",
+            "optional": True,
+        }
+    )
 
 
 class NoteNotificationData(Output):

@@ -1,8 +1,10 @@
 """The rules of attention: why a client needs a coach and how urgently, free of the database.
 
-`since` is the time at which a reason began, and so when a dismissed one comes back. Of what the client sends or
-achieves it is the time of the newest. Of missed workouts it is the first day of the latest run of uncompleted workout
-days. Overdue check-ins, low compliance and an empty schedule keep the `since` at which they were first found.
+`since` is the time at which a reason began. Of what the client sends or achieves it is the time of the newest; of missed
+workouts and overdue check-ins the first day that `count` includes. Low compliance and an empty schedule keep the
+`since` at which they were first found. A dismissed reason comes back when its newest occurrence is later: that is
+`since`, but for missed workouts the first day of the latest run of uncompleted workout days, and for overdue check-ins
+the day of the newest.
 """
 
 from __future__ import annotations
@@ -15,14 +17,14 @@ from coaching_service.core.dates import midnight
 from coaching_service.people.account.models import AttentionSettings
 from coaching_service.people.customers.models import Attention, DatedCount, Reason, ReasonType
 from coaching_service.progress.attention.models import DismissalFields
-from coaching_service.progress.compliance.calculation import count_workout_days
 from coaching_service.progress.compliance.models import DayCompliance
 
-# In the order in which reasons are listed.
+# In the order in which reasons are listed. A health note outranks all that another client can have but an erasure
+# request, and an unread message outranks all reasons below it together.
 WEIGHTS: Mapping[ReasonType, int] = {
-    "health_note": 50,
-    "erasure_requested": 50,
-    "unread_message": 30,
+    "health_note": 400,
+    "erasure_requested": 400,
+    "unread_message": 200,
     "check_in_to_review": 30,
     "check_in_overdue": 20,
     "missed_workout": 20,
@@ -32,6 +34,8 @@ WEIGHTS: Mapping[ReasonType, int] = {
     "program_ending": 10,
     "personal_record": 5,
 }
+# The reasons whose `since` is the time of the newest of those that `count` includes.
+DATED_BY_NEWEST = frozenset({"health_note", "unread_message", "check_in_to_review", "personal_record"})
 MISSED_DAYS, MOST_COUNTED_MISSED = 7, 3
 OVERDUE_DAYS = 14
 ENDING_DAYS = 7
@@ -39,11 +43,19 @@ RECORD_DAYS = 7
 
 
 @dataclass(frozen=True)
+class FoundReason:
+    """A reason, and the time of its newest occurrence: once that is later, a dismissed reason comes back."""
+
+    reason: Reason
+    newest: datetime
+
+
+@dataclass(frozen=True)
 class ClientState:
     """What the reasons of a client are found from; dates are local to the client.
 
     `days`: those of the last 90 and the next days with anything scheduled, in order. `pending_forms`: the number of
-    forms without an answer by date, `records` that of personal records. `program_end`: the last date of the assigned
+    forms without an answer by date, `records` the number of personal records. `program_end`: the last date of the assigned
     programs. `previous`: the `since` of the reasons that were found the last time.
     """
 
@@ -71,7 +83,7 @@ class ClientState:
         return midnight(day, self.timezone)
 
 
-def find_reasons(state: ClientState, settings: AttentionSettings) -> list[Reason]:
+def find_reasons(state: ClientState, settings: AttentionSettings) -> list[FoundReason]:
     """Return every reason why a client needs attention, dismissed ones included, most important first."""
     reasons = [
         _dated("health_note", state.health_notes),
@@ -83,37 +95,46 @@ def find_reasons(state: ClientState, settings: AttentionSettings) -> list[Reason
     return [reason for reason in reasons if reason is not None]
 
 
-def _dated(reason_type: ReasonType, counted: DatedCount | None) -> Reason | None:
-    return {"type": reason_type, "since": counted["newest"], "count": counted["count"]} if counted else None
+def _found(reason_type: ReasonType, since: datetime, count: int = 1, *, newest: datetime | None = None) -> FoundReason:
+    return FoundReason({"type": reason_type, "since": since, "count": count}, newest or since)
 
 
-def _find_erasure_request(state: ClientState) -> Reason | None:
+def _dated(reason_type: ReasonType, counted: DatedCount | None) -> FoundReason | None:
+    return _found(reason_type, counted["newest"], counted["count"]) if counted else None
+
+
+def _find_erasure_request(state: ClientState) -> FoundReason | None:
     """The client asked for erasure; the reason ends with the client."""
-    since = state.erasure_requested
-    return {"type": "erasure_requested", "since": since, "count": 1} if since else None
+    return _found("erasure_requested", state.erasure_requested) if state.erasure_requested else None
 
 
-def _find_overdue(state: ClientState, _: AttentionSettings) -> Reason | None:
+def _find_overdue(state: ClientState, _: AttentionSettings) -> FoundReason | None:
     """Forms without an answer of the last 14 days before today."""
     overdue = {day: n for day, n in state.pending_forms.items() if state.days_ago(OVERDUE_DAYS) <= day < state.today}
     if not overdue:
         return None
-    return _lasting(state, "check_in_overdue", state.start_of(min(overdue)), sum(overdue.values()))
+    first, newest = state.start_of(min(overdue)), state.start_of(max(overdue))
+    return _found("check_in_overdue", first, sum(overdue.values()), newest=newest)
 
 
-def _find_missed(state: ClientState, _: AttentionSettings) -> Reason | None:
+def _find_missed(state: ClientState, _: AttentionSettings) -> FoundReason | None:
     """Uncompleted workout days of the last 7: those that count in the compliance rate of 7 days."""
     first = str(state.days_ago(MISSED_DAYS - 1))
-    total, completed = count_workout_days((day for day in state.days if day["date"] >= first), state.today)
-    if total == completed:
+    missed = [day for day in _past_workout_days(state) if day["date"] >= first and not day["isCompleted"]]
+    if not missed:
         return None
-    since = state.start_of(date.fromisoformat(_start_of_missed_run(state)))
-    return {"type": "missed_workout", "since": since, "count": total - completed}
+    since, newest = missed[0]["date"], _start_of_missed_run(state)
+    starts = [state.start_of(date.fromisoformat(day)) for day in (since, newest)]
+    return _found("missed_workout", starts[0], len(missed), newest=starts[1])
+
+
+def _past_workout_days(state: ClientState) -> list[DayCompliance]:
+    return [day for day in state.days if day["isWorkoutDay"] and day["date"] < str(state.today)]
 
 
 def _start_of_missed_run(state: ClientState) -> str:
     """The first day of the latest run of uncompleted workout days before today."""
-    past = [day for day in state.days if day["isWorkoutDay"] and day["date"] < str(state.today)]
+    past = _past_workout_days(state)
     while past[-1]["isCompleted"]:
         past.pop()
     start = past[-1]["date"]
@@ -122,46 +143,46 @@ def _start_of_missed_run(state: ClientState) -> str:
     return start
 
 
-def _find_inactive(state: ClientState, settings: AttentionSettings) -> Reason | None:
+def _find_inactive(state: ClientState, settings: AttentionSettings) -> FoundReason | None:
     """No session in the last days; of a client who has never trained: not created in them."""
     last = state.last_trained or state.created
     if last > state.days_ago(settings["inactiveDays"]):
         return None
-    return {"type": "inactive", "since": state.start_of(last), "count": 1}
+    return _found("inactive", state.start_of(last))
 
 
-def _find_low_compliance(state: ClientState, settings: AttentionSettings) -> Reason | None:
+def _find_low_compliance(state: ClientState, settings: AttentionSettings) -> FoundReason | None:
     """The compliance rate of 30 days is low."""
     if state.compliance is None or state.compliance >= settings["complianceBelow"]:
         return None
-    return _lasting(state, "low_compliance", state.start_of(state.today), 1)
+    return _lasting(state, "low_compliance", state.start_of(state.today))
 
 
-def _find_nothing_scheduled(state: ClientState, settings: AttentionSettings) -> Reason | None:
+def _find_nothing_scheduled(state: ClientState, settings: AttentionSettings) -> FoundReason | None:
     """No workout day from today to some days ahead."""
     first, last = str(state.today), str(state.today + timedelta(days=settings["horizonDays"]))
     if any(day["isWorkoutDay"] and first <= day["date"] <= last for day in state.days):
         return None
-    return _lasting(state, "nothing_scheduled", state.start_of(state.today), 1)
+    return _lasting(state, "nothing_scheduled", state.start_of(state.today))
 
 
-def _find_program_ending(state: ClientState, _: AttentionSettings) -> Reason | None:
+def _find_program_ending(state: ClientState, _: AttentionSettings) -> FoundReason | None:
     """The last of the assigned programs ends today or within 7 days."""
     end = state.program_end
     if end is None or not state.today <= end <= state.today + timedelta(days=ENDING_DAYS):
         return None
-    return {"type": "program_ending", "since": state.start_of(end - timedelta(days=ENDING_DAYS)), "count": 1}
+    return _found("program_ending", state.start_of(end - timedelta(days=ENDING_DAYS)))
 
 
-def _find_records(state: ClientState, _: AttentionSettings) -> Reason | None:
+def _find_records(state: ClientState, _: AttentionSettings) -> FoundReason | None:
     """Personal records of the last 7 days, today included."""
     records = {day: n for day, n in state.records.items() if state.days_ago(RECORD_DAYS - 1) <= day <= state.today}
     if not records:
         return None
-    return {"type": "personal_record", "since": state.start_of(max(records)), "count": sum(records.values())}
+    return _found("personal_record", state.start_of(max(records)), sum(records.values()))
 
 
-_RULES: Sequence[Callable[[ClientState, AttentionSettings], Reason | None]] = (
+_RULES: Sequence[Callable[[ClientState, AttentionSettings], FoundReason | None]] = (
     _find_overdue,
     _find_missed,
     _find_inactive,
@@ -172,25 +193,25 @@ _RULES: Sequence[Callable[[ClientState, AttentionSettings], Reason | None]] = (
 )
 
 
-def _lasting(state: ClientState, reason_type: ReasonType, since: datetime, count: int) -> Reason:
+def _lasting(state: ClientState, reason_type: ReasonType, since: datetime) -> FoundReason:
     """A reason that keeps its `since` for as long as it lasts."""
-    return {"type": reason_type, "since": state.previous.get(reason_type, since), "count": count}
+    return _found(reason_type, state.previous.get(reason_type, since))
 
 
-def summarize(reasons: Sequence[Reason], dismissals: Mapping[ReasonType, DismissalFields], today: date) -> Attention:
+def summarize(found: Sequence[FoundReason], dismissals: Mapping[ReasonType, DismissalFields], today: date) -> Attention:
     """Return what is stored with a client: the reasons, apart from those that are dismissed, and the score."""
-    dismissed = [
-        reason
-        for reason in reasons
-        if reason["type"] in dismissals and _is_dismissed(reason, dismissals[reason["type"]], today)
-    ]
-    shown = [reason for reason in reasons if reason not in dismissed]
+    shown: list[Reason] = []
+    dismissed: list[Reason] = []
+    for each in found:
+        dismissal = dismissals.get(each.reason["type"])
+        is_dismissed = dismissal is not None and _is_dismissed(each, dismissal, today)
+        (dismissed if is_dismissed else shown).append(each.reason)
     return {"score": sum(_weigh(reason) for reason in shown), "reasons": shown, "dismissed": dismissed}
 
 
-def _is_dismissed(reason: Reason, dismissal: DismissalFields, today: date) -> bool:
+def _is_dismissed(found: FoundReason, dismissal: DismissalFields, today: date) -> bool:
     until = dismissal["until"]
-    return reason["since"] <= dismissal["since"] and (until is None or str(today) < until)
+    return found.newest <= dismissal["since"] and (until is None or str(today) < until)
 
 
 def _weigh(reason: Reason) -> int:

@@ -71,8 +71,8 @@ class AttentionReason(Output):
     )
     since = DateTime(
         metadata={
-            "description": "When it began: the time of the newest note, message or response; otherwise the beginning "
-            "of a day of the client. A later one brings a dismissed reason back."
+            "description": "The time of the newest note, message or response; otherwise the beginning of a day of the "
+            "client: for missed workouts and overdue check-ins the first that `count` includes."
         }
     )
     count = fields.Integer(metadata={"description": "The number of occurrences; 1 for a state such as `inactive`."})

@@ -80,7 +80,7 @@ async def dismiss(ctx: Context, customer_id: ObjectId, dismissal: NewDismissal) 
     """Dismiss a reason of a client for the whole company, and return the client with the reasons that are left.
 
     Until the date `until`, local to the client, on which it counts again; without one, or if this is earlier, until
-    something new happens: until the `since` of the reason is later. A date that is not in the future ends an earlier
+    something new happens: until the newest occurrence of the reason is later. A date that is not in the future ends an earlier
     dismissal. The reasons are computed again first. Raises Conflict if the reason does not apply to the client,
     NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
@@ -102,9 +102,9 @@ async def dismiss_all(
     loaded = (await load_clients(ctx, timezones, settings))[customer_id]
     reasons = find_reasons(loaded.state, settings)
     dismissed: dict[ReasonType, DismissalFields] = {
-        reason["type"]: {"until": until, "since": reason["since"]}
-        for reason in reasons
-        if reason["type"] in reason_types
+        found.reason["type"]: {"until": until, "since": found.newest}
+        for found in reasons
+        if found.reason["type"] in reason_types
     }
     if not dismissed:
         raise Conflict("The client does not need attention for this reason", code="REASON_NOT_PRESENT")

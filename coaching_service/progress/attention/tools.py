@@ -14,7 +14,7 @@ from coaching_service.people.customers.nearest import match_groups
 from coaching_service.people.customers.tools import suggest_groups
 from coaching_service.progress.attention import service
 from coaching_service.progress.attention.models import AttentionEntry
-from coaching_service.progress.attention.reasons import WEIGHTS
+from coaching_service.progress.attention.reasons import DATED_BY_NEWEST, WEIGHTS
 
 tools = Tools()
 
@@ -60,7 +60,8 @@ def _describe(entry: AttentionEntry) -> str:
 
 def _describe_reason(reason: Reason) -> str:
     count = f" x{reason['count']}" if reason["count"] > 1 else ""
-    return f"{reason['type']}{count} since {reason['since']:%Y-%m-%d}"
+    since = "newest" if reason["type"] in DATED_BY_NEWEST else "since"
+    return f"{reason['type']}{count} {since} {reason['since']:%Y-%m-%d}"
 
 
 def _present(entry: AttentionEntry) -> dict[str, object]:

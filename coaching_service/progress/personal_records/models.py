@@ -83,7 +83,7 @@ class DailyRecords(TypedDict):
 
 
 class RecordEvent(TypedDict):
-    """What the activity feed shows of a record."""
+    """What the activity feed shows of a record; `isFirst`: the exercise was done for the first time."""
 
     exerciseId: ObjectId
     exerciseName: str
@@ -92,3 +92,4 @@ class RecordEvent(TypedDict):
     unit: str
     reps: int | None
     day: str
+    isFirst: bool

@@ -127,8 +127,19 @@ async def delete(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> No
 
 
 async def count_by_date(ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str) -> list[DailyRecords]:
-    """Return how many records clients achieved on each date from `first` to `last`, by date. Access is not checked."""
-    return await store.count_by_date(ctx, customer_ids, first, last)
+    """Return how many records clients achieved on each date from `first` to `last`, by date. Access is not checked.
+
+    Without those of an exercise that was done for the first time.
+    """
+    stage = exercise_queries.earlier_session_stage(ctx)
+    return await store.count_by_date(ctx, customer_ids, first, last, stage)
+
+
+async def list_achieved(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[PersonalRecord]:
+    """Return the records of a client that `count_by_date` counts. Raises what `list_records` raises."""
+    await customers.get_visible(ctx, customer_id)
+    stage = exercise_queries.earlier_session_stage(ctx)
+    return await _add_names(ctx, await store.list_achieved(ctx, customer_id, first, last, stage))
 
 
 async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
@@ -238,11 +249,23 @@ async def _store_better(ctx: Context, customer_id: ObjectId, better: Sequence[Re
     for record_type in units:
         units[record_type] = await _unit_of(ctx, record_type)
     named = await _add_names(ctx, await store.store_logged(ctx, customer_id, better, units))
-    for each, record in zip(better, named, strict=True):
+    changed = list(zip(better, named, strict=True))
+    first_results = await _find_first_results(ctx, customer_id, changed)
+    for each, record in changed:
         # Only a higher value is a new event; otherwise the data of the existing event is corrected.
         is_new = each.previous is None or each.best["value"] > each.previous["value"]
         report = activity.record_event if is_new else activity.correct_event
-        await report(ctx, _EVENT, customer_id, record["_id"], **_feed_data(record))
+        await report(ctx, _EVENT, customer_id, record["_id"], **_feed_data(record, is_first=record["_id"] in first_results))
+
+
+async def _find_first_results(
+    ctx: Context, customer_id: ObjectId, stored: Sequence[tuple[RecordToStore, PersonalRecord]]
+) -> set[ObjectId]:
+    """Return those of some records derived from logs whose exercise the client did for the first time."""
+    unsure = [new["_id"] for old, new in stored if old.previous is None or old.previous["date"] >= new["date"]]
+    if not unsure:
+        return set()
+    return await store.find_first_results(ctx, customer_id, unsure, exercise_queries.earlier_session_stage(ctx))
 
 
 def _is_same(record: LoggedRecord | None, best: Best) -> bool:
@@ -265,7 +288,7 @@ async def _add_names(ctx: Context, records: Sequence[StoredRecord]) -> list[Pers
     return [{**record, "exerciseName": names[record["exerciseId"]]["name"]} for record in records]
 
 
-def _feed_data(record: PersonalRecord) -> RecordEvent:
+def _feed_data(record: PersonalRecord, *, is_first: bool = False) -> RecordEvent:
     return {
         "exerciseId": record["exerciseId"],
         "exerciseName": record["exerciseName"],
@@ -274,6 +297,7 @@ def _feed_data(record: PersonalRecord) -> RecordEvent:
         "unit": record["unit"],
         "reps": record["reps"],
         "day": record["date"],
+        "isFirst": is_first,
     }
 
 

@@ -36,15 +36,40 @@ records = Documents[StoredRecord](
     ),
 )
 _BY_DATE = records.index_name("customerId", "date")
+_IS_ACHIEVED: PipelineStage = {"$match": {"$or": [{"source": "manual"}, {"earlierSession": {"$ne": []}}]}}
 
 
-async def count_by_date(ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str) -> list[DailyRecords]:
-    """Return how many records clients achieved on each date from `first` to `last` on which they achieved any."""
+async def count_by_date(
+    ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str, earlier_session: PipelineStage
+) -> list[DailyRecords]:
+    """Return how many records clients achieved on each date from `first` to `last`, as `list_achieved` finds them."""
     where: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
     group = {"_id": {"customerId": "$customerId", "date": "$date"}, "count": {"$sum": 1}}
     fields = {"_id": 0, "customerId": "$_id.customerId", "date": "$_id.date", "count": 1}
-    stages: list[PipelineStage] = [{"$group": group}, {"$sort": {"_id.date": 1}}, {"$project": fields}]
-    return await records.aggregate(ctx, where, *stages, hint=_BY_DATE)
+    stages: list[PipelineStage] = [earlier_session, _IS_ACHIEVED, {"$group": group}, {"$sort": {"_id.date": 1}}]
+    return await records.aggregate(ctx, where, *stages, {"$project": fields}, hint=_BY_DATE)
+
+
+async def list_achieved(
+    ctx: Context, customer_id: ObjectId, first: str, last: str, earlier_session: PipelineStage
+) -> list[StoredRecord]:
+    """Return the records of a client from the date `first` to `last`, without those of an exercise done for the first time.
+
+    `earlier_session` is the stage that adds an earlier session with the exercise. Entered records are all returned.
+    """
+    where: Filter = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
+    stages: list[PipelineStage] = [earlier_session, _IS_ACHIEVED, {"$sort": {"exerciseId": 1, "type": 1, "_id": 1}}]
+    private = {name: 0 for name in ("companyId", "customerId", "earlierSession")}
+    return await records.aggregate(ctx, where, *stages, {"$project": private}, hint=_BY_DATE)
+
+
+async def find_first_results(
+    ctx: Context, customer_id: ObjectId, record_ids: Sequence[ObjectId], earlier_session: PipelineStage
+) -> set[ObjectId]:
+    """Return those of some records of a client that are of an exercise without an earlier session."""
+    where = {"customerId": customer_id, "_id": {"$in": list(record_ids)}}
+    stages: list[PipelineStage] = [earlier_session, {"$match": {"earlierSession": []}}, {"$project": {"_id": 1}}]
+    return {record["_id"] for record in await records.aggregate(ctx, where, *stages, hint="_id_")}
 
 
 async def list_records(ctx: Context, customer_id: ObjectId) -> list[StoredRecord]:

@@ -169,6 +169,29 @@ async def find_last_sessions(
     return {each["_id"]: each["session"] for each in sessions}
 
 
+def earlier_session_stage(ctx: Context) -> Stage:
+    """Return the pipeline stage that adds a session before the `date` of a document in which its exercise was done.
+
+    The document has `customerId`, `exerciseId` and `date`. It is added as `earlierSession`: a list of one block with its
+    `_id`, or empty.
+    """
+    is_earlier = {"$and": [{"$eq": ["$customerId", "$$customer"]}, {"$lt": ["$date", "$$date"]}]}
+    return {
+        "$lookup": {
+            "from": blocks.name,
+            "localField": "exerciseId",
+            "foreignField": "items.doneExerciseIds",
+            "let": {"customer": "$customerId", "date": "$date"},
+            "pipeline": [
+                {"$match": blocks.read_filter(ctx, {"date": {"$gt": ""}, "$expr": is_earlier})},
+                {"$limit": 1},
+                {"$project": {"_id": 1}},
+            ],
+            "as": "earlierSession",
+        }
+    }
+
+
 async def find_last_plan(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, before: str) -> list[PlannedSet]:
     """Return the sets that a client's latest block before the date `before` plans of an exercise, outside of circuits.
 

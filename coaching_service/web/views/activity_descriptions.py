@@ -24,6 +24,7 @@ _TEMPLATES = {
     "note_added": "Note added",
     "program_assigned": "Program {programName} assigned, {workouts}",
 }
+_FIRST_RESULT = "First time: {exerciseName}. {record}: {amount}"
 _UNNAMED_ITEMS = {
     "EXERCISE": "an exercise",
     "CIRCUIT": "a circuit",
@@ -57,7 +58,8 @@ def describe_event(event: ActivityEvent) -> str:
         "record": RECORD_TYPES.get(data.get("recordType", ""), ""),
         "workouts": f"{count} workout{'' if count == 1 else 's'}",
     }
-    return str(_TEMPLATES.get(kind, kind)).format_map(data | values)
+    template = _FIRST_RESULT if data.get("isFirst") else _TEMPLATES.get(kind, kind)
+    return str(template).format_map(data | values)
 
 
 def event_path(customer_id: ObjectId, event: ActivityEvent, existing_ids: Collection[ObjectId]) -> str:

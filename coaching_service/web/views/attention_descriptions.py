@@ -14,7 +14,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, Reason, ReasonType
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.attention.models import AttentionEntry
-from coaching_service.progress.attention.reasons import ENDING_DAYS
+from coaching_service.progress.attention.reasons import DATED_BY_NEWEST, ENDING_DAYS
 from coaching_service.web.formatting import quantity
 from coaching_service.web.views.attention_previews import has_preview
 from coaching_service.web.views.customer_layout import customer_path, week_path
@@ -136,7 +136,7 @@ def _when(reason_type: ReasonType, day: date, today: date) -> str:
     """When a reason began, or when what it announces is: `since 2 Mar`, with the year unless it is this year."""
     if reason_type == "program_ending":
         return f"on {_short(_end(day), today)}"
-    if reason_type in ("health_note", "unread_message", "check_in_to_review", "personal_record"):
+    if reason_type in DATED_BY_NEWEST:
         return _short(day, today)
     return f"since {_short(day, today)}"
 

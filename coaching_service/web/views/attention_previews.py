@@ -72,8 +72,9 @@ async def _load_missed(ctx: Context, customer_id: ObjectId, today: date) -> list
 
 
 async def _load_records(ctx: Context, customer_id: ObjectId, today: date) -> list[PersonalRecord]:
-    start = str(today - timedelta(days=RECORD_DAYS - 1))
-    return [each for each in await personal_records.list_records(ctx, customer_id) if each["date"] >= start]
+    return await personal_records.list_achieved(
+        ctx, customer_id, str(today - timedelta(days=RECORD_DAYS - 1)), str(today)
+    )
 
 
 # The reasons with a preview, each with the permission that its preview needs.
