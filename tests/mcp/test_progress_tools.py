@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from tests.support import training
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_error, tool_result
 from tests.support.results import read_compliance
@@ -111,3 +112,29 @@ async def test_compliance_equals_that_of_rest(mcp: McpHttpClient, coach: CoachCl
         assert (result["totalWorkoutDays"], result["completedWorkoutDays"]) == (2, 1)
         assert result["workoutCompletionPercentage"] == 50
     assert len(tool["workoutDays"]) == 5
+
+
+async def test_assistant_confirms_a_value_far_from_the_last(coach: CoachClient, mcp: McpHttpClient) -> None:
+    ana, body = await coach.create_customer("Ana"), await training.metric_set(coach, "Weight")
+    (await coach.post(training.client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    today = datetime.now(UTC).date()
+    known = {"customerId": ana["_id"], "metricsSetId": body["_id"], "metricId": body["metrics"][0]["_id"]}
+    for ago, value in ((3, 72.5), (2, 362.5), (2, 72)):  # exactly five times as much is not far
+        assert (
+            "confirmationToken"
+            not in (await mcp.call("record_metric", **known, date=str(today - timedelta(days=ago)), value=value))[
+                "structuredContent"
+            ]
+        )
+    for value in (725, 14):
+        asked = (await mcp.call("record_metric", **known, date=str(today - timedelta(days=1)), value=value))[
+            "structuredContent"
+        ]
+        assert asked["reasons"] == ["FAR_VALUE"]
+        assert "is 72." in asked["summary"]
+    assert len(await training.history(coach, ana, body)) == 2
+    token = {"confirmationToken": asked["confirmationToken"]}
+    await mcp.call("record_metric", **known, date=str(today - timedelta(days=1)), value=14, **token)
+    assert (await training.history(coach, ana, body))[-1] == {"date": str(today - timedelta(days=1)), "value": 14}
+    refused = await mcp.call("record_metric", **known, date=str(today + timedelta(days=1)), value=72)
+    assert refused["isError"]

@@ -36,7 +36,7 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "assign_program": ("wd", {"MANY_DAYS", "FAR_DATE"}),
     "list_metric_sets": ("r", set()),
     "get_metric_history": ("r", set()),
-    "record_metric": ("wdi", {"FAR_DATE"}),
+    "record_metric": ("wdi", {"FAR_DATE", "FAR_VALUE"}),
     "get_training_load": ("r", set()),
     "list_check_ins": ("r", set()),
     "review_check_in": ("wo", {"CONTACT"}),

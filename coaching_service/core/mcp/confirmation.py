@@ -17,6 +17,7 @@ class Reason(StrEnum):
     MANY_DAYS = "it concerns more than seven days"
     MANY_CLIENTS = "it concerns more than one client"
     FAR_DATE = "it has a date more than a year away"
+    FAR_VALUE = "it has a value far from the last"
 
 
 # What an access without the switch "mail and work on many clients" may not do.
@@ -35,12 +36,13 @@ def find_reasons(
     clients: int = 1,
     contacts: bool = False,
     done_work: bool = False,
+    far_values: bool = False,
 ) -> tuple[Reason, ...]:
     """Return the reasons that hold for a change.
 
     `dates` (YYYY-MM-DD) are compared with `today`, the client's date. `days` is the number of days of the source or
     the target, whichever has more. `clients`: how many are changed. `contacts`: people receive mail or messages.
-    `done_work`: what a client has done is overwritten.
+    `done_work`: what a client has done is overwritten. `far_values`: a value is far from the last of its kind.
     """
     checks = {
         Reason.CONTACT: contacts,
@@ -48,6 +50,7 @@ def find_reasons(
         Reason.MANY_DAYS: days > MAX_DAYS,
         Reason.MANY_CLIENTS: clients > 1,
         Reason.FAR_DATE: today is not None and any(is_far(today, date.fromisoformat(each)) for each in dates),
+        Reason.FAR_VALUE: far_values,
     }
     return tuple(reason for reason, holds in checks.items() if holds)
 

@@ -61,8 +61,8 @@ async def get_activity(
     ctx: Context, customer_id: ObjectId | None, since: date | datetime | None, page: int, page_size: int
 ) -> Answer:
     """Read what happened, newest first, for one client or all: completed workouts, logs, records (first_result: the
-    exercise was new), answered forms, metrics, notes, programs; and every other change, such as of plans, with who made it. Each has the changeId that
-    undo takes; you can undo only changes of your own."""
+    exercise was new), answered forms, metrics, notes, programs; and every other change, such as of plans, with who
+    made it. Each has the changeId that undo takes; you can undo only changes of your own."""
     if customer_id is not None:
         await customers.get_visible(ctx, customer_id)
     start = _to_time(ctx, since)
@@ -187,7 +187,7 @@ def _describe_actor(actor: Actor | None) -> str:
 
 def _describe_event(event: ChangedEvent, client: str) -> str:
     facts = join_facts(
-        f"{client}{_name_type(event)} {_describe_data(event['data'])}".rstrip(),
+        f"{client}{_name_type(event)} {_describe_data(_without_marks(event['data']))}".rstrip(),
         f"by {_describe_actor(event['actor'])}",
         f"changeId {event['changeId']}",
     )
@@ -197,6 +197,10 @@ def _describe_event(event: ChangedEvent, client: str) -> str:
 def _name_type(event: ChangedEvent) -> str:
     """Return the type of an entry; the first results in an exercise are no records, as in the attention list."""
     return "first_result" if event["data"].get("isFirst") else event["type"]
+
+
+def _without_marks(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in data.items() if not isinstance(value, bool)}
 
 
 def _describe_data(data: Mapping[str, Any]) -> str:
@@ -213,8 +217,6 @@ def _describe_data(data: Mapping[str, Any]) -> str:
             continue
         elif name == "values":
             parts += [f"{typed(each['metricName'])} {format_figure(each['value'])} {each['unit']}" for each in value]
-        elif isinstance(value, bool):
-            continue
         elif name in _OWN_WORDS or isinstance(value, int | float):
             parts.append(str(value) if name in _OWN_WORDS else f"{name} {value}")
         elif isinstance(value, str) and name != "unit":

@@ -13,8 +13,8 @@ from coaching_service.people.customers.models import Reason, ReasonType
 class DismissalFields(TypedDict):
     """Until when a reason is dismissed.
 
-    Until the client's local date `until` (`YYYY-MM-DD`; None: no date), but no longer than until the newest occurrence of
-    the reason is later than `since` (UTC), the newest when it was dismissed.
+    Until the client's local date `until` (`YYYY-MM-DD`; None: no date), but no longer than until the newest occurrence
+    of the reason is later than `since` (UTC), the newest when it was dismissed.
     """
 
     until: str | None

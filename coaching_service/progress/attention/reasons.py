@@ -1,7 +1,7 @@
 """The rules of attention: why a client needs a coach and how urgently, free of the database.
 
-`since` is the time at which a reason began. Of what the client sends or achieves it is the time of the newest; of missed
-workouts and overdue check-ins the first day that `count` includes. Low compliance and an empty schedule keep the
+`since` is the time at which a reason began. Of what the client sends or achieves it is the time of the newest; of
+missed workouts and overdue check-ins the first day that `count` includes. Low compliance and an empty schedule keep the
 `since` at which they were first found. A dismissed reason comes back when its newest occurrence is later: that is
 `since`, but for missed workouts the first day of the latest run of uncompleted workout days, and for overdue check-ins
 the day of the newest.
@@ -55,8 +55,8 @@ class ClientState:
     """What the reasons of a client are found from; dates are local to the client.
 
     `days`: those of the last 90 and the next days with anything scheduled, in order. `pending_forms`: the number of
-    forms without an answer by date, `records` the number of personal records. `program_end`: the last date of the assigned
-    programs. `previous`: the `since` of the reasons that were found the last time.
+    forms without an answer by date, `records` the number of personal records. `program_end`: the last date of the
+    assigned programs. `previous`: the `since` of the reasons that were found the last time.
     """
 
     today: date

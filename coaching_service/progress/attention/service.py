@@ -80,8 +80,8 @@ async def dismiss(ctx: Context, customer_id: ObjectId, dismissal: NewDismissal) 
     """Dismiss a reason of a client for the whole company, and return the client with the reasons that are left.
 
     Until the date `until`, local to the client, on which it counts again; without one, or if this is earlier, until
-    something new happens: until the newest occurrence of the reason is later. A date that is not in the future ends an earlier
-    dismissal. The reasons are computed again first. Raises Conflict if the reason does not apply to the client,
+    something new happens: until its newest occurrence is later. A date that is not in the future ends an
+    earlier dismissal. The reasons are computed again first. Raises Conflict if the reason does not apply to the client,
     NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     return await dismiss_all(ctx, customer_id, [dismissal["reason"]], until=dismissal.get("until"))

@@ -8,6 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date
 from coaching_service.progress.metrics import models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}/metrics-sets", tag="Metrics")
@@ -16,6 +17,7 @@ value_routes = Routes("/coach/customers/{customerId}/metric-values", tag="Metric
 own_routes = Routes("/customer/metrics-sets", tag="The client's own")
 
 _ENTRY = {"metricId": "66f0c0ffee0000000000abcd", "date": "2026-03-02", "value": 72.5}
+_DATE = {"date": Date(metadata={"pattern": r"^\d{4}-\d{2}-\d{2}$"})}
 _LEGACY = ("METRICS_SET_MISSING",)
 
 
@@ -71,7 +73,7 @@ async def record_metric_value(
 ) -> models.MetricEntry:
     """Record a metric's value on a date.
 
-    A second value for the date replaces the first.
+    A second value for the date replaces the first. A date after the client's today is 400.
     """
     return await service.record(ctx, customer_id, metrics_set_id, body["metricId"], body["date"], body["value"])
 
@@ -88,6 +90,23 @@ async def list_metric_history(
 ) -> list[models.MetricHistoryEntry]:
     """Read a metric's history by date."""
     return await service.list_history(ctx, customer_id, metrics_set_id, metric_id)
+
+
+@routes.delete(
+    "/{metricsSetId}/metrics/{metricId}/history/{date}",
+    access=coach(METRICS.EDIT),
+    errors=(LegacyFailure, NotFound),
+    legacy_codes=_LEGACY,
+    path_fields=_DATE,
+)
+async def delete_metric_value(
+    ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, date: str
+) -> None:
+    """Delete a metric's value of a date.
+
+    Also from the log of the workout item that it was recorded with. The change can be undone.
+    """
+    await service.delete_value(ctx, customer_id, metrics_set_id, metric_id, date)
 
 
 @own_routes.get("", access=customer(), returns=list_of(schemas.AssignedMetricsSet))
@@ -113,7 +132,7 @@ async def record_own_metric_value(
 ) -> models.MetricEntry:
     """Record the value of a metric of mine on a date.
 
-    A second value for the date replaces the first. A set that is no longer assigned is 409.
+    A second value for the date replaces the first. A date after today is 400, a set that is no longer assigned 409.
     """
     return await service.record(ctx, ctx.caller.id, metrics_set_id, body["metricId"], body["date"], body["value"])
 
@@ -126,6 +145,14 @@ async def list_own_metric_history(
 ) -> list[models.MetricHistoryEntry]:
     """Read the history of a metric of mine by date."""
     return await service.list_history(ctx, ctx.caller.id, metrics_set_id, metric_id)
+
+
+@own_routes.delete(
+    "/{metricsSetId}/metrics/{metricId}/history/{date}", access=customer(), errors=(NotFound,), path_fields=_DATE
+)
+async def delete_own_metric_value(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId, date: str) -> None:
+    """Delete the value that a metric of mine has on a date."""
+    await service.delete_value(ctx, ctx.caller.id, metrics_set_id, metric_id, date)
 
 
 @value_routes.post(
@@ -142,6 +169,7 @@ async def record_metric_values(
     """Record up to 500 values of a client's metrics.
 
     All or nothing: of any of the metric sets that the client is assigned, each metric once a date. A value replaces the
-    one that the date has. A message about a value names it (`values.2.metricId`).
+    one that the date has. A date after the client's today is 400. A message about a value names it
+    (`values.2.metricId`).
     """
     return {"recorded": len(await service.record_many(ctx, customer_id, body["values"]))}

@@ -14,7 +14,7 @@ from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersCreated
-from coaching_service.progress.metrics import store
+from coaching_service.progress.metrics import plausibility, store
 from coaching_service.progress.metrics.models import (
     AssignedMetricSet,
     LoggedValue,
@@ -30,7 +30,9 @@ from coaching_service.progress.metrics.models import (
     StoredEntry,
     TrackedMetric,
 )
+from coaching_service.training.workouts import block_logs
 from coaching_service.training.workouts.events import RecordedItemsRescheduled
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 
 async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[AssignedMetricSet]:
@@ -138,11 +140,11 @@ async def record(
 ) -> MetricEntry:
     """Record the value of a metric on a date (`YYYY-MM-DD`, the client's), replacing an existing one.
 
-    Raises LegacyFailure if the set does not exist or is deleted, NotFound if the metric is not in it, Conflict if the
-    set is not assigned or the metric is archived, and what `list_assigned` raises. For a client a set that does not
-    exist, or was never assigned, is NotFound.
+    Raises InvalidFields for a date after the client's today, LegacyFailure if the set does not exist or is deleted,
+    NotFound if the metric is not in it, Conflict if the set is not assigned or the metric is archived, and what
+    `list_assigned` raises. For a client a set that does not exist, or was never assigned, is NotFound.
     """
-    await customers.get_visible(ctx, customer_id)
+    await plausibility.require_past_dates(ctx, customer_id, [("date", date)])
     await _require_known_to_client(ctx, customer_id, set_id)
     metric_set = await _load_set(ctx, set_id)
     if not await _is_assigned(ctx, customer_id, set_id):
@@ -156,10 +158,12 @@ async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewM
 
     Returns the entries in the order of `values`.
 
-    Raises InvalidFields if a metric and date are repeated, NotFound if the company has no such metric, Conflict if its
-    set is not assigned or it is archived, naming the entry (`values.2.metricId`), and what `list_assigned` raises.
+    Raises InvalidFields if a metric and date are repeated or a date is after the client's today, NotFound if the
+    company has no such metric, Conflict if its set is not assigned or it is archived, naming the entry
+    (`values.2.metricId`), and what `list_assigned` raises.
     """
-    await customers.get_visible(ctx, customer_id)
+    dates = [(f"values.{index}.date", value["date"]) for index, value in enumerate(values)]
+    await plausibility.require_past_dates(ctx, customer_id, dates)
     sets = await metric_sets.list_with_archived(ctx)
     assigned_ids = {assignment["metricsSetId"] for assignment in await store.list_assignments(ctx, customer_id)}
     set_of = {metric["_id"]: each for each in sets for metric in (*each["metrics"], *each["archivedMetrics"])}
@@ -252,12 +256,13 @@ async def record_logged_values(
 ) -> list[MeasuredValue]:
     """Replace the values recorded with the log of a METRICS item, in the transaction of the log.
 
-    A set that was never assigned is assigned with its first values. Raises NotFound if a metric is not in the set,
-    Conflict if the assignment has ended or the metric is archived.
+    A set that was never assigned is assigned with its first values. Raises InvalidFields for a date after the client's
+    today, NotFound if a metric is not in the set, Conflict if the assignment has ended or the metric is archived.
     """
     await store.delete_item_values(ctx, customer_id, item_id)
     if not values:
         return []
+    await plausibility.require_past_dates(ctx, customer_id, [("values", date)])
     assignment = await store.find_assignment(ctx, customer_id, set_id)
     if assignment is None:
         await store.assign(ctx, customer_id, set_id)
@@ -273,7 +278,9 @@ async def record_logged_values(
 
 
 async def move_values(ctx: Context, event: RecordedItemsRescheduled) -> None:
-    """Move the values logged with rescheduled items to the new date."""
+    """Move the values logged with rescheduled items to the new date. Raises InvalidFields if it is in the future."""
+    if await store.has_item_values(ctx, event.customer_id, event.item_ids):
+        await plausibility.require_past_dates(ctx, event.customer_id, [("date", event.date)])
     await store.move_item_values(ctx, event.customer_id, event.item_ids, event.date)
 
 
@@ -289,6 +296,25 @@ async def list_history(
     await _require_known_to_client(ctx, customer_id, set_id)
     await find_metric(ctx, set_id, metric_id)
     return await store.list_history(ctx, customer_id, metric_id)
+
+
+@transactional
+async def delete_value(ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_id: ObjectId, date: str) -> None:
+    """Delete the value of a metric on a date, in the log of the workout item that it was recorded with too.
+
+    Raises NotFound if there is no such value, and what `list_history` raises.
+    """
+    await customers.get_visible(ctx, customer_id)
+    await _require_known_to_client(ctx, customer_id, set_id)
+    await find_metric(ctx, set_id, metric_id)
+    await customers.lock(ctx, customer_id)
+    entry = await store.find_entry(ctx, customer_id, metric_id, date)
+    if entry is None:
+        raise NotFound("value")
+    await store.delete(ctx, customer_id, entry["_id"])
+    await activity.remove_events(ctx, customer_id, entry["_id"], "metric_recorded")
+    if entry["witemId"] is not None:
+        await block_logs.remove_value(ctx, ClientCalendar(customer_id), entry["witemId"], metric_id)
 
 
 async def find_metric(ctx: Context, set_id: ObjectId, metric_id: ObjectId) -> Metric:

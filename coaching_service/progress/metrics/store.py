@@ -123,9 +123,36 @@ async def find_value(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, d
     return None if entry is None else entry["value"]
 
 
+async def find_last_before(
+    ctx: Context, customer_id: ObjectId, metric_ids: Sequence[ObjectId], date: str
+) -> dict[ObjectId, MetricHistoryEntry]:
+    """Return the latest value before a date of each metric that has one."""
+    where: Filter = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}, "date": {"$lt": date}}
+    latest = {"date": {"$last": "$date"}, "value": {"$last": "$value"}}
+    stages = ({"$sort": {"metricId": 1, "date": 1}}, {"$group": {"_id": "$metricId", **latest}})
+    found = await entries.aggregate(ctx, where, *stages)
+    return {each["_id"]: {"date": each["date"], "value": each["value"]} for each in found}
+
+
+async def find_entry(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, date: str) -> StoredEntry | None:
+    """Return the entry of a metric and date, or None."""
+    return await entries.find_one(ctx, {"customerId": customer_id, "metricId": metric_id, "date": date})
+
+
+async def delete(ctx: Context, customer_id: ObjectId, entry_id: ObjectId) -> None:
+    """Delete an entry."""
+    await entries.delete(ctx, {"customerId": customer_id, "_id": entry_id})
+
+
 async def delete_item_values(ctx: Context, customer_id: ObjectId, item_id: ObjectId) -> None:
     """Delete the values logged with an item."""
     await entries.delete_many(ctx, {"customerId": customer_id, "witemId": item_id})
+
+
+async def has_item_values(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]) -> bool:
+    """Return whether values were logged with any of some items."""
+    where = {"customerId": customer_id, "witemId": {"$in": list(item_ids)}}
+    return await entries.find_one(ctx, where, ("_id",)) is not None
 
 
 async def move_item_values(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId], date: str) -> None:

@@ -17,7 +17,7 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Date, Identifier, Number
 from coaching_service.library.metric_sets.models import Metric
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.metrics import service
+from coaching_service.progress.metrics import plausibility, service
 from coaching_service.progress.metrics.models import AssignedMetricSet, TrackedMetric
 
 tools = Tools()
@@ -122,24 +122,27 @@ async def get_metric_history(
     writes=True,
     destructive=True,
     idempotent=True,
-    confirms=(Reason.FAR_DATE,),
+    confirms=(Reason.FAR_DATE, Reason.FAR_VALUE),
 )
 async def record_metric(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, date: str, value: float
 ) -> Written:
-    """Record a value of one of a client's assigned metrics on a date. An existing value of that date is replaced; the
-    result reports it. Sets are assigned by the coach, in the application."""
+    """Record a value of one of a client's assigned metrics on a date, today at the latest. An existing value of that
+    date is replaced; the result reports it. A value far from the last has to be confirmed. Sets are assigned by the
+    coach, in the application."""
     previous_value = await service.find_value(ctx, customer_id, metric_id, date)
+    far = await plausibility.find_far_values(ctx, customer_id, date, {metric_id: value})
     await service.record(ctx, customer_id, metrics_set_id, metric_id, date, value)
     customer, metric = await gather_reads(
         ctx, customers.get_visible_reference(ctx, customer_id), service.find_metric(ctx, metrics_set_id, metric_id)
     )
     replaced = "" if previous_value is None else f" (before: {previous_value:g})"
+    last = f" The last value, of {entry['date']}, is {entry['value']:g}." if (entry := far.get(metric_id)) else ""
     unit = metric["metricUnit"]["shortName"]
-    line = f"Recorded {typed(metric['name'])} {value:g} {unit} on {date} for {typed(customer['name'])}{replaced}."
+    line = f"Recorded {typed(metric['name'])} {value:g} {unit} on {date} for {typed(customer['name'])}{replaced}.{last}"
     return Written(
         line,
         {"customerId": customer_id, "metricId": metric_id},
-        find_reasons(today=ctx.caller.today(), dates=(date,)),
+        find_reasons(today=ctx.caller.today(), dates=(date,), far_values=bool(far)),
         details={"value": value, "previousValue": previous_value},
     )

@@ -255,7 +255,9 @@ async def _store_better(ctx: Context, customer_id: ObjectId, better: Sequence[Re
         # Only a higher value is a new event; otherwise the data of the existing event is corrected.
         is_new = each.previous is None or each.best["value"] > each.previous["value"]
         report = activity.record_event if is_new else activity.correct_event
-        await report(ctx, _EVENT, customer_id, record["_id"], **_feed_data(record, is_first=record["_id"] in first_results))
+        await report(
+            ctx, _EVENT, customer_id, record["_id"], **_feed_data(record, is_first=record["_id"] in first_results)
+        )
 
 
 async def _find_first_results(

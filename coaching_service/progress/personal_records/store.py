@@ -53,13 +53,14 @@ async def count_by_date(
 async def list_achieved(
     ctx: Context, customer_id: ObjectId, first: str, last: str, earlier_session: PipelineStage
 ) -> list[StoredRecord]:
-    """Return the records of a client from the date `first` to `last`, without those of an exercise done for the first time.
+    """Return the records of a client from the date `first` to `last`.
 
-    `earlier_session` is the stage that adds an earlier session with the exercise. Entered records are all returned.
+    Without those derived from logs of an exercise that was done for the first time; `earlier_session` is the stage that
+    adds an earlier session with the exercise.
     """
     where: Filter = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
     stages: list[PipelineStage] = [earlier_session, _IS_ACHIEVED, {"$sort": {"exerciseId": 1, "type": 1, "_id": 1}}]
-    private = {name: 0 for name in ("companyId", "customerId", "earlierSession")}
+    private = dict.fromkeys(("companyId", "customerId", "earlierSession"), 0)
     return await records.aggregate(ctx, where, *stages, {"$project": private}, hint=_BY_DATE)
 
 

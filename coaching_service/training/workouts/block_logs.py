@@ -78,3 +78,18 @@ async def log_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, log:
     fields: BlockFields = {**report, "clientTexts": log.get("clientTexts", [])}
     block = await store.update(ctx, owner.block_filter, block_id, fields, log.get("version"))
     return await present_block(ctx, owner, block)
+
+
+async def remove_value(ctx: Context, owner: ScheduleOwner, item_id: ObjectId, metric_id: ObjectId) -> None:
+    """Remove the value of a metric from the log of an item, if the item still has it, in the caller's transaction."""
+    block = await store.find_with_item(ctx, owner.block_filter, item_id)
+    if block is None:
+        return
+    changed: list[WorkItem] = []
+    for item in block["items"]:
+        if item["_id"] == item_id and item["type"] == "METRICS":
+            values = [value for value in item["values"] if value["metricId"] != metric_id]
+            changed.append({**item, "values": values})
+        else:
+            changed.append(item)
+    await store.set_items(ctx, block, changed)

@@ -172,8 +172,8 @@ async def find_last_sessions(
 def earlier_session_stage(ctx: Context) -> Stage:
     """Return the pipeline stage that adds a session before the `date` of a document in which its exercise was done.
 
-    The document has `customerId`, `exerciseId` and `date`. It is added as `earlierSession`: a list of one block with its
-    `_id`, or empty.
+    The document has `customerId`, `exerciseId` and `date`. It is added as `earlierSession`: a list of one block with
+    its `_id`, or empty.
     """
     is_earlier = {"$and": [{"$eq": ["$customerId", "$$customer"]}, {"$lt": ["$date", "$$date"]}]}
     return {

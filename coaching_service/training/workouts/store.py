@@ -309,6 +309,11 @@ async def push_item(ctx: Context, owner: Filter, block_id: ObjectId, item: WorkI
     return await blocks.update(ctx, owner | {"_id": block_id} | has_room, push, fields=("version", "date", "items._id"))
 
 
+async def find_with_item(ctx: Context, owner: Filter, item_id: ObjectId) -> StoredBlock | None:
+    """Return the block of an owner that holds an item, or None."""
+    return await blocks.find_one(ctx, owner | {"items._id": item_id})
+
+
 async def has_item(ctx: Context, owner: Filter, item_id: ObjectId) -> bool:
     """Return whether any of the owner's blocks has the item."""
     return await blocks.find_one(ctx, owner | {"items._id": item_id}, ("_id",)) is not None

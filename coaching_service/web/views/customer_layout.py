@@ -40,9 +40,15 @@ def review_path(customer_id: ObjectId, block_id: ObjectId) -> str:
     return customer_path(customer_id, f"/blocks/{block_id}/review")
 
 
-async def require_plausible_date(ctx: Context, customer_id: ObjectId, field: str, date: str) -> None:
-    """Raise InvalidFields for `field` unless a date is from 1900 on and not after the client's tomorrow."""
+async def require_plausible_date(
+    ctx: Context, customer_id: ObjectId, field: str, date: str, *, days_ahead: int = 1
+) -> None:
+    """Raise InvalidFields for `field` unless a date is from 1900 on and at most so many days (0 or 1) ahead.
+
+    Ahead of the client's today.
+    """
     customer = await load_header(ctx, customer_id)
-    tomorrow = str(ctx.caller.today(customer["timezone"]) + timedelta(days=1))
-    if not _FIRST_DATE <= date <= tomorrow:
-        raise invalid_field(field, f"must be a date from {_FIRST_DATE[:4]} on and not after tomorrow")
+    last = str(ctx.caller.today(customer["timezone"]) + timedelta(days=days_ahead))
+    if not _FIRST_DATE <= date <= last:
+        word = "tomorrow" if days_ahead else "today"
+        raise invalid_field(field, f"must be a date from {_FIRST_DATE[:4]} on and not after {word}")

@@ -13,7 +13,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Identifier, Input, Number
+from coaching_service.core.validation import Date, Identifier, Number
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSet
 from coaching_service.progress.compliance import service as compliance
@@ -32,6 +32,7 @@ from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.body_weights import load_weights
 from coaching_service.web.views.chart_periods import PERIODS, PeriodQuery, first_day, first_monday
 from coaching_service.web.views.customer_layout import customer_path, load_header, require_plausible_date
+from coaching_service.web.views.far_values import ConfirmedValues, ValueDate, require_confirmed_values
 from coaching_service.web.views.photo_pairs import compare_over_period, pair_photos
 
 pages = Pages("/app/customers/{customerId}")
@@ -49,7 +50,7 @@ _MAX_PHOTO_DATES = 50
 Point = tuple[str, float]
 
 
-class _ValueForm(Input):
+class _ValueForm(ConfirmedValues):
     metricsSetId = Identifier(required=True)
     metricId = Identifier(required=True)
     date = Date(required=True)
@@ -255,10 +256,51 @@ def _day_status(day: DayCompliance, today: str) -> str:
 
 @pages.post("/progress", access=coach(METRICS.EDIT), form=_ValueForm(), on=progress_page)
 async def record_value(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
-    """Record a value of a metric, replacing the value of the same date."""
-    await require_plausible_date(ctx, customer_id, "date", form["date"])
+    """Record a value of a metric, replacing the value of the same date; one far from the last is asked about."""
+    await require_plausible_date(ctx, customer_id, "date", form["date"], days_ahead=0)
+    entered = {"value": (form["metricId"], form["value"])}
+    await require_confirmed_values(ctx, customer_id, form["date"], entered, confirmed=form["confirmed"])
     await metrics.record(ctx, customer_id, form["metricsSetId"], form["metricId"], form["date"], form["value"])
     return Redirect(_progress_path(customer_id), "Value saved.")
+
+
+@pages.get(
+    "/progress/sets/{metricsSetId}/metrics/{metricId}",
+    access=coach(CUSTOMERS.VIEW, METRICS.VIEW),
+    template="customer/metric.html",
+)
+async def metric_page(
+    ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId
+) -> dict[str, Any]:
+    """All values of a metric, newest first, which a coach may delete."""
+    customer, metric, history = await gather_reads(
+        ctx,
+        load_header(ctx, customer_id),
+        metrics.find_metric(ctx, metrics_set_id, metric_id),
+        metrics.list_history(ctx, customer_id, metrics_set_id, metric_id),
+    )
+    return {
+        "customer": customer,
+        "metric": metric,
+        "values": history[::-1],
+        "progress_path": _progress_path(customer_id),
+        "metric_path": f"{_progress_path(customer_id)}/sets/{metrics_set_id}/metrics/{metric_id}",
+    }
+
+
+@pages.post(
+    "/progress/sets/{metricsSetId}/metrics/{metricId}/delete",
+    access=coach(METRICS.EDIT),
+    form=ValueDate(),
+    on=metric_page,
+)
+async def delete_value(
+    ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, form: dict[str, Any]
+) -> Redirect:
+    """Delete the value of a metric on a date."""
+    await metrics.delete_value(ctx, customer_id, metrics_set_id, metric_id, form["date"])
+    path = f"{_progress_path(customer_id)}/sets/{metrics_set_id}/metrics/{metric_id}"
+    return Redirect(path, "Value deleted. You can undo this in the history.")
 
 
 @pages.post("/progress/sets", access=coach(METRICS.EDIT), form=MetricsSetReference(), on=progress_page)

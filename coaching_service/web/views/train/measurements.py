@@ -17,6 +17,7 @@ from coaching_service.progress.metrics import service as metrics
 from coaching_service.web import charts
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.far_values import ConfirmedValues, ValueDate, require_confirmed_values
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.own_dates import require_past_date
 
@@ -35,7 +36,7 @@ class _Value(Input):
     value = Number(minimum=-1e12, allow_none=True, load_default=None)
 
 
-class _Values(Input):
+class _Values(ConfirmedValues):
     date = Date(required=True)
     values = ListOf(fields.Nested(_Value), maximum=_MAX_VALUES, load_default=list)
 
@@ -59,6 +60,12 @@ async def record_own_values(ctx: Context, form: dict[str, Any]) -> Redirect:
     values = [each for each in form["values"] if each["value"] is not None]
     if not values:
         raise BadRequest("Enter at least one value.")
+    entered = {
+        f"values.{index}.value": (each["metricId"], each["value"])
+        for index, each in enumerate(form["values"])
+        if each["value"] is not None
+    }
+    await require_confirmed_values(ctx, ctx.caller.id, form["date"], entered, confirmed=form["confirmed"])
     for each in values:
         await metrics.record(ctx, ctx.caller.id, each["metricsSetId"], each["metricId"], form["date"], each["value"])
     return Redirect(pages.prefix, f"{quantity(len(values), 'value')} saved.")
@@ -84,6 +91,16 @@ async def measurement_page(ctx: Context, metrics_set_id: ObjectId, metric_id: Ob
         "chart": charts.lines(points, unit, f"{metric['name']} in {unit} by date") if has_change else None,
         "change": points[-1][1] - points[0][1] if has_change else None,
         "label_day": partial(label_day, today=today),
+        "path": f"{pages.prefix}/{metrics_set_id}/{metric_id}",
         "latest_values": newest_first[:_LATEST],
         "earlier_values": newest_first[_LATEST:],
     }
+
+
+@pages.post("/{metricsSetId}/{metricId}/delete", access=customer(), form=ValueDate(), on=measurement_page)
+async def delete_own_value(
+    ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId, form: dict[str, Any]
+) -> Redirect:
+    """Delete the value of a metric on a date."""
+    await metrics.delete_value(ctx, ctx.caller.id, metrics_set_id, metric_id, form["date"])
+    return Redirect(f"{pages.prefix}/{metrics_set_id}/{metric_id}", "Value deleted.")

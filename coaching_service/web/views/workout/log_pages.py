@@ -22,6 +22,7 @@ from coaching_service.progress.logs.schemas import (
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts.models import BlockLog
 from coaching_service.web.pages import Redirect
+from coaching_service.web.views.far_values import ConfirmedValues, require_confirmed_rows
 from coaching_service.web.views.form_answers import AnswersForm, answer_requests, recorded_answers
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.train.workout.feelings import FEELINGS
@@ -37,7 +38,7 @@ class _MetricValueRow(Input):
     value = Number(minimum=-1e12, allow_none=True, load_default=None)
 
 
-class _MetricsForm(TaskItemLog):
+class _MetricsForm(TaskItemLog, ConfirmedValues):
     values = ListOf(fields.Nested(_MetricValueRow), load_default=list)
 
 
@@ -126,6 +127,8 @@ def _declare_log_form(owner_pages: WorkoutOwnerPages, page: Handler, name: str, 
         ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
     ) -> Redirect:
         """Log the results of an item."""
+        if "values" in form:
+            await require_confirmed_rows(ctx, owner_id, block_id, form)
         await logs.log_item(ctx, owner_id, block_id, witem_id, ITEM_LOG.load(_log_request(form)))
         return Redirect(owner_pages.block_path(owner_id, block_id), "Log saved.")
 

@@ -14,6 +14,7 @@ from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.own_changes import LogFields
 from coaching_service.progress.logs.schemas import PAIN_LENGTH, NewSkip
 from coaching_service.web.pages import Redirect
+from coaching_service.web.views.far_values import ConfirmedValues, require_confirmed_rows
 from coaching_service.web.views.train.sessions import item_path
 from coaching_service.web.views.train.workout.page import ITEM, pages, workout_page
 
@@ -32,7 +33,7 @@ class _ValueRow(Input):
     value = Number(minimum=-1e12, allow_none=True, load_default=None)
 
 
-class _ValuesForm(Input):
+class _ValuesForm(ConfirmedValues):
     values = ListOf(fields.Nested(_ValueRow), load_default=list)
 
 
@@ -52,6 +53,7 @@ async def log_comment(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, for
 @pages.post(f"{ITEM}/metrics", access=customer(), form=_ValuesForm(), on=workout_page)
 async def log_metrics(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Record measurements; the item is done when at least one is given."""
+    await require_confirmed_rows(ctx, ctx.caller.id, wblock_id, form)
     values = [row for row in form["values"] if row["value"] is not None]
     return await change_item(ctx, wblock_id, witem_id, {"values": values, "isCompleted": bool(values)}, "Saved.")
 

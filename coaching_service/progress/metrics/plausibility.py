@@ -1,0 +1,47 @@
+"""Which values of a client's metrics are plausible: none of the future, and none far from the last without asking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import InvalidFields
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.metrics import store
+from coaching_service.progress.metrics.models import MetricHistoryEntry
+
+FAR_FACTOR: Final = 5
+
+
+async def require_past_dates(ctx: Context, customer_id: ObjectId, dates: Iterable[tuple[str, str]]) -> None:
+    """Raise InvalidFields for each field whose date is after the client's today.
+
+    `dates`: fields with their dates (`YYYY-MM-DD`). Raises NotFound if the company has no such client.
+    """
+    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+    today = str(ctx.caller.today(customer["timezone"]))
+    future = [field for field, date in dates if date > today]
+    if future:
+        message = "must not be after today"
+        raise InvalidFields([{"field": field, "code": "IN_THE_FUTURE", "message": message} for field in future])
+
+
+async def find_far_values(
+    ctx: Context, customer_id: ObjectId, date: str, values: Mapping[ObjectId, float]
+) -> dict[ObjectId, MetricHistoryEntry]:
+    """Return the last values before a date of those metrics whose new value is far from the last, by metric.
+
+    Far: more than five times as much, or less than a fifth. Raises what `metrics.service.list_assigned` raises.
+    """
+    await customers.get_visible(ctx, customer_id)
+    last = await store.find_last_before(ctx, customer_id, list(values), date)
+    return {metric_id: entry for metric_id, entry in last.items() if _is_far(values[metric_id], entry["value"])}
+
+
+def _is_far(value: float, last: float) -> bool:
+    """Whether a value is far from the last; of a value of zero, and of another sign, nothing is known."""
+    if value * last <= 0:
+        return False
+    return not 1 / FAR_FACTOR <= value / last <= FAR_FACTOR

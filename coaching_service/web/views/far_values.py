@@ -1,0 +1,68 @@
+"""Forms with measured values: those far from the last value are recorded once the user has confirmed them; deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import InvalidFields
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Boolean, Date, Input
+from coaching_service.progress.metrics.plausibility import find_far_values
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.web.formatting import format_date, format_number
+
+
+class ConfirmedValues(Input):
+    """Whether the user has confirmed values that are far from the last ones."""
+
+    confirmed = Boolean(load_default=False)
+
+
+class ValueDate(Input):
+    """The date of the value to delete."""
+
+    date = Date(required=True)
+
+
+async def require_confirmed_rows(
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: Mapping[str, Any]
+) -> None:
+    """Check the rows `values` of the log of an item, in a workout of a client, as `require_confirmed_values` does.
+
+    Raises what it raises, and NotFound if the client has no such workout.
+    """
+    values = {
+        f"values.{index}.value": (row["metricId"], row["value"])
+        for index, row in enumerate(form["values"])
+        if row["value"] is not None
+    }
+    date = await workouts.read_date(ctx, ClientCalendar(customer_id), block_id)
+    await require_confirmed_values(ctx, customer_id, str(date), values, confirmed=form["confirmed"])
+
+
+async def require_confirmed_values(
+    ctx: Context,
+    customer_id: ObjectId,
+    date: str,
+    values: Mapping[str, tuple[ObjectId, float]],
+    *,
+    confirmed: bool,
+) -> None:
+    """Raise InvalidFields for the fields whose values are far from the last, unless the user has confirmed them.
+
+    `values`: metrics with their new values, by field. The template shows `ui.confirm_values` then.
+    """
+    if confirmed:
+        return
+    far = await find_far_values(ctx, customer_id, date, dict(values.values()))
+    errors = [
+        (field, f"is far from the last value: {format_number(last['value'])} on {format_date(last['date'])}")
+        for field, (metric_id, _) in values.items()
+        if (last := far.get(metric_id))
+    ]
+    if errors:
+        errors.append(("confirmed", "has to be ticked if the value is right"))
+        raise InvalidFields([{"field": field, "code": "FAR_FROM_LAST", "message": text} for field, text in errors])
