@@ -43,7 +43,7 @@ RECORD_DAYS = 7
 
 
 @dataclass(frozen=True)
-class FoundReason:
+class DatedReason:
     """A reason, and the time of its newest occurrence: once that is later, a dismissed reason comes back."""
 
     reason: Reason
@@ -83,7 +83,7 @@ class ClientState:
         return midnight(day, self.timezone)
 
 
-def find_reasons(state: ClientState, settings: AttentionSettings) -> list[FoundReason]:
+def find_reasons(state: ClientState, settings: AttentionSettings) -> list[DatedReason]:
     """Return every reason why a client needs attention, dismissed ones included, most important first."""
     reasons = [
         _dated("health_note", state.health_notes),
@@ -95,29 +95,31 @@ def find_reasons(state: ClientState, settings: AttentionSettings) -> list[FoundR
     return [reason for reason in reasons if reason is not None]
 
 
-def _found(reason_type: ReasonType, since: datetime, count: int = 1, *, newest: datetime | None = None) -> FoundReason:
-    return FoundReason({"type": reason_type, "since": since, "count": count}, newest or since)
+def _make_reason(
+    reason_type: ReasonType, since: datetime, count: int = 1, *, newest: datetime | None = None
+) -> DatedReason:
+    return DatedReason({"type": reason_type, "since": since, "count": count}, newest or since)
 
 
-def _dated(reason_type: ReasonType, counted: DatedCount | None) -> FoundReason | None:
-    return _found(reason_type, counted["newest"], counted["count"]) if counted else None
+def _dated(reason_type: ReasonType, counted: DatedCount | None) -> DatedReason | None:
+    return _make_reason(reason_type, counted["newest"], counted["count"]) if counted else None
 
 
-def _find_erasure_request(state: ClientState) -> FoundReason | None:
+def _find_erasure_request(state: ClientState) -> DatedReason | None:
     """The client asked for erasure; the reason ends with the client."""
-    return _found("erasure_requested", state.erasure_requested) if state.erasure_requested else None
+    return _make_reason("erasure_requested", state.erasure_requested) if state.erasure_requested else None
 
 
-def _find_overdue(state: ClientState, _: AttentionSettings) -> FoundReason | None:
+def _find_overdue(state: ClientState, _: AttentionSettings) -> DatedReason | None:
     """Forms without an answer of the last 14 days before today."""
     overdue = {day: n for day, n in state.pending_forms.items() if state.days_ago(OVERDUE_DAYS) <= day < state.today}
     if not overdue:
         return None
     first, newest = state.start_of(min(overdue)), state.start_of(max(overdue))
-    return _found("check_in_overdue", first, sum(overdue.values()), newest=newest)
+    return _make_reason("check_in_overdue", first, sum(overdue.values()), newest=newest)
 
 
-def _find_missed(state: ClientState, _: AttentionSettings) -> FoundReason | None:
+def _find_missed(state: ClientState, _: AttentionSettings) -> DatedReason | None:
     """Uncompleted workout days of the last 7: those that count in the compliance rate of 7 days."""
     first = str(state.days_ago(MISSED_DAYS - 1))
     missed = [day for day in _past_workout_days(state) if day["date"] >= first and not day["isCompleted"]]
@@ -125,7 +127,7 @@ def _find_missed(state: ClientState, _: AttentionSettings) -> FoundReason | None
         return None
     since, newest = missed[0]["date"], _start_of_missed_run(state)
     starts = [state.start_of(date.fromisoformat(day)) for day in (since, newest)]
-    return _found("missed_workout", starts[0], len(missed), newest=starts[1])
+    return _make_reason("missed_workout", starts[0], len(missed), newest=starts[1])
 
 
 def _past_workout_days(state: ClientState) -> list[DayCompliance]:
@@ -143,22 +145,22 @@ def _start_of_missed_run(state: ClientState) -> str:
     return start
 
 
-def _find_inactive(state: ClientState, settings: AttentionSettings) -> FoundReason | None:
+def _find_inactive(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
     """No session in the last days; of a client who has never trained: not created in them."""
     last = state.last_trained or state.created
     if last > state.days_ago(settings["inactiveDays"]):
         return None
-    return _found("inactive", state.start_of(last))
+    return _make_reason("inactive", state.start_of(last))
 
 
-def _find_low_compliance(state: ClientState, settings: AttentionSettings) -> FoundReason | None:
+def _find_low_compliance(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
     """The compliance rate of 30 days is low."""
     if state.compliance is None or state.compliance >= settings["complianceBelow"]:
         return None
     return _lasting(state, "low_compliance", state.start_of(state.today))
 
 
-def _find_nothing_scheduled(state: ClientState, settings: AttentionSettings) -> FoundReason | None:
+def _find_nothing_scheduled(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
     """No workout day from today to some days ahead."""
     first, last = str(state.today), str(state.today + timedelta(days=settings["horizonDays"]))
     if any(day["isWorkoutDay"] and first <= day["date"] <= last for day in state.days):
@@ -166,23 +168,23 @@ def _find_nothing_scheduled(state: ClientState, settings: AttentionSettings) -> 
     return _lasting(state, "nothing_scheduled", state.start_of(state.today))
 
 
-def _find_program_ending(state: ClientState, _: AttentionSettings) -> FoundReason | None:
+def _find_program_ending(state: ClientState, _: AttentionSettings) -> DatedReason | None:
     """The last of the assigned programs ends today or within 7 days."""
     end = state.program_end
     if end is None or not state.today <= end <= state.today + timedelta(days=ENDING_DAYS):
         return None
-    return _found("program_ending", state.start_of(end - timedelta(days=ENDING_DAYS)))
+    return _make_reason("program_ending", state.start_of(end - timedelta(days=ENDING_DAYS)))
 
 
-def _find_records(state: ClientState, _: AttentionSettings) -> FoundReason | None:
+def _find_records(state: ClientState, _: AttentionSettings) -> DatedReason | None:
     """Personal records of the last 7 days, today included."""
     records = {day: n for day, n in state.records.items() if state.days_ago(RECORD_DAYS - 1) <= day <= state.today}
     if not records:
         return None
-    return _found("personal_record", state.start_of(max(records)), sum(records.values()))
+    return _make_reason("personal_record", state.start_of(max(records)), sum(records.values()))
 
 
-_RULES: Sequence[Callable[[ClientState, AttentionSettings], FoundReason | None]] = (
+_RULES: Sequence[Callable[[ClientState, AttentionSettings], DatedReason | None]] = (
     _find_overdue,
     _find_missed,
     _find_inactive,
@@ -193,25 +195,27 @@ _RULES: Sequence[Callable[[ClientState, AttentionSettings], FoundReason | None]]
 )
 
 
-def _lasting(state: ClientState, reason_type: ReasonType, since: datetime) -> FoundReason:
+def _lasting(state: ClientState, reason_type: ReasonType, since: datetime) -> DatedReason:
     """A reason that keeps its `since` for as long as it lasts."""
-    return _found(reason_type, state.previous.get(reason_type, since))
+    return _make_reason(reason_type, state.previous.get(reason_type, since))
 
 
-def summarize(found: Sequence[FoundReason], dismissals: Mapping[ReasonType, DismissalFields], today: date) -> Attention:
+def summarize(
+    reasons: Sequence[DatedReason], dismissals: Mapping[ReasonType, DismissalFields], today: date
+) -> Attention:
     """Return what is stored with a client: the reasons, apart from those that are dismissed, and the score."""
     shown: list[Reason] = []
     dismissed: list[Reason] = []
-    for each in found:
+    for each in reasons:
         dismissal = dismissals.get(each.reason["type"])
         is_dismissed = dismissal is not None and _is_dismissed(each, dismissal, today)
         (dismissed if is_dismissed else shown).append(each.reason)
     return {"score": sum(_weigh(reason) for reason in shown), "reasons": shown, "dismissed": dismissed}
 
 
-def _is_dismissed(found: FoundReason, dismissal: DismissalFields, today: date) -> bool:
+def _is_dismissed(dated: DatedReason, dismissal: DismissalFields, today: date) -> bool:
     until = dismissal["until"]
-    return found.newest <= dismissal["since"] and (until is None or str(today) < until)
+    return dated.newest <= dismissal["since"] and (until is None or str(today) < until)
 
 
 def _weigh(reason: Reason) -> int:

@@ -102,9 +102,9 @@ async def dismiss_all(
     loaded = (await load_clients(ctx, timezones, settings))[customer_id]
     reasons = find_reasons(loaded.state, settings)
     dismissed: dict[ReasonType, DismissalFields] = {
-        found.reason["type"]: {"until": until, "since": found.newest}
-        for found in reasons
-        if found.reason["type"] in reason_types
+        each.reason["type"]: {"until": until, "since": each.newest}
+        for each in reasons
+        if each.reason["type"] in reason_types
     }
     if not dismissed:
         raise Conflict("The client does not need attention for this reason", code="REASON_NOT_PRESENT")

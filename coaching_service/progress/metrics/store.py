@@ -130,8 +130,8 @@ async def find_last_before(
     where: Filter = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}, "date": {"$lt": date}}
     latest = {"date": {"$last": "$date"}, "value": {"$last": "$value"}}
     stages = ({"$sort": {"metricId": 1, "date": 1}}, {"$group": {"_id": "$metricId", **latest}})
-    found = await entries.aggregate(ctx, where, *stages)
-    return {each["_id"]: {"date": each["date"], "value": each["value"]} for each in found}
+    latest_entries = await entries.aggregate(ctx, where, *stages)
+    return {each["_id"]: {"date": each["date"], "value": each["value"]} for each in latest_entries}
 
 
 async def find_entry(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, date: str) -> StoredEntry | None:
