@@ -122,6 +122,7 @@ def test_the_documented_legacy_failures_have_a_constant_code() -> None:
             "unassignMetricsSet",
             "recordMetricValue",
             "listMetricHistory",
+            "deleteMetricValue",
         },
         "WITEM_MOVE_INCOMPLETE": {"moveWorkoutItem", "moveProgramItem"},
         "NUTRITION_PLAN_FILE_MISSING": {"uploadNutritionPlan"},
