@@ -66,8 +66,9 @@ async def make_world(coach: CoachClient) -> World:
     assistant = await authorize_assistant(session.ctx)
     client = f"/coach/customers/{customer['_id']}"
     (await coach.post(f"{client}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
-    own_value = {"metricId": metric_set["metrics"][0]["_id"], "date": "2026-03-01", "value": 73}
-    (await coach.post(f"{client}/metrics-sets/{metric_set['_id']}/entries", own_value)).ok(201)
+    for date in ("2026-03-01", "2026-03-02"):
+        value = {"metricId": metric_set["metrics"][0]["_id"], "date": date, "value": 73}
+        (await coach.post(f"{client}/metrics-sets/{metric_set['_id']}/entries", value)).ok(201)
     best = {"exerciseId": exercise["_id"], "type": "heaviest_load", "value": 20, "date": "2026-03-02"}
     record = (await coach.post(f"{client}/personal-records", best)).ok(201)
     photo = (
@@ -107,7 +108,7 @@ async def make_world(coach: CoachClient) -> World:
         "assignmentId": assignment["assignmentId"],
         "metricId": metric_set["metrics"][0]["_id"],
         "date": "2026-03-02",
-        "metricsSetId/date": own_value["date"],
+        "metricsSetId/date": "2026-03-01",
         "recordId": record["_id"],
         "photoId": photo["_id"],
         "photoId/photoId": own_photo["_id"],
