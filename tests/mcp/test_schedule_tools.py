@@ -35,7 +35,8 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     copied = tool_change(await mcp.call("copy_schedule", **copy, repeat=2, exercises=["bench press"]))
     assert len(copied["workoutIds"]) == 2
     assert copied["summary"] == (
-        f"Copied {DAYS[0]} to {DAYS[1]} of «Ana»: 2 new workouts from {DAYS[2]} to {DAYS[5]}, load +2.5 of «bench press»."
+        f"Copied {DAYS[0]} to {DAYS[1]} of «Ana»: 2 new workouts from {DAYS[2]} to {DAYS[5]}, load +2.5 of «bench press»; "
+        "«Bench press» 20 → 22.5 kg, 20 → 25 kg, 40 → 42.5 kg, 40 → 45 kg."
     )
     read = await lines(mcp, client, 4, 5)
     assert read == [
@@ -47,7 +48,10 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
 
     adjust = {**about, "startDate": DAYS[2], "endDate": DAYS[5]}
     adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, addPercent=-10, addReps=1))
-    assert adjusted["summary"] == (f"Adjusted 6 items of «Ana» from {DAYS[2]} to {DAYS[5]}, load -10%, repetitions +1.")
+    assert adjusted["summary"] == (
+        f"Adjusted 6 items of «Ana» from {DAYS[2]} to {DAYS[5]}, load -10%, repetitions +1; «Back squat» 60 → 55 kg, "
+        "«Bench press» 22.5 → 20.25 kg, 25 → 22.5 kg, 42.5 → 37.5 kg, 45 → 40 kg."
+    )
     assert f"{DAYS[2]} «Back squat»: 4x9 @55kg, 1x9 @70%" in await lines(mcp, client, 2, 2)
 
     swap = {**about, "exercise": "Bench press", "withExercise": "«Dumbbell press»", "startDate": DAYS[4]}
@@ -60,7 +64,7 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     assert f"{DAYS[4]} - «Bench press»: 1x6 @22.5kg" in await lines(mcp, client, 4, 4)
 
     added = tool_change(await mcp.call("copy_schedule", **{**copy, "targetDate": DAYS[4], "endDate": DAYS[0]}))
-    assert added["summary"].endswith("load +2.5, in addition to 1 workout already on 1 of these days.")
+    assert added["summary"].endswith(f"; these days had workouts, the new ones follow them: {DAYS[4]} «A».")
     tool_change(await mcp.call("undo", changeId=added["changeId"]))
 
     long = {**copy, "targetDate": DAYS[10], "repeat": 4}
@@ -104,3 +108,32 @@ async def test_replacement_without_an_end_is_confirmed_when_its_dates_are_far_ap
     tool_proposal(await mcp.call("undo", changeId=swapped["changeId"]), "MANY_DAYS")
     back = {"customerId": client["_id"], "exercise": "Dumbbell press", "withExercise": "Bench press"}
     tool_change(await mcp.call("replace_exercise", **back, startDate=DAYS[15]))
+
+
+async def test_small_steps_are_exact_and_days_with_workouts_are_named(mcp: McpHttpClient, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    await coach.create_exercise("Dumbbell press")
+    about = {"customerId": client["_id"]}
+    days = [
+        {"date": DAYS[0], "name": "A", "text": "Dumbbell press: 1x8 @12kg, 1x8 @7kg"},
+        {"date": DAYS[7], "name": "Swim", "text": "task: Swim"},
+    ]
+    tool_change(await mcp.call("create_workout", **about, days=days))
+
+    adjust = {**about, "startDate": DAYS[0], "endDate": DAYS[0]}
+    adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, addLoad=2))
+    assert adjusted["summary"].endswith("load +2; «Dumbbell press» 7 → 9 kg, 12 → 14 kg.")
+    adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, addLoad=3.5, rounding=0))
+    assert adjusted["summary"].endswith("9 → 12.5 kg, 14 → 17.5 kg.")
+    adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, addLoad=-4, rounding=4))
+    assert adjusted["summary"].endswith("12.5 → 8 kg, 17.5 → 12 kg.")
+
+    copy = {**about, "startDate": DAYS[0], "endDate": DAYS[0], "targetDate": DAYS[7], "onConflict": "skip"}
+    copied = tool_change(await mcp.call("copy_schedule", **copy))
+    assert copied["summary"].endswith(f"; these days had workouts, left as they are: {DAYS[7]} «Swim».")
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    path = f"/coach/programs/{program['_id']}/wblocks"
+    (await coach.post(path, {"name": "Run", "day": 1})).ok(201)
+    assign = {**about, "programId": program["_id"], "startDate": DAYS[7], "onConflict": "replace"}
+    assigned = tool_change(await mcp.call("assign_program", **assign))
+    assert assigned["summary"].endswith(f"; these days had workouts, replaced where nothing is done: {DAYS[7]} «Swim».")

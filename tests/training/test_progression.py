@@ -18,10 +18,15 @@ BENCH, SQUAT = ObjectId(), ObjectId()
 
 
 def in_hundredths(load: int, add: int, rounding: int) -> int:
-    """A load plus `add`, all in hundredths, rounded half up to a multiple of `rounding`, not below 0."""
+    """A load plus `add`, all in hundredths, rounded half up to a multiple of `rounding`, not below 0.
+
+    A change smaller than `rounding` is exact.
+    """
     total = load + add
     if total < 0:
         return 0
+    if abs(add) < rounding:
+        return total
     below = total // rounding * rounding
     return below + rounding if (total - below) * 2 >= rounding else below
 
@@ -41,13 +46,16 @@ def test_200_random_loads_by_hand() -> None:
     ("load", "change", "rounding", "expected"),
     [
         (60, {"add": 2.5}, "2.5", 62.5),
-        (61, {"add": 0}, "2.5", 60),
-        (61.25, {"add": 0}, "2.5", 62.5),  # half up
+        (61, {"add": 0}, "2.5", 61),
+        (61, {"add": 2.5}, "2.5", 62.5),  # 63.5
+        (61.25, {"add": 2.5}, "2.5", 65),  # half up
+        (61.25, {"add": -5}, "2.5", 57.5),  # 56.25, half up
         (62.5, {"add": 2.5}, "2.5", 65),
         (100, {"percent": 5}, "2.5", 105),
-        (82.5, {"percent": 2.5}, "2.5", 85),
+        (82.5, {"percent": 2.5}, "2.5", 84.5625),  # 2.0625 is smaller than 2.5
+        (82.5, {"percent": 4}, "2.5", 85),  # 85.8
         (0.1, {"add": 0.2}, "0.1", 0.3),  # in binary 0.30000000000000004
-        (1.005, {"add": 0}, "0.01", 1.01),  # in binary below the half
+        (1.005, {"add": 0.01}, "0.01", 1.02),  # in binary below the half
         (10, {"add": -20}, "2.5", 0),
         (80, {"percent": -100}, "2.5", 0),
         (45, {"add": 7}, "5", 50),
@@ -60,15 +68,42 @@ def test_loads_by_hand(load: float, change: Any, rounding: str, expected: float)
     assert change_load(load, change, Decimal(rounding)) == expected
 
 
+@pytest.mark.parametrize(
+    ("loads", "change", "rounding", "expected"),
+    [
+        ([12, 14, 16, 7, 9], {"add": 2}, "2.5", [14, 16, 18, 9, 11]),
+        ([7], {"percent": -10}, "2.5", [6.3]),
+        ([12, 14, 7], {"add": -1}, "2.5", [11, 13, 6]),
+        ([35, 22.5], {"percent": 10}, "5", [38.5, 24.75]),
+        ([1], {"add": -2}, "2.5", [0]),
+        ([61, 82.5], {"add": 5}, None, [66, 87.5]),
+        ([61, 82.5], {"percent": 10}, None, [67.1, 90.75]),
+    ],
+)
+def test_a_change_smaller_than_the_rounding_is_exact(
+    loads: list[float], change: Any, rounding: str | None, expected: list[float]
+) -> None:
+    """Contract 10: dumbbells between two multiples do not jump."""
+    step = None if rounding is None else Decimal(rounding)
+    assert [change_load(load, change, step) for load in loads] == expected
+
+
 @settings(max_examples=200)
 @given(
     st.integers(0, 100_000), st.integers(-10_000, 10_000) | st.none(), st.integers(-100, 1_000), st.integers(1, 2_000)
 )
-def test_a_changed_load_is_the_nearest_multiple(cents: int, add: int | None, percent: int, rounding: int) -> None:
+def test_a_changed_load_is_the_nearest_multiple_or_exact(
+    cents: int, add: int | None, percent: int, rounding: int
+) -> None:
     """Compared with fractions, which are exact."""
     change: Any = {"percent": percent} if add is None else {"add": add / 100}
     exact = Fraction(cents) * (100 + percent) / 100 if add is None else Fraction(cents + add)
     changed = change_load(cents / 100, change, Decimal(rounding) / 100)
+    moved, wanted = Fraction(str(changed)) * 100 - cents, exact - cents
+    assert moved * wanted >= 0, "never against the sign of the change"
+    if abs(wanted) < rounding:
+        assert Fraction(str(changed)) * 100 == max(exact, Fraction(0))
+        return
     steps = Fraction(str(changed)) * 100 / rounding
     assert steps.denominator == 1 or changed == 100_000
     if changed < 100_000:
@@ -100,9 +135,18 @@ def test_a_set_without_a_load_stays(load: Any) -> None:
         assert change.change_set(each) == each
 
 
-@pytest.mark.parametrize(("unit", "expected"), [("kg", 62.5), ("lb", 65)])
-def test_the_default_rounding_is_that_of_the_unit(unit: str, expected: float) -> None:
-    assert SetChange.of({"load": {"add": 2.5}}, unit).change_set(planned(load=60))["load"] == expected
+@pytest.mark.parametrize(
+    ("unit", "progression", "expected"),
+    [
+        ("kg", {}, 67.5),  # 66.5
+        ("lb", {}, 65),
+        ("kg", {"rounding": None}, 66.5),
+        ("kg", {"rounding": 1}, 67),
+    ],
+)
+def test_loads_are_rounded_for_the_unit_or_as_requested(unit: str, progression: Any, expected: float) -> None:
+    change = SetChange.of({"load": {"add": 5.5}, **progression}, unit)
+    assert change.change_set(planned(load=61))["load"] == expected
 
 
 def test_only_the_named_exercises_change() -> None:

@@ -90,9 +90,37 @@ async def test_items_with_nothing_done_are_adjusted(coach: CoachClient) -> None:
     assert [changed] == result["changed"]
     assert loads([changed]) == [65, 65, 65, 20, None, 60, 60, 60]
     assert untouched == other
-    again = {"load": {"add": 1}, "rounding": 5}
+    assert result["loadChanges"] == [
+        {"exerciseId": squat["_id"], "exerciseName": "Squat", "before": 60, "after": 65, "sets": 3}
+    ]
+    again = {"load": {"add": 0}, "rounding": 5}
     nothing = await operate(coach, ana, "adjust", startDate=SUNDAY, endDate=SUNDAY, progression=again)
-    assert (nothing["items"], nothing["changed"]) == (0, []), "rounded to what they were"
+    assert (nothing["items"], nothing["changed"], nothing["loadChanges"]) == (0, [], [])
+
+
+async def test_dumbbells_take_a_step_smaller_than_the_rounding(coach: CoachClient) -> None:
+    """Case B04, and the same for a copy and for other roundings; the answer names old and new loads."""
+    ana, press = await coach.create_customer(), await coach.create_exercise("Dumbbell press")
+    planned = [{"type": "reps_load", "minPlannedReps": 8, "load": load} for load in (12, 14, 16, 7, 9)]
+    item = {"type": "EXERCISE", "exerciseId": press["_id"], "exerciseSets": planned}
+    await batch(coach, ana, {"name": "A", "date": MONDAY, "items": [item]})
+
+    copied = await operate(coach, ana, "copy", **WEEK, targetDate=NEXT_MONDAY, progression={"load": {"add": 2}})
+    assert loads(copied["created"]) == [14, 16, 18, 9, 11]
+    result = await operate(coach, ana, "adjust", **WEEK, progression={"load": {"add": 2}})
+    assert loads(result["changed"]) == [14, 16, 18, 9, 11]
+    assert [(each["before"], each["after"]) for each in result["loadChanges"]] == [
+        (7, 9), (9, 11), (12, 14), (14, 16), (16, 18),
+    ]  # fmt: skip
+    assert copied["loadChanges"] == result["loadChanges"]
+
+    lighter = {"load": {"percent": -10}}
+    result = await operate(coach, ana, "adjust", **WEEK, progression=lighter, dryRun=True)
+    assert loads(result["changed"]) == [12.6, 14.4, 16.2, 8.1, 9.9]
+    for rounding, expected in ((None, [17.5, 19.5, 21.5, 12.5, 14.5]), (1, [18, 20, 22, 13, 15])):
+        heavier = {"load": {"add": 3.5}, "rounding": rounding}
+        result = await operate(coach, ana, "adjust", **WEEK, progression=heavier, dryRun=True)
+        assert loads(result["changed"]) == expected, rounding
 
 
 async def test_blocks_with_nothing_done_are_cleared(coach: CoachClient) -> None:

@@ -51,7 +51,8 @@ async def test_assigning_a_program_again_requires_confirmation(coach: CoachClien
     (await owner_page.submit(page, assign)).ok(400).says("This must be chosen.")
     (await owner_page.submit(page, assign, customerId=ana["_id"], startDate=MONDAY)).says("2 workouts scheduled.")
 
-    confirmation = await owner_page.submit(page, assign, customerId=ana["_id"], startDate="2026-03-04")
+    again = {"customerId": ana["_id"], "startDate": "2026-03-04", "onConflict": "add"}
+    confirmation = await owner_page.submit(page, assign, **again)
     confirmation.ok(409).says("This client already has workouts of this program on some of these days")
     assert len(await coach.calendar(ana)) == 2
     (await owner_page.submit(confirmation, assign, repeat="true")).ok().says("2 workouts scheduled.")

@@ -73,7 +73,7 @@ async def test_week_is_adjusted(coach: CoachClient, owner_page: Visitor) -> None
 
     shown = await preview(owner_page, page, ana, "adjust", loadChange="-10", loadChangeIn="percent")
     shown.ok().says("Preview: 1 exercise changed", "55 kg")
-    (await owner_page.submit(shown, path_of(ana, "adjust"))).ok().says("1 exercise changed.")
+    (await owner_page.submit(shown, path_of(ana, "adjust"))).ok().says("1 exercise changed: Squat 60 → 55 kg (3 sets).")
 
     (block,) = await blocks_of(coach, ana, MONDAY, MONDAY)
     assert loads_of(block)[0] == 55, "54 kg, rounded to 2.5 kg"
@@ -117,3 +117,79 @@ async def test_wrong_days_are_marked(coach: CoachClient, owner_page: Visitor) ->
     invalid = {name for name, control in form.controls.items() if control.get("aria-invalid")}
     assert "loadChange" in invalid
     assert await blocks_of(coach, ana, WEEK_AFTER, "2026-03-31") == []
+
+
+async def test_rounding_is_shown_and_chosen(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, _ = await week_with_squats(coach)
+    page = await owner_page.get(page_path(ana))
+    assert page.form(path_of(ana, "adjust")).controls["rounding"]["value"] == "2.5"
+    page.says("A smaller change is applied exactly.")
+
+    shown = await preview(owner_page, page, ana, "adjust", loadChange="2")
+    shown.ok().says("Squat 60 → 62 kg (3 sets)")
+    shown = await preview(owner_page, shown, ana, "adjust", loadChange="7")
+    shown.ok().says("Squat 60 → 67.5 kg")
+    shown = await preview(owner_page, shown, ana, "adjust", loadChange="7", rounding="")
+    shown.ok().says("Squat 60 → 67 kg")
+    (await owner_page.submit(shown, path_of(ana, "adjust"), rounding="4")).ok().says("Squat 60 → 68")
+    (block,) = await blocks_of(coach, ana, MONDAY, MONDAY)
+    assert loads_of(block)[0] == 68
+
+
+async def test_days_with_workouts_are_marked_and_stay_as_they_are(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, squat = await week_with_squats(coach)
+    await training.block_with(coach, ana, training.exercise_of(squat), date=WEEK_AFTER, name="Swim")
+    page = await owner_page.get(page_path(ana))
+    assert dict(page.form(path_of(ana, "copy")).fields)["onConflict"] == "skip"
+
+    shown = await preview(owner_page, page, ana, "copy", repeat="2")
+    shown.ok().says(
+        "Preview: 1 workout copied, 1 day left as it is",
+        "These days have workouts and stay as they are:",
+        "Mon 9 Mar 2026: Swim",
+    )
+    added = await preview(owner_page, shown, ana, "copy", repeat="2", onConflict="add")
+    added.ok().says("Preview: 2 workouts copied", "The new ones are added after them:", "Mon 9 Mar 2026: Swim")
+    copied = await owner_page.submit(await owner_page.get(page_path(ana)), path_of(ana, "copy"))
+    copied.ok().says("0 workouts copied, 1 day left as it is.")
+    assert [block["name"] for block in await blocks_of(coach, ana, WEEK_AFTER, "2026-03-31")] == ["Swim"]
+
+
+async def test_assigned_program_leaves_days_as_they_are(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, _ = await week_with_squats(coach)
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    for day in (1, 3):
+        block = {"name": f"Day {day}", "day": day}
+        (await coach.post(f"/coach/programs/{program['_id']}/wblocks", block)).ok(201)
+    here = f"/app/programs/{program['_id']}"
+    chosen = {"customerId": ana["_id"], "startDate": MONDAY}
+    page = await owner_page.get(here)
+    form = page.form(f"{here}/assign")
+    assert dict(form.fields)["onConflict"] == "skip"
+
+    form.action = f"{here}/assign/preview"
+    shown = await owner_page.submit(page, f"{here}/assign/preview", **chosen)
+    shown.ok().says("Preview: 1 workout scheduled, 1 day left as it is", "Mon 2 Mar 2026: Legs")
+    assert len(await blocks_of(coach, ana, MONDAY, "2026-03-31")) == 1
+    (await owner_page.submit(shown, f"{here}/assign", **chosen)).ok().says("1 workout scheduled, 1 day left as it is.")
+    assert [block["name"] for block in await blocks_of(coach, ana, MONDAY, "2026-03-31")] == ["Legs", "Day 3"]
+
+
+async def test_bulk_assignment_shows_who_has_workouts(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, _ = await week_with_squats(coach)
+    bea = await coach.create_customer("Bea")
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Run", "day": 1})).ok(201)
+    bulk = "/app/customers/bulk"
+    page = await owner_page.get(f"{bulk}?action=assign-program&ids={ana['_id']}&ids={bea['_id']}")
+    form = page.form(bulk)
+    assert dict(form.fields)["onConflict"] == "skip"
+    chosen = {"programId": program["_id"], "startDate": MONDAY}
+
+    form.action = form.action.replace(bulk, f"{bulk}/preview")
+    shown = await owner_page.submit(page, f"{bulk}/preview", **chosen)
+    shown.ok().says("1 client has workouts on days of the program.", "stay as they are", "Mon 2 Mar 2026: Legs")
+    assert await blocks_of(coach, bea, MONDAY, MONDAY) == []
+    (await owner_page.submit(shown, bulk, **chosen)).ok().says("2 clients changed")
+    names = [[block["name"] for block in await blocks_of(coach, each, MONDAY, MONDAY)] for each in (ana, bea)]
+    assert names == [["Legs"], ["Run"]]

@@ -6,6 +6,7 @@ from typing import NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import CustomerFilter
+from coaching_service.training.schedule.models import OnConflict
 
 
 class Selection(TypedDict):
@@ -34,6 +35,7 @@ class ProgramAssignment(Selection):
 
     programId: ObjectId
     startDate: str
+    onConflict: OnConflict
 
 
 class MetricsSetAssignment(Selection):
@@ -62,3 +64,18 @@ class BulkResult(TypedDict):
     requested: int
     ok: int
     failed: list[Failure]
+
+
+class CustomerConflict(TypedDict):
+    """A block that a client had on a day to which a program is assigned."""
+
+    customerId: ObjectId
+    date: str
+    wblockId: ObjectId
+    name: str
+
+
+class BulkAssignmentResult(BulkResult):
+    """The result of assigning a program; in a dry run with the blocks on its days, those of at most 1,000 clients."""
+
+    conflicts: NotRequired[list[CustomerConflict]]

@@ -12,6 +12,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.lifecycle.customer_bulk import models, service
 from coaching_service.lifecycle.customer_bulk.schemas import (
+    BulkAssignmentResult,
     BulkGroupsChange,
     BulkMessage,
     BulkMetricsSetAssignment,
@@ -69,21 +70,27 @@ async def bulk_assign_trainer(ctx: Context, body: models.TrainerChange) -> model
     return await service.assign_trainer(ctx, body, body["coachId"])
 
 
-@_bulk(
+@routes.post(
     "/assign-program",
     access=coach(CUSTOMERS.EDIT),
+    status=200,
     body=BulkProgramAssignment(),
+    returns=BulkAssignmentResult,
+    request_class="bulk",
     errors=(NotFound,),
     idempotent=True,
     resumable=True,
     example={**_IDS, "programId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
-async def bulk_assign_program(ctx: Context, body: models.ProgramAssignment, claim: Claim | None) -> models.BulkResult:
+async def bulk_assign_program(
+    ctx: Context, body: models.ProgramAssignment, claim: Claim | None
+) -> models.BulkAssignmentResult:
     """Assign a program to clients.
 
     Each client gets all of its blocks or none. With an Idempotency-Key, a repetition assigns it to no client twice.
     """
-    return await service.assign_program(ctx, body, body["programId"], body["startDate"], claim=claim)
+    program = body["programId"], body["startDate"], body["onConflict"]
+    return await service.assign_program(ctx, body, *program, claim=claim)
 
 
 @_bulk(

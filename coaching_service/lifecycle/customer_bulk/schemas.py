@@ -10,6 +10,7 @@ from marshmallow import RAISE, ValidationError, fields, validates_schema
 from coaching_service.core.validation import Boolean, Date, Identifier, Input, ListOf, Output, StringList, Text
 from coaching_service.people.customers.schemas import NO_TRAINER
 from coaching_service.progress.conversation.limits import MAX_TEXT_LENGTH
+from coaching_service.training.schedule.schemas import on_conflict
 
 MAXIMUM = 20_000
 
@@ -80,6 +81,7 @@ class BulkProgramAssignment(CustomerSelection):
 
     programId = Identifier(required=True)
     startDate = Date(required=True)
+    onConflict = on_conflict()
 
 
 class BulkMessage(CustomerSelection):
@@ -108,3 +110,24 @@ class BulkResult(Output):
     requested = fields.Integer(metadata={"description": "Distinct clients requested."})
     ok = fields.Integer(metadata={"description": "Clients changed, or who would be changed in a dry run."})
     failed = fields.List(fields.Nested(BulkFailure))
+
+
+class CustomerConflict(Output):
+    """A block that a client had on a day to which the program is assigned."""
+
+    customerId = Identifier()
+    date = Date()
+    wblockId = Identifier()
+    name = fields.String()
+
+
+class BulkAssignmentResult(BulkResult):
+    """The result of assigning a program to many clients."""
+
+    conflicts = fields.List(
+        fields.Nested(CustomerConflict),
+        metadata={
+            "description": "In a dry run, if any: the blocks on the days of the program, of at most 1,000 clients.",
+            "optional": True,
+        },
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from coaching_service.core import idempotency
 from coaching_service.core.database.context import Context
@@ -12,19 +13,27 @@ from coaching_service.core.errors import ServiceError
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.lifecycle.customer_bulk.models import BulkResult, Failure, Selection
+from coaching_service.lifecycle.customer_bulk.models import (
+    BulkAssignmentResult,
+    BulkResult,
+    CustomerConflict,
+    Failure,
+    Selection,
+)
 from coaching_service.people.customers import bulk
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
+from coaching_service.training.schedule.models import OnConflict, ScheduleConflict
 
 BATCH = 1_000
 # Assigning a program writes many blocks for each client, so it takes one client at a time.
 _PROGRAM_BATCH = 1
 # Sending a message writes to several documents of each client, which are locked until all of the batch are written.
 _MESSAGE_BATCH = 20
+_MAX_CONFLICTING = 1_000
 
 Apply = Callable[[Context, list[ObjectId]], Awaitable[None]]
 # Returns the clients to whom the change cannot be applied, each with the reason.
@@ -107,23 +116,40 @@ async def assign_program(
     selection: Selection,
     program_id: ObjectId,
     start: str,
+    on_conflict: OnConflict,
     *,
     claim: Claim | None = None,
     on_progress: OnProgress | None = None,
-) -> BulkResult:
+) -> BulkAssignmentResult:
     """Assign a program to clients from the date `start` on.
 
-    Clients to whom it has been assigned under the same `claim` are counted as changed. Raises what programs.plan
+    A dry run returns the blocks that are on its days. Clients to whom it has been assigned under the same `claim` are
+    counted as changed. Raises what programs.plan
     raises, and IdempotencyKeyReused if the claim belongs to another request.
     """
     plan = await programs.load_dated(ctx, program_id, start)
+    conflicts: dict[ObjectId, list[ScheduleConflict]] = {}  # by client, as a transaction may be repeated
 
     async def assign(ctx: Context, ids: list[ObjectId]) -> None:
         for customer_id in ids:
             if claim is None or await idempotency.claim_step(ctx, claim, customer_id):
-                await assignments.add_to_calendar(ctx, plan, customer_id)
+                await assignments.add_to_calendar(ctx, plan, customer_id, on_conflict=on_conflict)
 
-    return await _run(ctx, selection, assign, on_progress, batch_size=_PROGRAM_BATCH)
+    async def preview(ctx: Context, ids: list[ObjectId]) -> None:
+        for customer_id in ids:
+            result = await assignments.add_to_calendar(ctx, plan, customer_id, on_conflict=on_conflict, dry_run=True)
+            if result["conflicts"] and len(conflicts) < _MAX_CONFLICTING:
+                conflicts[customer_id] = result["conflicts"]
+
+    result = await _run(ctx, selection, assign, on_progress, batch_size=_PROGRAM_BATCH, preview=preview)
+    if not conflicts:
+        return cast("BulkAssignmentResult", result)
+    named = [
+        cast("CustomerConflict", {"customerId": customer_id, **conflict})
+        for customer_id, found in conflicts.items()
+        for conflict in found
+    ]
+    return {**result, "conflicts": named}
 
 
 async def assign_metrics_set(
@@ -163,6 +189,10 @@ async def erase(ctx: Context, selection: Selection, *, on_progress: OnProgress |
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 
+async def _apply_nothing(_ctx: Context, _ids: list[ObjectId]) -> None:
+    """Do nothing: most changes need no preview."""
+
+
 async def _all_valid(_ctx: Context, _ids: list[ObjectId]) -> dict[ObjectId, str]:
     return {}
 
@@ -175,25 +205,28 @@ async def _run(
     *,
     batch_size: int = BATCH,
     find_invalid: FindInvalid = _all_valid,
+    preview: Apply = _apply_nothing,
 ) -> BulkResult:
+    """Apply a change to the selected clients in batches, or in a dry run its `preview`, which writes nothing."""
     result = Result()
+    apply = preview if selection["dryRun"] else apply
     ctx = replace(ctx, batch_id=ObjectId())
     async for ids in _iterate_selected(ctx, selection):
         result.requested += len(ids)
         for start in range(0, len(ids), batch_size):
             batch = ids[start : start + batch_size]
-            await _run_batch(ctx, batch, apply, find_invalid, result, dry_run=selection["dryRun"])
+            await _run_batch(ctx, batch, apply, find_invalid, result)
             if on_progress is not None:
                 await on_progress(result)
     return result.to_response()
 
 
 async def _run_batch(
-    ctx: Context, ids: list[ObjectId], apply: Apply, find_invalid: FindInvalid, result: Result, *, dry_run: bool
+    ctx: Context, ids: list[ObjectId], apply: Apply, find_invalid: FindInvalid, result: Result
 ) -> None:
     """Apply the change to a batch in one transaction, and add what happened to each client to the result."""
     try:
-        failures = await _apply(ctx, ids, apply, find_invalid, dry_run=dry_run)
+        failures = await _apply(ctx, ids, apply, find_invalid)
     except IdempotencyKeyReused:
         raise
     except ServiceError as error:
@@ -209,7 +242,7 @@ async def _run_batch(
 
 @transactional
 async def _apply(
-    ctx: Context, ids: Sequence[ObjectId], apply: Apply, find_invalid: FindInvalid, *, dry_run: bool
+    ctx: Context, ids: Sequence[ObjectId], apply: Apply, find_invalid: FindInvalid
 ) -> dict[ObjectId, tuple[str, str]]:
     """Apply the change to those of `ids` that it can be applied to; returns code and message for the others.
 
@@ -219,7 +252,7 @@ async def _apply(
     allowed = [customer_id for customer_id in ids if accessible.get(customer_id)]
     invalid = await find_invalid(ctx, allowed)
     valid = [customer_id for customer_id in allowed if customer_id not in invalid]
-    if valid and not dry_run:
+    if valid:
         await apply(ctx, valid)
     failures = {customer_id: ("BAD_REQUEST", message) for customer_id, message in invalid.items()}
     for customer_id in ids:

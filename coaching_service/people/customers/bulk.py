@@ -30,6 +30,13 @@ async def list_names(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]
     return [service.full_name(customer) for customer in customers]
 
 
+async def load_names(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
+    """Return the full names of those of `ids` in the coach's scope."""
+    scope = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
+    customers = await bulk_store.find_names(ctx, scope | {"_id": {"$in": ids}}, len(ids))
+    return {customer["_id"]: service.full_name(customer) for customer in customers}
+
+
 async def iterate_matching(ctx: Context, selection: CustomerFilter, batch_size: int) -> AsyncIterator[list[ObjectId]]:
     """Yield the identifiers of the clients in the coach's scope that match a filter, in batches."""
     where, _ = listing.build_list_filter(

@@ -19,23 +19,27 @@ def describe_days(
     blocks_by_date: Mapping[str, Sequence[ScheduledBlock]], start: date, end: date
 ) -> list[DayCompliance]:
     """Every day from `start` to `end` with what was scheduled and completed on it."""
-    dates = (str(date.fromordinal(number)) for number in range(start.toordinal(), end.toordinal() + 1))
-    return [describe_day(day, blocks_by_date.get(day, ())) for day in dates]
+    return [describe_day(day, blocks_by_date.get(day, ())) for day in list_dates(start, end)]
+
+
+def list_dates(start: date, end: date) -> list[str]:
+    """Every date from `start` to `end`."""
+    return [str(date.fromordinal(number)) for number in range(start.toordinal(), end.toordinal() + 1)]
 
 
 def describe_day(day: str, blocks: Sequence[ScheduledBlock]) -> DayCompliance:
     """What was scheduled and completed on one day.
 
-    A workout day has a block that is not rest and has at least one item; it is completed when all items of such blocks
-    are. Rest blocks are ignored in both.
+    A workout day has a block that is not rest and has an exercise, a circuit or a task; it is completed when all items
+    of such blocks are. Other blocks are ignored in both.
     """
-    workouts = [block for block in blocks if not block["isRest"]]
+    workouts = [block for block in blocks if block["isWorkout"]]
     total = sum(block["totalItems"] for block in workouts)
     completed = sum(block["completedItems"] for block in workouts)
     return {
         "date": day,
         "isWorkoutDay": total > 0,
-        "isRestDay": total == 0 and len(workouts) < len(blocks),
+        "isRestDay": not workouts and any(block["isRest"] for block in blocks),
         "isCompleted": total > 0 and completed == total,
         "totalItems": total,
         "completedItems": completed,

@@ -22,8 +22,8 @@ async def get_compliance(ctx: Context, customer_id: ObjectId, query: dict[str, s
     """Read what a client did of what was scheduled.
 
     Without `from` and `to`: the last 30 days up to the client's today; less than 3,700 days at once. A workout day has
-    a block that is not rest and has at least one item; it is completed when all its items are. Days up to yesterday
-    count, and today once it is completed; later days are listed and not counted.
+    a block that is not rest and has an exercise, a circuit or a task; it is completed when all items of such blocks
+    are. Days up to yesterday count, and today once it is completed; later days are listed and not counted.
     """
     return await service.read_compliance(ctx, customer_id, query.get("from"), query.get("to"))
 

@@ -89,12 +89,12 @@ class DayCompliance(Output):
     """What was scheduled and completed on a day."""
 
     date = Date()
-    isWorkoutDay = fields.Boolean(metadata={"description": "A block that is not rest has at least one item."})
-    isRestDay = fields.Boolean(metadata={"description": "Rest is scheduled, and no workout."})
-    isCompleted = fields.Boolean(
-        metadata={"description": "All items of the day's blocks that are not rest are completed."}
+    isWorkoutDay = fields.Boolean(
+        metadata={"description": "A block that is not rest has an exercise, a circuit or a task."}
     )
-    totalItems = fields.Integer(metadata={"description": "Items of the day's blocks that are not rest."})
+    isRestDay = fields.Boolean(metadata={"description": "Rest is scheduled, and no workout."})
+    isCompleted = fields.Boolean(metadata={"description": "All items of the day's workouts are completed."})
+    totalItems = fields.Integer(metadata={"description": "Items of the day's workouts."})
     completedItems = fields.Integer(metadata={"description": "Those of them that are completed."})
     workoutBlocks = fields.List(fields.Nested(BlockCompliance))
 

@@ -16,6 +16,7 @@ from coaching_service.progress.compliance.calculation import (
     describe_day,
     describe_days,
     group_by_date,
+    list_dates,
     percentage,
 )
 from coaching_service.progress.compliance.models import (
@@ -27,6 +28,7 @@ from coaching_service.progress.compliance.models import (
 )
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.training.workouts import queries
+from coaching_service.training.workouts.calendar_days import Status, status_of_day
 from coaching_service.training.workouts.events import CompletedWorkChanged, ScheduleChanged
 from coaching_service.training.workouts.query_models import ScheduledBlock
 
@@ -97,8 +99,8 @@ async def load_days(
 
 async def load_recent_days(
     ctx: Context, today_of: Mapping[ObjectId, date], length: int
-) -> dict[ObjectId, list[DayCompliance]]:
-    """Return, by client, what was scheduled and done on the last `length` days up to the client's today.
+) -> dict[ObjectId, list[tuple[str, Status | None]]]:
+    """Return, by client, the last `length` days up to the client's today, each with what became of its workouts.
 
     `today_of` has the clients with their today. One query for any number of clients; access is not checked.
     """
@@ -108,10 +110,12 @@ async def load_recent_days(
     blocks_of: dict[ObjectId, list[ScheduledBlock]] = {client: [] for client in today_of}
     for block in await _list_blocks(ctx, list(today_of), first, max(today_of.values())):
         blocks_of[block["customerId"]].append(block)
-    return {
-        client: describe_days(group_by_date(blocks_of[client]), _first_of_days(today, length), today)
-        for client, today in today_of.items()
-    }
+    recent: dict[ObjectId, list[tuple[str, Status | None]]] = {}
+    for client, today in today_of.items():
+        by_date = group_by_date(blocks_of[client])
+        dates = list_dates(_first_of_days(today, length), today)
+        recent[client] = [(day, status_of_day(by_date.get(day, ()), today)) for day in dates]
+    return recent
 
 
 async def _list_blocks(ctx: Context, customer_ids: Sequence[ObjectId], start: date, end: date) -> list[ScheduledBlock]:

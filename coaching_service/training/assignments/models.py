@@ -6,6 +6,7 @@ from typing import Literal, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
+from coaching_service.training.schedule.models import ScheduleConflict
 
 Status = Literal["current", "ended", "upcoming"]
 
@@ -42,21 +43,13 @@ class AssignmentsEnd(TypedDict):
     lastBlock: list[_Dated]
 
 
-class CalendarConflict(TypedDict):
-    """A block that was on the calendar on a day to which a program is assigned."""
-
-    date: str | None
-    wblockId: ObjectId
-    name: str
-
-
 class AssignmentResult(TypedDict):
     """What an assignment put on the calendar, or with `dryRun` would put: the date of each block, in order."""
 
     blocks: int
     assignmentId: ObjectId | None
     dates: list[str]
-    conflicts: list[CalendarConflict]
+    conflicts: list[ScheduleConflict]
     dryRun: bool
     changeId: ObjectId | None
 

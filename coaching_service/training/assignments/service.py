@@ -15,11 +15,11 @@ from coaching_service.training.assignments import store
 from coaching_service.training.assignments.models import AssignmentResult, ClientProgram, Status, StoredAssignment
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import DatedProgram
+from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
 from coaching_service.training.schedule.models import OnConflict
-from coaching_service.training.schedule.service import resolve_conflicts
 from coaching_service.training.workouts import block_batches, queries
 from coaching_service.training.workouts.block_batches import Batch
-from coaching_service.training.workouts.done_work import has_nothing_done, regular_blocks
+from coaching_service.training.workouts.done_work import has_nothing_done
 from coaching_service.training.workouts.models import BlockPlan
 from coaching_service.training.workouts.query_models import AssignedBlocks
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
@@ -70,9 +70,7 @@ async def add_to_calendar(
         "blocks": len(created_dates),
         "assignmentId": assignment_id,
         "dates": created_dates,
-        "conflicts": [
-            {"date": block["date"], "wblockId": block["_id"], "name": block["name"]} for block in regular_blocks(days)
-        ],
+        "conflicts": find_conflicts(owner, dated.blocks, days, on_conflict),
         "dryRun": dry_run,
         "changeId": None if dry_run else ctx.change_id,
     }

@@ -21,6 +21,7 @@ from coaching_service.core.validation_messages import invalid
 from coaching_service.people.customers import service as customers
 from coaching_service.training.assignments import service
 from coaching_service.training.programs import service as programs
+from coaching_service.training.schedule.conflicts import describe_conflicts
 from coaching_service.training.schedule.days import days_between
 from coaching_service.training.schedule.models import OnConflict
 
@@ -76,12 +77,9 @@ async def assign_program(
         ctx, customers.get_visible_reference(ctx, customer_id), programs.require(ctx, program_id)
     )
     dates = sorted({start_date, *assignment["dates"]})
-    conflicts = len({conflict["date"] for conflict in assignment["conflicts"]})
-    taken = {"add": "added to", "skip": "left out", "replace": "replaced where nothing is done"}[on_conflict]
-    note = f"; days that had workouts: {conflicts}, {taken}" if conflicts else ""
     return Written(
         f"Assigned {typed(program['name'])} to {typed(customer['name'])}: {assignment['blocks']} workouts from "
-        f"{dates[0]} to {dates[-1]}{note}.",
+        f"{dates[0]} to {dates[-1]}{describe_conflicts(assignment['conflicts'], on_conflict)}.",
         {"programId": program_id, "assignmentId": assignment["assignmentId"]},
         find_reasons(
             today=await customers.read_local_date(ctx, customer_id),

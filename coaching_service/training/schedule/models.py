@@ -29,7 +29,10 @@ class RepsProgression(TypedDict):
 
 
 class Progression(TypedDict):
-    """A change of planned sets; `rounding` in the company's unit, None for its default, `exerciseIds` None for all."""
+    """A change of planned sets; `exerciseIds` None for all.
+
+    `rounding` in the company's unit, None for exact changes, the default of the unit if it is missing.
+    """
 
     load: NotRequired[LoadProgression | None]
     reps: NotRequired[RepsProgression | None]
@@ -56,10 +59,42 @@ class ScheduleResult(ScheduleChange):
     changeId: ObjectId | None
 
 
-class AdjustedSchedule(ScheduleResult):
+class ScheduleConflict(TypedDict):
+    """A block that was on a target day: on a `date` of a calendar, or a `day` of a program."""
+
+    date: NotRequired[str]
+    day: NotRequired[int]
+    wblockId: ObjectId
+    name: str
+
+
+class LoadChange(TypedDict):
+    """How many planned sets of an exercise have another load, in the company's unit."""
+
+    exerciseId: ObjectId
+    exerciseName: str
+    before: float
+    after: float
+    sets: int
+
+
+class CopiedSchedule(ScheduleResult):
+    """The result of copying days: the blocks that target days had, and the loads of the copies that are different."""
+
+    conflicts: list[ScheduleConflict]
+    loadChanges: list[LoadChange]
+
+
+class ChangedItems(ScheduleResult):
     """The result of changing items; `items` is the number of items that changed."""
 
     items: int
+
+
+class AdjustedSchedule(ChangedItems):
+    """The result of a progression, with the loads that changed."""
+
+    loadChanges: list[LoadChange]
 
 
 _Remaining = TypedDict("_Remaining", {"kept": int})  # noqa: UP013 - the vocabulary avoids the name in our own code

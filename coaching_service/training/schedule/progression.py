@@ -21,11 +21,14 @@ _REPS = ("minPlannedReps", "maxPlannedReps")
 
 @dataclass(frozen=True)
 class SetChange:
-    """A progression as it is applied: loads are rounded to multiples of `rounding`; `exercise_ids` None means all."""
+    """A progression as it is applied: loads are rounded to multiples of `rounding`, None for exact changes.
+
+    `exercise_ids` None means all.
+    """
 
     load: LoadProgression | None
     add_reps: int
-    rounding: Decimal
+    rounding: Decimal | None
     exercise_ids: Collection[ObjectId] | None
 
     @classmethod
@@ -33,11 +36,11 @@ class SetChange:
         """Return the change that a progression means for a company with this unit of load (`kg` or `lb`)."""
         reps = progression.get("reps")
         ids = progression.get("exerciseIds")
-        rounding = progression.get("rounding") or DEFAULT_ROUNDING[load_unit]
+        rounding = progression.get("rounding", DEFAULT_ROUNDING[load_unit])
         return cls(
             progression.get("load"),
             reps["add"] if reps else 0,
-            Decimal(str(rounding)),
+            None if rounding is None else Decimal(str(rounding)),
             None if ids is None else frozenset(ids),
         )
 
@@ -73,23 +76,24 @@ class SetChange:
 
 
 @lru_cache(4096, typed=True)  # plans repeat the same loads
-def _change_load(load: float, add: float | None, percent: float | None, rounding: Decimal) -> float:
+def _change_load(load: float, add: float | None, percent: float | None, rounding: Decimal | None) -> float:
     return change_load(load, {"percent": percent or 0} if add is None else {"add": add}, rounding)
 
 
-def change_load(load: float, change: LoadProgression, rounding: Decimal) -> float:
+def change_load(load: float, change: LoadProgression, rounding: Decimal | None) -> float:
     """Return a load after a change, rounded half up to the nearest multiple of `rounding`, not below 0.
 
-    Computed with the decimals as they are written, so that 0.1 + 0.2 is 0.3.
+    A change smaller than `rounding` is exact, so that the load of a dumbbell between two multiples never moves against
+    the sign of the change; `rounding` None: every change is exact. Computed with the decimals as they are written, so
+    that 0.1 + 0.2 is 0.3.
     """
     exact = Decimal(str(load))
-    if "add" in change:
-        exact += Decimal(str(change["add"]))
-    else:
-        exact += exact * Decimal(str(change["percent"])) / 100
-    steps = (max(exact, Decimal(0)) / rounding).to_integral_value(ROUND_HALF_UP)
-    rounded = min(steps * rounding, Decimal(MAX_LOAD))
-    return int(rounded) if rounded == rounded.to_integral_value() else float(rounded)
+    difference = Decimal(str(change["add"])) if "add" in change else exact * Decimal(str(change["percent"])) / 100
+    changed = max(exact + difference, Decimal(0))
+    if rounding is not None and abs(difference) >= rounding:
+        changed = (changed / rounding).to_integral_value(ROUND_HALF_UP) * rounding
+    changed = min(changed, Decimal(MAX_LOAD))
+    return int(changed) if changed == changed.to_integral_value() else float(changed)
 
 
 def progress_items(items: list[ItemInput | WorkItem], change: SetChange) -> list[ItemInput | WorkItem]:

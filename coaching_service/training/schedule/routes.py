@@ -65,13 +65,13 @@ async def create_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[
     "/schedule/copy",
     access=coach(CUSTOMERS.EDIT),
     body=schemas.ScheduleCopy(),
-    returns=schemas.ScheduleChange,
-    preview=schemas.ScheduleChangePreview,
+    returns=schemas.CopiedSchedule,
+    preview=schemas.CopiedSchedulePreview,
     errors=(NotFound,),
     example={**_WEEK, "targetDate": "2026-03-09", "progression": _PROGRESSION},
     on_worker_thread=True,
 )
-async def copy_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.ScheduleResult:
+async def copy_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.CopiedSchedule:
     """Copy days of a client's calendar.
 
     Items of every type, rest days and order are copied, with nothing done. With `repeat` the copies follow one another;
@@ -84,7 +84,7 @@ async def copy_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any
 @_declare_change(
     "/schedule/adjust",
     schemas.ScheduleAdjustment(),
-    schemas.AdjustedSchedule,
+    schemas.AdjustedLoads,
     example={**_WEEK, "progression": _PROGRESSION},
 )
 async def adjust_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.AdjustedSchedule:
@@ -102,9 +102,7 @@ async def adjust_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, A
     schemas.AdjustedSchedule,
     example={"exerciseId": _EXERCISE, "withExerciseId": "66f0c0ffee0000000000abce", "startDate": "2026-03-02"},
 )
-async def replace_scheduled_exercise(
-    ctx: Context, customer_id: ObjectId, body: dict[str, Any]
-) -> models.AdjustedSchedule:
+async def replace_scheduled_exercise(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.ChangedItems:
     """Replace an exercise on a client's calendar.
 
     In items and circuits with nothing done; their sets stay.
@@ -158,13 +156,13 @@ async def create_program_from_calendar(ctx: Context, body: dict[str, Any]) -> pr
     "/copy-days",
     access=coach(PROGRAMS.EDIT),
     body=schemas.ProgramDaysCopy(),
-    returns=schemas.ScheduleChange,
-    preview=schemas.ScheduleChangePreview,
+    returns=schemas.CopiedSchedule,
+    preview=schemas.CopiedSchedulePreview,
     errors=(NotFound,),
     example={"startDay": 1, "endDay": 7, "targetDay": 8, "repeat": 3, "progression": _PROGRESSION},
     on_worker_thread=True,
 )
-async def copy_program_days(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> models.ScheduleResult:
+async def copy_program_days(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> models.CopiedSchedule:
     """Copy days of a program.
 
     With `repeat` the copies follow one another; the first applies the progression once, the second twice, and so on,

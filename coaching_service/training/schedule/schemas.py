@@ -22,6 +22,7 @@ from coaching_service.core.validation import (
 )
 from coaching_service.core.validation_messages import invalid
 from coaching_service.training.programs.models import LAST_DAY
+from coaching_service.training.schedule.models import OnConflict
 from coaching_service.training.workouts.schemas import (
     DryRun,
     ScheduledWorkoutBlock,
@@ -74,8 +75,8 @@ class Progression(Input):
         maximum=1_000,
         allow_none=True,
         metadata={
-            "description": "Changed loads are rounded half up to its nearest multiple, in the company's unit. "
-            "Default: 2.5 kg or 5 lb."
+            "description": "Changed loads are rounded half up to its nearest multiple, in the company's unit; a "
+            "change smaller than it is exact. Null: every change is exact. Default: 2.5 kg or 5 lb."
         },
     )
     exerciseIds = ListOf(
@@ -104,13 +105,13 @@ def require_at_most_a_year(first: str, last: str) -> None:
         raise invalid(f"must be within {MAX_DAYS} days of startDate", "RANGE_TOO_LONG", "endDate")
 
 
-def on_conflict() -> Choice:
+def on_conflict(default: OnConflict = "add") -> Choice:
     """Return the field that states what happens on days that have blocks."""
     about = (
         "On a target day that has blocks: `add` adds the new ones after them; `skip` leaves the day as it is. "
         "`replace` first removes the blocks with nothing done from every day of the target range."
     )
-    return Choice("add", "skip", "replace", load_default="add", metadata={"description": about})
+    return Choice("add", "skip", "replace", load_default=default, metadata={"description": about})
 
 
 def _repeat() -> Integer:
@@ -220,10 +221,58 @@ class ScheduleChangePreview(ScheduleChange):
     created = fields.List(fields.Nested(WorkoutBlockPreview), metadata={"description": "The new blocks."})
 
 
+class ScheduleConflict(Output):
+    """A block that was on a target day."""
+
+    date = Date(metadata={"description": "Its date on a calendar.", "optional": True})
+    day = fields.Integer(metadata={"description": "Its day in a program, from 1.", "optional": True})
+    wblockId = Identifier()
+    name = fields.String()
+
+
+class LoadChange(Output):
+    """Planned sets of an exercise whose load is different."""
+
+    exerciseId = Identifier()
+    exerciseName = fields.String()
+    before = fields.Float(metadata={"description": "In the company's unit."})
+    after = fields.Float(metadata={"description": "In the company's unit."})
+    sets = fields.Integer(metadata={"description": "How many planned sets, those of one round of a circuit."})
+
+
+class _Copied(Output):
+    """What only copies state."""
+
+    conflicts = fields.List(
+        fields.Nested(ScheduleConflict),
+        metadata={
+            "description": "The blocks that were on the days of the copies; with `replace`, on every day of the "
+            "target range."
+        },
+    )
+    loadChanges = fields.List(
+        fields.Nested(LoadChange), metadata={"description": "The loads of the copies that differ from the source."}
+    )
+
+
+class CopiedSchedule(_Copied, ScheduleChange):
+    """What copying days did, or with `dryRun` would do."""
+
+
+class CopiedSchedulePreview(_Copied, ScheduleChangePreview):
+    """What copying days would do."""
+
+
 class AdjustedSchedule(ScheduleChange):
     """What changed of items with nothing done."""
 
     items = fields.Integer(metadata={"description": "The number of items that changed."})
+
+
+class AdjustedLoads(AdjustedSchedule):
+    """What changed of items with nothing done, and of their loads."""
+
+    loadChanges = fields.List(fields.Nested(LoadChange), metadata={"description": "The loads that changed."})
 
 
 class ClearedSchedule(ScheduleChange):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import TypeVar, cast
 
 from coaching_service.core.database.context import Context
@@ -16,13 +17,16 @@ from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
+from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
 from coaching_service.training.schedule.days import add_days, days_between, last_day_of
+from coaching_service.training.schedule.load_changes import list_load_changes
 from coaching_service.training.schedule.models import (
     AdjustedSchedule,
+    ChangedItems,
     ClearedSchedule,
+    CopiedSchedule,
     CopyRequest,
     Day,
-    OnConflict,
     Progression,
     ScheduleResult,
 )
@@ -55,7 +59,7 @@ async def create_blocks(
 @on_worker_thread
 async def copy_days(
     ctx: Context, owner: ScheduleOwner, request: CopyRequest, *, dry_run: bool = False
-) -> ScheduleResult:
+) -> CopiedSchedule:
     """Copy days of a schedule, with items of every type, rest days and order, and nothing done.
 
     Copy k (from 1) applies the progression k times. Raises NotFound, Forbidden, and InvalidFields if there are more
@@ -66,7 +70,7 @@ async def copy_days(
 
 
 @transactional
-async def _copy_days(ctx: Context, owner: ScheduleOwner, request: CopyRequest, *, dry_run: bool) -> ScheduleResult:
+async def _copy_days(ctx: Context, owner: ScheduleOwner, request: CopyRequest, *, dry_run: bool) -> CopiedSchedule:
     change = await _set_change(ctx, request.progression) if request.progression else None
     source = await read_regular_blocks(ctx, owner, request.first, request.last)
     plans = _plan_copies(owner, source, request, change)
@@ -76,7 +80,19 @@ async def _copy_days(ctx: Context, owner: ScheduleOwner, request: CopyRequest, *
     last_target = last_day_of(request.target, length * request.repeat)
     days = await read_target_days(ctx, owner, request.target, last_target)
     batch = replace(resolve_conflicts(owner, plans, days, request.on_conflict), is_copy=True)
-    return _result(ctx, await block_batches.apply(ctx, owner, batch, days, dry_run=dry_run), dry_run=dry_run)
+    result = await block_batches.apply(ctx, owner, batch, days, dry_run=dry_run)
+    created_days = {plan[owner.day_field] for plan in batch.created}
+    pairs = [
+        pair
+        for block, plan in zip(cycle(source), plans, strict=False)
+        if plan[owner.day_field] in created_days
+        for pair in zip(block["items"], plan["items"], strict=True)
+    ]
+    return {
+        **_result(ctx, result, dry_run=dry_run),
+        "conflicts": find_conflicts(owner, plans, days, request.on_conflict),
+        "loadChanges": await list_load_changes(ctx, pairs),
+    }
 
 
 def _plan_copies(
@@ -112,7 +128,10 @@ async def _adjust(
 ) -> AdjustedSchedule:
     change = await _set_change(ctx, progression)
     blocks = await read_regular_blocks(ctx, owner, first, last)
-    return await _change_items(ctx, owner, blocks, change.change_item, dry_run=dry_run)
+    changed = _change_items(blocks, change.change_item)
+    pairs = [pair for block, new_items in changed for pair in zip(block["items"], new_items, strict=True)]
+    result = await _apply_changes(ctx, owner, changed, dry_run=dry_run)
+    return {**result, "loadChanges": await list_load_changes(ctx, pairs)}
 
 
 async def replace_exercise(
@@ -124,7 +143,7 @@ async def replace_exercise(
     last: Day | None = None,
     *,
     dry_run: bool = False,
-) -> AdjustedSchedule:
+) -> ChangedItems:
     """Replace an exercise with another in the items and circuits of which nothing is done; the sets stay.
 
     `last` None means every block from `first` on. Raises NotFound, Forbidden, and InvalidFields if more than 500 blocks
@@ -145,7 +164,7 @@ async def _replace_exercise(
     last: Day | None,
     *,
     dry_run: bool,
-) -> AdjustedSchedule:
+) -> ChangedItems:
     await exercises.require(ctx, [with_exercise_id])
 
     def put_in(item: WorkItem) -> ItemChange:
@@ -163,31 +182,35 @@ async def _replace_exercise(
     blocks = regular_blocks(_require_few(blocks, "startDate"))
     if exercise_id == with_exercise_id:
         blocks = []
-    return await _change_items(ctx, owner, blocks, put_in, dry_run=dry_run)
+    return await _apply_changes(ctx, owner, _change_items(blocks, put_in), dry_run=dry_run)
 
 
-async def _change_items(
-    ctx: Context,
-    owner: ScheduleOwner,
-    blocks: Sequence[StoredBlock],
-    change: Callable[[WorkItem], ItemChange],
-    *,
-    dry_run: bool,
-) -> AdjustedSchedule:
-    """Change the items of which nothing is done; `change` returns the new fields of an item, or none."""
-    count = 0
+def _change_items(
+    blocks: Sequence[StoredBlock], change: Callable[[WorkItem], ItemChange]
+) -> list[tuple[StoredBlock, list[WorkItem]]]:
+    """Return the blocks with items that change, with their new items; what was done is left as it is.
+
+    `change` returns the new fields of an item, or none.
+    """
     changed: list[tuple[StoredBlock, list[WorkItem]]] = []
     for block in blocks:
         new_items = [
             item if items.is_recorded(item) else items.change_item(item, change(item)) for item in block["items"]
         ]
-        differences = sum(new is not item for new, item in zip(new_items, block["items"], strict=True))
-        if differences:
-            count += differences
+        if any(new is not item for new, item in zip(new_items, block["items"], strict=True)):
             changed.append((block, new_items))
+    return changed
+
+
+async def _apply_changes(
+    ctx: Context, owner: ScheduleOwner, changed: list[tuple[StoredBlock, list[WorkItem]]], *, dry_run: bool
+) -> ChangedItems:
     dates = {block[owner.day_field] for block, _ in changed}
     days = await block_batches.read_days(ctx, owner, {"$in": list(dates)}) if dates else []
     result = await block_batches.apply(ctx, owner, Batch(changed=changed), days, dry_run=dry_run)
+    count = sum(
+        new is not item for block, new_items in changed for new, item in zip(new_items, block["items"], strict=True)
+    )
     return {**_result(ctx, result, dry_run=dry_run), "items": count}
 
 
@@ -245,19 +268,6 @@ def plan_block(
     else:
         plan["day"] = int(day)
     return plan
-
-
-def resolve_conflicts(
-    owner: ScheduleOwner, plans: Sequence[BlockPlan], days: Sequence[DayBlock], on_conflict: OnConflict
-) -> Batch:
-    """Return what to create and remove when the target range has the blocks `days`."""
-    regular = regular_blocks(days)
-    if on_conflict == "skip":
-        taken = {block[owner.day_field] for block in regular}
-        return Batch(created=[plan for plan in plans if plan[owner.day_field] not in taken])
-    if on_conflict == "replace":
-        return Batch(created=plans, removed=[block["_id"] for block in regular if has_nothing_done(block)])
-    return Batch(created=plans)
 
 
 async def _set_change(ctx: Context, progression: Progression) -> SetChange:

@@ -11,7 +11,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import UNLISTED, Arguments, CustomerArgument, Dates, optional, require_range
+from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, Dates, optional, require_range
 from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import ToolHandler, Tools
@@ -19,18 +19,25 @@ from coaching_service.core.validation import Choice, Date, Integer, ListOf, Numb
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.training.schedule import service
+from coaching_service.training.schedule.conflicts import describe_conflicts, join_some
 from coaching_service.training.schedule.days import days_between, last_day_of
-from coaching_service.training.schedule.models import CopyRequest, LoadProgression, OnConflict, Progression
+from coaching_service.training.schedule.models import (
+    CopyRequest,
+    LoadChange,
+    LoadProgression,
+    OnConflict,
+    Progression,
+)
 from coaching_service.training.workout_text.mentions import resolve_exercises
 from coaching_service.training.workout_text.tools import identify_workouts
 from coaching_service.training.workout_text.writing import write_item
-from coaching_service.training.workouts.done_work import regular_blocks
 from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_REPS
 
 tools = Tools()
 _MAX_DAYS, _MAX_REPEAT, _MAX_EXERCISES = 366, 12, 50
+_MAX_NAMED = 10
 
 
 class ProgressionArguments(Arguments):
@@ -39,7 +46,11 @@ class ProgressionArguments(Arguments):
     addLoad = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, **optional("Added to loads, in the company's unit."))
     addPercent = Number(minimum=-100, maximum=1_000, **optional("Percent added to loads, instead of addLoad."))
     addReps = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, **optional("Added to repetitions."))
-    rounding = Number(minimum=0.01, maximum=1_000, load_default=None, allow_none=True, metadata=UNLISTED)
+    rounding = Number(
+        minimum=0,
+        maximum=1_000,
+        **optional("Step of changed loads; smaller changes are exact. Default 2.5 kg or 5 lb; 0: none."),
+    )
     exercises = ListOf(Text(), minimum=1, maximum=_MAX_EXERCISES, **optional("Only these: names or _ids."))
 
     @validates_schema
@@ -115,22 +126,15 @@ async def copy_schedule(
     the one before."""
     progression = await _read_progression(ctx, sent)
     request = CopyRequest(start_date, end_date, target_date, repeat, progression, on_conflict)
-    owner = ClientCalendar(customer_id)
     days = (days_between(start_date, end_date) + 1) * repeat
     last = str(last_day_of(target_date, days))
-    await owner.require_access(ctx)
-    existing = [
-        block["date"] for block in regular_blocks(await service.read_target_days(ctx, owner, target_date, last))
-    ]
-    result = await service.copy_days(ctx, owner, request)
+    result = await service.copy_days(ctx, ClientCalendar(customer_id), request)
     created, load_unit = result["created"], ctx.caller.company.load_unit
-    taken = {block["date"] for block in created}.intersection(existing) if on_conflict == "add" else set()
-    count = sum(day in taken for day in existing)
-    added = f", in addition to {_count(count, 'workout')} already on {len(taken)} of these days" if taken else ""
     removed = f", replacing {_count(len(result['removed']), 'workout')}" if result["removed"] else ""
     return Written(
         f"Copied {start_date} to {end_date} of {await _name(ctx, customer_id)}: {_count(len(created), 'new workout')} "
-        f"from {target_date} to {last}{_describe(sent)}{removed}{added}.",
+        f"from {target_date} to {last}{_describe(sent)}{removed}{_describe_loads(result['loadChanges'], load_unit)}"
+        f"{describe_conflicts(result['conflicts'], on_conflict)}.",
         identify_workouts(created),
         find_reasons(
             today=await customers.read_local_date(ctx, customer_id),
@@ -151,7 +155,7 @@ async def adjust_schedule(ctx: Context, customer_id: ObjectId, start_date: str, 
     )
     return Written(
         f"Adjusted {_count(result['items'], 'item')} of {await _name(ctx, customer_id)} from {start_date} to "
-        f"{end_date}{_describe(sent)}.",
+        f"{end_date}{_describe(sent)}{_describe_loads(result['loadChanges'], ctx.caller.company.load_unit)}.",
         identify_workouts(result["changed"]),
         find_reasons(
             today=await customers.read_local_date(ctx, customer_id),
@@ -195,12 +199,14 @@ async def _read_progression(ctx: Context, sent: Mapping[str, Any]) -> Progressio
         return None
     named: Sequence[str] = sent["exercises"] or ()
     ids = await resolve_exercises(ctx, {f"exercises.{index}": name for index, name in enumerate(named)})
-    return {
+    progression: Progression = {
         "load": load or None,
         "reps": None if sent["add_reps"] is None else {"add": sent["add_reps"]},
-        "rounding": sent["rounding"],
         "exerciseIds": ids or None,
     }
+    if sent["rounding"] is not None:
+        progression["rounding"] = sent["rounding"] or None
+    return progression
 
 
 def _describe(sent: Mapping[str, Any]) -> str:
@@ -209,6 +215,16 @@ def _describe(sent: Mapping[str, Any]) -> str:
     changes = [text.format(sent[name]) for name, text in words.items() if sent[name] is not None]
     of = f" of {', '.join(map(typed, sent['exercises']))}" if changes and sent["exercises"] else ""
     return f", {', '.join(changes)}{of}" if changes else ""
+
+
+def _describe_loads(changes: Sequence[LoadChange], load_unit: str) -> str:
+    """Return the loads that changed, such as `; «Squat» 60 → 62.5 kg`; empty without any."""
+    by_exercise: dict[str, list[str]] = {}
+    for change in changes:
+        loads = f"{change['before']:.10g} → {change['after']:.10g} {load_unit}"
+        by_exercise.setdefault(change["exerciseName"], []).append(loads)
+    shown = [f"{typed(name)} {join_some(loads, _MAX_NAMED)}" for name, loads in by_exercise.items()]
+    return f"; {join_some(shown, _MAX_NAMED)}" if shown else ""
 
 
 def _describe_blocks(blocks: Sequence[Block], load_unit: str) -> list[object]:

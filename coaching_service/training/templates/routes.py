@@ -7,7 +7,7 @@ from typing import Any
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
@@ -93,11 +93,12 @@ async def delete_workout_template(ctx: Context, template_id: ObjectId) -> None:
     access=coach(CUSTOMERS.EDIT),
     body=TemplateApplication(),
     returns=WorkoutBlock,
+    errors=(Conflict,),
     example={"customerId": "66f0c0ffee0000000000abcd", "date": "2026-03-02"},
 )
 async def apply_workout_template(ctx: Context, template_id: ObjectId, body: dict[str, Any]) -> Block:
     """Add a workout template to a client's calendar.
 
-    The response is the new block.
+    The response is the new block. With `onConflict` skip, a day that has blocks is 409 and stays as it is.
     """
-    return await service.apply(ctx, template_id, body["customerId"], body["date"])
+    return await service.apply(ctx, template_id, body["customerId"], body["date"], body["onConflict"])

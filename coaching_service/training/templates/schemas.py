@@ -6,6 +6,7 @@ from marshmallow import fields
 
 from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import Date, DateTime, Identifier, Input, ListOf, Output, StringList, Text
+from coaching_service.training.schedule.schemas import on_conflict
 from coaching_service.training.workouts.item_schemas import NEW_ITEM
 from coaching_service.training.workouts.items import MAX_ITEMS
 from coaching_service.training.workouts.schemas import item_response
@@ -48,3 +49,4 @@ class TemplateApplication(Input):
 
     customerId = Identifier(required=True)
     date = Date(required=True)
+    onConflict = on_conflict()

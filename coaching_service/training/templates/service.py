@@ -8,10 +8,12 @@ from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.core.text import normalize
+from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
+from coaching_service.training.schedule.models import OnConflict
 from coaching_service.training.templates import store
 from coaching_service.training.templates.models import (
     Template,
@@ -20,7 +22,7 @@ from coaching_service.training.templates.models import (
     TemplateInput,
     TemplateName,
 )
-from coaching_service.training.workouts import items
+from coaching_service.training.workouts import block_batches, items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.models import Block, BlockPlan
@@ -106,23 +108,48 @@ async def create_from_block(
     )
 
 
-async def apply(ctx: Context, template_id: ObjectId, customer_id: ObjectId, date: str) -> Block:
-    """Add a template to a client's calendar and return the new block. Raises NotFound, Forbidden."""
+async def apply(
+    ctx: Context, template_id: ObjectId, customer_id: ObjectId, date: str, on_conflict: OnConflict = "add"
+) -> Block:
+    """Add a template to a client's calendar and return the new block.
+
+    Raises NotFound, Forbidden, and Conflict if the day has blocks and `on_conflict` is `skip`.
+    """
     calendar = ClientCalendar(customer_id)
     await calendar.require_access(ctx)
     if (template := await store.find_one(ctx, template_id)) is None:
         raise NotFound("workout template")
     plan: BlockPlan = {"name": template["name"], "isRest": False, "items": template["items"]}
-    return await workouts.add_to_day(ctx, calendar, plan, date)
+    return await _add_to_day(ctx, calendar, plan, date, on_conflict)
+
+
+@transactional
+async def _add_to_day(
+    ctx: Context, owner: ScheduleOwner, plan: BlockPlan, day: str | int, on_conflict: OnConflict
+) -> Block:
+    """Add a planned block to a day of an owner whose access has been checked, after resolving conflicts."""
+    days = await block_batches.read_days(ctx, owner, {"$in": [day]})
+    placed = cast("BlockPlan", {**plan, owner.day_field: day})
+    batch = resolve_conflicts(owner, [placed], days, on_conflict)
+    if not batch.created:
+        there = ", ".join(conflict["name"] for conflict in find_conflicts(owner, [placed], days, on_conflict))
+        raise Conflict(f"Nothing was added: this day has workouts ({there})", code="DAY_HAS_WORKOUTS")
+    return (await block_batches.apply(ctx, owner, batch, days))["created"][0]
 
 
 async def apply_named(
-    ctx: Context, template_name: str, owner: ScheduleOwner, day: str | int, *, name: str = ""
+    ctx: Context,
+    template_name: str,
+    owner: ScheduleOwner,
+    day: str | int,
+    *,
+    name: str = "",
+    on_conflict: OnConflict = "add",
 ) -> Block:
     """Add the template with a name, in any case, to a date of a client or a day of a program, and return the new block.
 
-    `name` replaces the name. Raises Forbidden and NotFound for the owner, and InvalidFields for `template` if no or
-    more than one template has the name.
+    `name` replaces the name. Raises Forbidden and NotFound for the owner, InvalidFields for `template` if no or more
+    than one template has the name, and Conflict as `apply`.
     """
     await owner.require_access(ctx)
     named = await store.find_named(ctx, template_name)
@@ -131,7 +158,7 @@ async def apply_named(
     if len(named) > 1:
         raise invalid_field("template", "is the name of several templates: rename one", code="AMBIGUOUS_TEMPLATE")
     plan: BlockPlan = {"name": name or named[0]["name"], "isRest": False, "items": named[0]["items"]}
-    return await workouts.add_to_day(ctx, owner, plan, day)
+    return await _add_to_day(ctx, owner, plan, day, on_conflict)
 
 
 async def _present_one(ctx: Context, template: Template | None) -> Template:

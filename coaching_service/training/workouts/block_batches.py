@@ -16,7 +16,7 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.workouts import items, store
-from coaching_service.training.workouts.done_work import regular_blocks
+from coaching_service.training.workouts.done_work import is_work, regular_blocks
 from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.models import Block, BlockPlan, DayBlock, NewBlock, ScheduleChange, StoredBlock
 from coaching_service.training.workouts.new_items import resolve_items
@@ -147,8 +147,7 @@ async def write(
     if created and not batch.is_copy:
         exercises.count_uses(ctx, items.exercise_ids(item for block in created for item in block["items"]))
     if created or batch.removed:
-        regular = regular_blocks(created)
-        dates = [block["date"] for block in regular if block["date"] is not None]
+        dates = [block["date"] for block in regular_blocks(created) if block["date"] is not None and is_work(block)]
         await owner.after_schedule_change(ctx, added_until=None if batch.removed else max(dates, default=None))
     return created, changed
 

@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import client_queries
-from coaching_service.training.workouts.query_models import BlockOutline
+from coaching_service.training.workouts.query_models import BlockOutline, BlockProgress
 
 Status = Literal["planned", "done", "part", "missed", "rest"]
 
@@ -40,25 +40,33 @@ async def list_days(
     for outline in outlines:
         blocks.setdefault(outline["date"], []).append({**outline, "status": status_of_block(outline, today)})
     days = (str(date.fromordinal(number)) for number in range(first.toordinal(), last.toordinal() + 1))
-    return [{"date": day, "status": status_of_day(blocks.get(day, ())), "blocks": blocks.get(day, [])} for day in days]
+    return [
+        {"date": day, "status": status_of_day(blocks.get(day, ()), today), "blocks": blocks.get(day, [])}
+        for day in days
+    ]
 
 
-def status_of_block(block: BlockOutline, today: date) -> Status:
+def status_of_block(block: BlockProgress, today: date) -> Status:
     """Return what became of a block; `today` is the client's."""
-    if block["isRest"]:
-        return "rest"
-    if block["totalItems"] and block["completedItems"] == block["totalItems"]:
-        return "done"
-    if block["completedItems"] or block["hasWork"]:
-        return "part"
-    return "missed" if block["totalItems"] and block["date"] < str(today) else "planned"
+    return "rest" if block["isRest"] else _status_of([block], today)
 
 
-def status_of_day(blocks: Sequence[CalendarBlock]) -> Status | None:
-    """Return what became of a day's workouts; blocks without items and check-ins are ignored, as in compliance."""
-    statuses = {block["status"] for block in blocks if block["totalItems"] and not block["isCheckIn"]} - {"rest"}
-    if len(statuses) > 1:
-        return "part" if statuses & {"done", "part"} else "planned"
-    if statuses:
-        return statuses.pop()
+def status_of_day(blocks: Sequence[BlockProgress], today: date) -> Status | None:
+    """Return what became of the workouts among the blocks of a day; `today` is the client's.
+
+    Days have this status everywhere: calendars, the last seven days of a client, charts, and, as it is completed or
+    not, compliance.
+    """
+    if workouts := [block for block in blocks if block["isWorkout"]]:
+        return _status_of(workouts, today)
     return "rest" if any(block["isRest"] for block in blocks) else None
+
+
+def _status_of(blocks: Sequence[BlockProgress], today: date) -> Status:
+    total = sum(block["totalItems"] for block in blocks)
+    completed = sum(block["completedItems"] for block in blocks)
+    if total and completed == total:
+        return "done"
+    if completed or any(block["hasWork"] for block in blocks):
+        return "part"
+    return "missed" if total and blocks[0]["date"] < str(today) else "planned"

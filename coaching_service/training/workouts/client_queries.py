@@ -10,12 +10,12 @@ from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.query_models import BlockOutline, DoneWorkout
+from coaching_service.training.workouts.query_parts import IS_SESSION, PROGRESS
 from coaching_service.training.workouts.session_fields import SESSION_FIELDS
 from coaching_service.training.workouts.store import blocks
 
 _BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
 _BY_ITEM = blocks.index_name("customerId", "items._id")
-_COMPLETED_ITEMS = {"$size": {"$filter": {"input": "$items", "cond": "$$this.isCompleted"}}}
 
 
 async def find_outlines(
@@ -25,18 +25,11 @@ async def find_outlines(
 
     Those on the dates in `without` are left out.
     """
-    fields: dict[str, Any] = {
-        **dict.fromkeys(("date", "name", "isRest"), 1),
-        "isCheckIn": {"$ne": [{"$ifNull": ["$checkInId", None]}, None]},
-        "totalItems": {"$size": "$items"},
-        "completedItems": _COMPLETED_ITEMS,
-        "hasWork": {"$ne": [{"$ifNull": ["$done", None]}, None]},
-    }
     return await blocks.aggregate(
         ctx,
         _on_dates(customer_id, {"$gte": first, "$lte": last}, without),
         {"$sort": {"date": 1, "position": 1, "_id": 1}},
-        {"$project": fields},
+        {"$project": PROGRESS},
         hint=_BY_DATE,
     )
 
@@ -50,8 +43,8 @@ async def find_done_workouts(
     """
     fields: dict[str, Any] = {
         **dict.fromkeys(("date", "name", *SESSION_FIELDS), 1),
-        "totalItems": {"$size": "$items"},
-        "completedItems": _COMPLETED_ITEMS,
+        "totalItems": PROGRESS["totalItems"],
+        "completedItems": PROGRESS["completedItems"],
         "sets": {"$ifNull": ["$done.sets", 0]},
     }
     return await blocks.aggregate(
@@ -102,7 +95,7 @@ async def find_blocks_of_items(
 
 
 def _done_on(customer_id: ObjectId, dates: Filter, without: Collection[str]) -> Filter:
-    return _on_dates(customer_id, dates, without) | {"done": {"$ne": None}, "checkInId": None}
+    return _on_dates(customer_id, dates, without) | IS_SESSION
 
 
 def _on_dates(customer_id: ObjectId, dates: Filter, without: Collection[str]) -> Filter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
+from coaching_service.training.workouts.item_models import WORKOUT_TYPES
 from coaching_service.training.workouts.items import is_recorded
 from coaching_service.training.workouts.session_fields import SESSION_FIELDS
 
@@ -18,6 +19,11 @@ def has_nothing_done(block: Mapping[str, Any]) -> bool:
     """
     session = (block.get(name) for name in SESSION_FIELDS)
     return all(value in (None, "") for value in session) and not any(is_recorded(item) for item in block["items"])
+
+
+def is_work(block: Mapping[str, Any]) -> bool:
+    """Return whether a block is more than forms, measurements and reminders; one without items yet is."""
+    return not block["items"] or any(item["type"] in WORKOUT_TYPES for item in block["items"])
 
 
 def regular_blocks(blocks: Iterable[B]) -> list[B]:

@@ -13,6 +13,8 @@ from coaching_service.training.workouts.set_models import CustomerSet, PlannedSe
 from coaching_service.training.workouts.totals_models import ItemTally
 
 ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
+# The types that make a block a workout, and its day a workout day.
+WORKOUT_TYPES: tuple[ItemType, ...] = ("EXERCISE", "CIRCUIT", "TASK")
 
 
 class CircuitExercise(TypedDict):

@@ -16,6 +16,7 @@ from coaching_service.core.variants import DeferredChange
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.workouts import items, references
 from coaching_service.training.workouts.item_models import (
+    WORKOUT_TYPES,
     ItemChange,
     ItemInput,
     ItemLog,
@@ -60,7 +61,7 @@ async def _append(
         _require_regular(existing)
         raise _block_is_full()
     exercises.count_uses(ctx, items.exercise_ids([item]))
-    await owner.after_schedule_change(ctx, added_until=block["date"])
+    await owner.after_schedule_change(ctx, added_until=block["date"] if item["type"] in WORKOUT_TYPES else None)
     return block, item, linked
 
 

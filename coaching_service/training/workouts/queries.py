@@ -19,7 +19,17 @@ from coaching_service.training.workouts.query_models import (
     ScheduledBlock,
     Session,
 )
-from coaching_service.training.workouts.query_parts import BY_DATE, IS_REGULAR, IS_SESSION, Stage, between, except_dates
+from coaching_service.training.workouts.query_parts import (
+    BY_DATE,
+    HAS_WORKOUT_ITEM,
+    IS_REGULAR,
+    IS_SESSION,
+    IS_WORKOUT,
+    PROGRESS,
+    Stage,
+    between,
+    except_dates,
+)
 from coaching_service.training.workouts.store import blocks
 from coaching_service.training.workouts.training_load import TOTALS
 
@@ -33,12 +43,9 @@ async def find_existing_ids(ctx: Context, block_ids: Collection[ObjectId]) -> se
 
 
 async def find_trained_ids(ctx: Context, block_ids: Collection[ObjectId]) -> set[ObjectId]:
-    """Return those of some blocks that still exist and are no check-ins: not recurring ones, and not only forms.
-
-    Access is not checked.
-    """
-    where: Filter = {"_id": {"$in": list(block_ids)}, "items": {"$elemMatch": {"type": {"$ne": "FORM"}}}}
-    return {block["_id"] for block in await blocks.find(ctx, where | IS_REGULAR, fields=("_id",))}
+    """Return those of some blocks that still exist and are workouts, rest or not. Access is not checked."""
+    where: Filter = {"_id": {"$in": list(block_ids)}} | HAS_WORKOUT_ITEM | IS_REGULAR
+    return {block["_id"] for block in await blocks.find(ctx, where, fields=("_id",))}
 
 
 async def count_assigned_blocks(
@@ -145,14 +152,12 @@ async def find_scheduled_blocks(
 
     Those of recurring check-ins are left out.
     """
-    completed = {"$size": {"$filter": {"input": "$items", "cond": "$$this.isCompleted"}}}
-    fields = dict.fromkeys(("customerId", "date", "name", "isRest"), 1)
     condition: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
     return await blocks.aggregate(
         ctx,
         condition | IS_REGULAR,
         {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}},
-        {"$project": {**fields, "totalItems": {"$size": "$items"}, "completedItems": completed}},
+        {"$project": {"customerId": 1, **PROGRESS}},
         hint=BY_DATE,
     )
 
@@ -204,18 +209,16 @@ async def find_pending_forms(
 async def find_next_workout(
     ctx: Context, customer_id: ObjectId, after: str, *, without: Collection[str] = ()
 ) -> BlockReference | None:
-    """Return the first workout of a client after a date: a block with items that is neither rest nor of a check-in.
+    """Return the first workout of a client after a date.
 
     Those on the dates in `without` are left out. None without one.
     """
     condition: Filter = {
         "customerId": customer_id,
         "date": {"$gt": after} | except_dates(without).get("date", {}),
-        "isRest": False,
-        "items.0": {"$exists": True},
     }
     sort = ("date", "position", "_id")
-    first = await blocks.find(ctx, condition | IS_REGULAR, sort=sort, limit=1, fields=("name", "date"), hint=BY_DATE)
+    first = await blocks.find(ctx, condition | IS_WORKOUT, sort=sort, limit=1, fields=("name", "date"), hint=BY_DATE)
     return {"_id": first[0]["_id"], "name": first[0]["name"], "date": str(first[0]["date"])} if first else None
 
 
@@ -250,12 +253,10 @@ async def find_completed_dates(
     condition: Filter = {
         "customerId": customer_id,
         "date": {"$gte": first, "$lte": last} | except_dates(without).get("date", {}),
-        "isRest": False,
-        "items.0": {"$exists": True},
         "items.isCompleted": {"$ne": False},
     }
     dates = {"$group": {"_id": "$date"}}
-    return [each["_id"] for each in await blocks.aggregate(ctx, condition | IS_REGULAR, dates, hint=BY_DATE)]
+    return [each["_id"] for each in await blocks.aggregate(ctx, condition | IS_WORKOUT, dates, hint=BY_DATE)]
 
 
 def iterate_logged_blocks(ctx: Context) -> AsyncIterator[StoredBlock]:

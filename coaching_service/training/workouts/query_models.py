@@ -52,33 +52,33 @@ class PendingForms(TypedDict):
     count: int
 
 
-class ScheduledBlock(TypedDict):
-    """A scheduled block with the number of its items and of those completed."""
+class BlockProgress(TypedDict):
+    """What became of a block: the number of its items, and of those completed.
 
-    _id: ObjectId
-    customerId: ObjectId
-    date: str
-    name: str
-    isRest: bool
-    totalItems: int
-    completedItems: int
-
-
-class BlockOutline(TypedDict):
-    """A block of a client without its items.
-
-    `hasWork`: it has a completed set that is not warm-up, or a completed item of a type without sets. `isCheckIn`: it
-    was scheduled by a recurring check-in.
+    `isWorkout`: it is neither rest nor of a recurring check-in, and has an item of WORKOUT_TYPES. `hasWork`: it has a
+    completed set that is not warm-up, or a completed item of a type without sets.
     """
 
-    _id: ObjectId
     date: str
     name: str
     isRest: bool
-    isCheckIn: bool
+    isWorkout: bool
     totalItems: int
     completedItems: int
     hasWork: bool
+
+
+class ScheduledBlock(BlockProgress):
+    """A scheduled block of a client with what became of it."""
+
+    _id: ObjectId
+    customerId: ObjectId
+
+
+class BlockOutline(BlockProgress):
+    """A block of a client without its items."""
+
+    _id: ObjectId
 
 
 class DoneWorkout(SessionFields):

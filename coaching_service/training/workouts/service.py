@@ -237,7 +237,7 @@ async def remove_all(ctx: Context, owner: ScheduleOwner) -> None:
 
 
 async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectId]) -> dict[ObjectId, int]:
-    """Return on how many days each program has a block that is not rest and has an item; 0 is left out."""
+    """Return on how many days each program has a workout; 0 is left out."""
     if not program_ids:
         return {}
     return {program["_id"]: program["days"] for program in await store.count_program_workout_days(ctx, program_ids)}

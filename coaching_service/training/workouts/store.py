@@ -18,7 +18,7 @@ from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHE
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.validation import TEXT_LENGTH, Date, Integer, Text
-from coaching_service.training.workouts.item_models import WorkItem
+from coaching_service.training.workouts.item_models import WORKOUT_TYPES, WorkItem
 from coaching_service.training.workouts.items import MAX_ITEMS, RECORDED_FIELDS
 from coaching_service.training.workouts.models import BlockContent, BlockFields, DayBlock, StoredBlock
 from coaching_service.training.workouts.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_block
@@ -202,8 +202,12 @@ async def find_ids_of_day(ctx: Context, owner: Filter, day_field: str, day: str 
 
 
 async def find_last_date(ctx: Context, owner: Filter) -> str | None:
-    """Return the last date on which the owner has a block that is not of a recurring check-in."""
-    condition = owner | {"date": {"$gt": ""}, "checkInId": None}
+    """Return the last date on which the owner has a workout, also one without items yet, or rest.
+
+    Blocks of recurring check-ins, and those that have only forms, measurements and reminders, are left out.
+    """
+    has_work = {"$or": [{"items": {"$size": 0}}, {"items.type": {"$in": [*WORKOUT_TYPES]}}]}
+    condition = owner | {"date": {"$gt": ""}, "checkInId": None} | has_work
     last = await blocks.find(ctx, condition, sort=("-date",), limit=1, fields=("date",))
     return last[0]["date"] if last else None
 
@@ -284,12 +288,12 @@ async def delete_all(ctx: Context, owner: Filter) -> None:
 
 
 async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectId]) -> list[ProgramDays]:
-    """Return on how many days each program has a block that is not rest and has an item."""
+    """Return on how many days each program has a workout."""
     condition = {
         "programId": {"$in": list(program_ids)},
         "customerId": None,
         "isRest": False,
-        "items.0": {"$exists": True},
+        "items.type": {"$in": [*WORKOUT_TYPES]},
     }
     return await blocks.aggregate(
         ctx,

@@ -12,8 +12,6 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import ReasonType
 from coaching_service.progress.attention.reasons import MISSED_DAYS, RECORD_DAYS
-from coaching_service.progress.compliance import service as compliance
-from coaching_service.progress.compliance.models import DayCompliance
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message
 from coaching_service.progress.form_requests import service as form_requests
@@ -24,6 +22,8 @@ from coaching_service.progress.notes import service as notes
 from coaching_service.progress.notes.models import Note
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
+from coaching_service.training.workouts import calendar_days
+from coaching_service.training.workouts.calendar_days import CalendarBlock
 from coaching_service.web.views.customer_messages import is_unread
 
 _MESSAGES, _OTHERS = 20, 5
@@ -64,11 +64,11 @@ async def _load_overdue(ctx: Context, customer_id: ObjectId, _: date) -> list[Fo
     return page["docs"]
 
 
-async def _load_missed(ctx: Context, customer_id: ObjectId, today: date) -> list[DayCompliance]:
-    """The days before today with workouts that were not done completely."""
+async def _load_missed(ctx: Context, customer_id: ObjectId, today: date) -> list[CalendarBlock]:
+    """The workouts of the days before today that were not done completely."""
     start, end = today - timedelta(days=MISSED_DAYS - 1), today - timedelta(days=1)
-    done = await compliance.read_compliance(ctx, customer_id, str(start), str(end))
-    return [day for day in done["dailyCompliance"] if day["isWorkoutDay"] and not day["isCompleted"]]
+    days = await calendar_days.list_days(ctx, customer_id, start, end, today=today)
+    return [block for day in days for block in day["blocks"] if block["isWorkout"] and block["status"] != "done"]
 
 
 async def _load_records(ctx: Context, customer_id: ObjectId, today: date) -> list[PersonalRecord]:

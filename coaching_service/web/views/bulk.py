@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, cast
 
 from marshmallow import fields
 
@@ -22,13 +22,17 @@ from coaching_service.people.customers import listing, models
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.limits import MAX_TEXT_LENGTH
 from coaching_service.training.programs import service as programs
+from coaching_service.training.schedule.models import ScheduleConflict
+from coaching_service.training.schedule.schemas import on_conflict
 from coaching_service.web.formatting import quantity
-from coaching_service.web.pages import Pages, Redirect, StreamedTask
+from coaching_service.web.pages import Pages, Redirect, Render, StreamedTask
 from coaching_service.web.views.bulk_actions import ACTIONS, Action
 from coaching_service.web.views.customers import CustomerFilter, find_customers, list_path, parse_trainer_ids
+from coaching_service.web.views.schedule_forms import PREVIEW_SHOWN
+from coaching_service.web.views.taken_days import OUTCOMES, list_taken_days
 
 pages = Pages("/app/customers/bulk")
-_MAX_NAMES, _MAX_HIDDEN_NAMES, _MAX_PROGRAMS = 12, 250, 500
+_MAX_NAMES, _MAX_HIDDEN_NAMES, _MAX_PROGRAMS, _MAX_PREVIEWED = 12, 250, 500, 100
 _EMPTY_SELECTION = "No client matches any more. The action may already have been completed."
 _REQUIRED_FIELDS = {
     "groupNames": ("groupNames",),
@@ -54,6 +58,7 @@ class _ActionInput(Input):
     coachId = Text(allow_blank=True, load_default="")
     programId = Identifier(allow_none=True, load_default=None)
     startDate = Date(allow_none=True, load_default=None)
+    onConflict = on_conflict("skip")
     metricsSetId = Identifier(allow_none=True, load_default=None)
     text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
 
@@ -78,6 +83,7 @@ async def bulk_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Red
         "selection_hash": _selection_hash(ids),
         "return_url": _list_url(query),
         "today": ctx.caller.today(),
+        "preview": None,
         **await _load_options(ctx, action.field),
     }
 
@@ -88,9 +94,7 @@ async def bulk_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Red
 async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> StreamedTask:
     """Run an action on the clients that were confirmed, in batches. Raises Conflict if the selection has changed."""
     action = _get_action(ctx, query["action"])
-    for name in _REQUIRED_FIELDS.get(action.field, ()):
-        if not form[name]:
-            raise invalid_field(name, "is required", code="REQUIRED")
+    _require_input(action, form)
     if action.field == "coachId":
         (form["coachId"],) = parse_trainer_ids([form["coachId"]])
     ids = await customer_bulk.list_selected(ctx, _to_service_selection(query))
@@ -104,6 +108,44 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
         return await action.run(ctx, {"ids": ids, "dryRun": False}, form, on_progress)
 
     return StreamedTask("customers/bulk_progress.html", {"action": action}, len(ids), run, _list_url(query))
+
+
+@pages.post(
+    "/preview",
+    access=coach(CUSTOMERS.VIEW),
+    query=_Selection(),
+    form=_ActionInput(),
+    on=bulk_page,
+    preview_of=bulk_change,
+    request_class="bulk",
+)
+async def preview_bulk_assignment(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> Render:
+    """Show on which days of a program the first of the clients have workouts."""
+    action = _get_action(ctx, "assign-program")
+    _require_input(action, form)
+    ids = (await customer_bulk.list_selected(ctx, _to_service_selection(query)))[:_MAX_PREVIEWED]
+    result = await customer_bulk.assign_program(
+        ctx, {"ids": ids, "dryRun": True}, form["programId"], form["startDate"], form["onConflict"]
+    )
+    by_client: dict[ObjectId, list[ScheduleConflict]] = {}
+    for conflict in result.get("conflicts", []):
+        by_client.setdefault(conflict["customerId"], []).append(cast("ScheduleConflict", conflict))
+    shown = list(by_client)[:_MAX_NAMES]
+    names = await customers_by_id.load_names(ctx, shown)
+    preview = {
+        "checked": len(ids),
+        "outcome": OUTCOMES[form["onConflict"]],
+        "count": len(by_client),
+        "clients": [(names[each], list_taken_days(by_client[each])) for each in shown if each in names],
+    }
+    return Render({"preview": preview}, PREVIEW_SHOWN)
+
+
+def _require_input(action: Action, form: dict[str, Any]) -> None:
+    """Raise InvalidFields unless the form has the input that the action requires."""
+    for name in _REQUIRED_FIELDS.get(action.field, ()):
+        if not form[name]:
+            raise invalid_field(name, "is required", code="REQUIRED")
 
 
 def _get_action(ctx: Context, name: str) -> Action:

@@ -67,7 +67,8 @@ async def _assign_trainer(
 async def _assign_program(
     ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
 ) -> BulkResult:
-    return await bulk.assign_program(ctx, selection, form["programId"], form["startDate"], on_progress=on_progress)
+    program = form["programId"], form["startDate"], form["onConflict"]
+    return await bulk.assign_program(ctx, selection, *program, on_progress=on_progress)
 
 
 async def _assign_metrics(

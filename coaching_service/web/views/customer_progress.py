@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, TypedDict
 
@@ -17,7 +18,7 @@ from coaching_service.core.validation import Date, Identifier, Number
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSet
 from coaching_service.progress.compliance import service as compliance
-from coaching_service.progress.compliance.models import Compliance, DayCompliance
+from coaching_service.progress.compliance.models import Compliance
 from coaching_service.progress.exercise_history import done_exercises
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry
@@ -27,6 +28,8 @@ from coaching_service.progress.volume import service as volume
 from coaching_service.progress.volume.models import MuscleVolume, Volume
 from coaching_service.progress.workload import service as workload
 from coaching_service.progress.workload.models import Period, Workload
+from coaching_service.training.workouts import calendar_days
+from coaching_service.training.workouts.calendar_days import CalendarDay
 from coaching_service.web import charts
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.body_weights import load_weights
@@ -41,6 +44,7 @@ _DAY_LABELS = {
     "part": "partly completed",
     "missed": "missed",
     "ahead": "scheduled",
+    "rest": "rest",
     "none": "nothing scheduled",
 }
 _MAX_CHARTED_MUSCLES = 12
@@ -117,11 +121,13 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, An
     weeks = int(query["weeks"])
     monday = first_monday(today, weeks)
     period = (str(monday), str(today))
-    load, muscles, completed_days, assigned_sets, all_sets, lifts, photos, weights = await gather_reads(
+    sunday = monday + timedelta(days=7 * weeks - 1)
+    load, muscles, completed_days, outline, assigned_sets, all_sets, lifts, photos, weights = await gather_reads(
         ctx,
         workload.read_workload(ctx, customer_id, *period, "week"),
         volume.read_volume(ctx, customer_id, *period),
-        compliance.read_compliance(ctx, customer_id, str(monday), str(monday + timedelta(days=7 * weeks - 1))),
+        compliance.read_compliance(ctx, customer_id, str(monday), str(sunday)),
+        calendar_days.list_days(ctx, customer_id, monday, sunday, today=today),
         _load_assigned_sets(ctx, customer_id, (str(first_day(today, weeks)), str(today))),
         _load_metric_sets(ctx),
         done_exercises.list_done_exercises(ctx, customer_id, page=1, size=_MAX_LIFTS),
@@ -139,7 +145,7 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, An
         "today": today,
         "workload": _summarize_workload(load),
         "muscles": _summarize_muscles(muscles),
-        "compliance": _summarize_compliance(completed_days, str(today)),
+        "compliance": _summarize_compliance(completed_days, outline, str(today)),
         "lifts": lifts["docs"],
         "photo_dates": [record["createdAt"] for record in compared],
         "photo_pairs": pair_photos(compared[0], compared[1], customer["name"], weights) if compared else [],
@@ -225,9 +231,10 @@ def _summarize_muscles(muscles: Volume) -> MuscleSummary:
     }
 
 
-def _summarize_compliance(result: Compliance, today: str) -> ComplianceSummary:
+def _summarize_compliance(result: Compliance, outline: Sequence[CalendarDay], today: str) -> ComplianceSummary:
     daily = result["dailyCompliance"]
-    statuses = [(day["date"], _day_status(day, today)) for day in daily]
+    # The keys of _DAY_LABELS are also the CSS classes of the days in the chart.
+    statuses = [(day["date"], "ahead" if day["status"] == "planned" else day["status"] or "none") for day in outline]
     days = [(date, status, _DAY_LABELS[status]) for date, status in statuses]
     weeks = [daily[start : start + 7] for start in range(0, len(daily), 7)]
     return {
@@ -241,17 +248,6 @@ def _summarize_compliance(result: Compliance, today: str) -> ComplianceSummary:
             for week in weeks
         ],
     }
-
-
-def _day_status(day: DayCompliance, today: str) -> str:
-    """The key of a day in `_DAY_LABELS`, which is also its CSS class in the chart."""
-    if not day["isWorkoutDay"]:
-        return "none"
-    if day["isCompleted"]:
-        return "done"
-    if day["completedItems"]:
-        return "part"
-    return "ahead" if day["date"] >= today else "missed"
 
 
 @pages.post("/progress", access=coach(METRICS.EDIT), form=_ValueForm(), on=progress_page)

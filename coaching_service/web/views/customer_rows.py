@@ -12,11 +12,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.progress.compliance import service as compliance
-from coaching_service.progress.compliance.models import DayCompliance
 from coaching_service.progress.conversation import service as conversation
+from coaching_service.training.workouts.calendar_days import Status
 
 _DAYS = 7
-DayState = Literal["done", "part", "missed", "planned", "rest", "none"]
+DayState = Status | Literal["none"]
 _WORDS: Mapping[DayState, str] = {
     "done": "done",
     "part": "partly done",
@@ -60,23 +60,13 @@ async def describe_rows(ctx: Context, listed: Sequence[CustomerProfile]) -> list
             "customer": each,
             "name": " ".join(filter(None, (each["name"], each["surname"]))),
             "portrait": portraits.get(each["_id"]),
-            "days": [_describe_day(day, today_of[each["_id"]]) for day in days_of[each["_id"]]],
+            "days": [_describe_day(day, status) for day, status in days_of[each["_id"]]],
             "unread": unread_of.get(each["_id"], 0),
         }
         for each in listed
     ]
 
 
-def _describe_day(day: DayCompliance, today: date) -> DayDot:
-    at, state = date.fromisoformat(day["date"]), _find_state(day, today)
+def _describe_day(day: str, status: Status | None) -> DayDot:
+    at, state = date.fromisoformat(day), status or "none"
     return {"state": state, "text": f"{at:%a} {at.day} {at:%b}: {_WORDS[state]}"}
-
-
-def _find_state(day: DayCompliance, today: date) -> DayState:
-    if not day["isWorkoutDay"]:
-        return "rest" if day["isRestDay"] else "none"
-    if day["isCompleted"]:
-        return "done"
-    if day["completedItems"]:
-        return "part"
-    return "missed" if day["date"] < str(today) else "planned"

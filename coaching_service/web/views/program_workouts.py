@@ -15,14 +15,19 @@ from coaching_service.training.programs.models import LAST_DAY, ProgramChange
 from coaching_service.training.programs.schemas import NewProgram, ProgramBlockCopy, ProgramBlockFields
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import service as schedule
-from coaching_service.training.schedule.models import CopyRequest, ScheduleResult
-from coaching_service.training.schedule.schemas import ProgramDaysCopy
+from coaching_service.training.schedule.models import CopiedSchedule, CopyRequest
+from coaching_service.training.schedule.schemas import ProgramDaysCopy, on_conflict
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.models import BlockInput
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.views.customer_calendar import WorkoutNameForm
 from coaching_service.web.views.programs import program_page
-from coaching_service.web.views.schedule_forms import ProgressionFields, describe_copy, render_preview, to_progression
+from coaching_service.web.views.schedule_forms import (
+    ProgressionFields,
+    describe_copy,
+    render_copy_preview,
+    to_progression,
+)
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
 from coaching_service.web.views.workout.item_texts import ItemsTextForm, create_with_text
 
@@ -35,6 +40,8 @@ class _NewBlock(WorkoutNameForm, ItemsTextForm, ProgramBlockFields):
 
 
 class _CopyDaysForm(ProgramDaysCopy, ProgressionFields):
+    onConflict = on_conflict("skip")
+
     class Meta(ProgramDaysCopy.Meta):
         exclude = ("progression", "dryRun")
 
@@ -74,7 +81,7 @@ async def add_program_workout(ctx: Context, program_id: ObjectId, form: dict[str
     return Redirect(f"{program_path}/blocks/{block['_id']}", f"{block['name']} added. Add its exercises here.")
 
 
-async def _copy_days(ctx: Context, program_id: ObjectId, form: dict[str, Any], *, dry_run: bool) -> ScheduleResult:
+async def _copy_days(ctx: Context, program_id: ObjectId, form: dict[str, Any], *, dry_run: bool) -> CopiedSchedule:
     request = CopyRequest(
         form["startDay"],
         form["endDay"],
@@ -90,7 +97,7 @@ async def _copy_days(ctx: Context, program_id: ObjectId, form: dict[str, Any], *
 async def copy_program_days(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Copy days of a program, once or several times, with a progression."""
     result = await _copy_days(ctx, program_id, form, dry_run=False)
-    return Redirect(f"/app/programs/{program_id}", f"{describe_copy(result)}.")
+    return Redirect(f"/app/programs/{program_id}", f"{describe_copy(result, form['onConflict'])}.")
 
 
 @pages.post(
@@ -103,7 +110,8 @@ async def copy_program_days(ctx: Context, program_id: ObjectId, form: dict[str, 
 async def preview_copied_days(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Render:
     """Show what copying days would do."""
     result = await _copy_days(ctx, program_id, form, dry_run=True)
-    return render_preview(ctx, "copy_program_days", describe_copy(result), result)
+    summary = describe_copy(result, form["onConflict"])
+    return render_copy_preview(ctx, "copy_program_days", summary, result, form["onConflict"])
 
 
 @pages.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_program.html")

@@ -16,17 +16,22 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Identifier, Input, Integer, Text
 from coaching_service.people.customers import listing
 from coaching_service.training.assignments import service as assignments
+from coaching_service.training.assignments.models import AssignmentResult
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramInput
 from coaching_service.training.programs.schemas import NewProgram
 from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training.schedule.models import OnConflict
+from coaching_service.training.schedule.schemas import on_conflict as conflict_field
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.models import Block
 from coaching_service.web.formatting import quantity
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.item_descriptions import ItemDescription, describe_item
+from coaching_service.web.views.schedule_forms import render_summary
+from coaching_service.web.views.taken_days import describe_taken_days, describe_untouched
 from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, create_from_program_text, list_template_names
 
 pages = Pages("/app/programs")
@@ -52,6 +57,7 @@ class _ProgramQuery(Input):
 class _Assignment(Input):
     customerId = Identifier(required=True)
     startDate = Date(required=True)
+    onConflict = conflict_field("skip")
     repeat = fields.Boolean(load_default=False)
 
 
@@ -126,19 +132,44 @@ def _group_by_week(blocks: Sequence[Block], unit: str) -> dict[int, list[tuple[i
 @pages.post("/{programId}/assign", access=coach(CUSTOMERS.EDIT), form=_Assignment(), on=program_page)
 async def assign_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Schedule every workout of a program on a client's calendar."""
-    customer_id, start_date = form["customerId"], form["startDate"]
-    if not form["repeat"] and await programs.is_assigned(ctx, program_id, customer_id, start_date):
+    customer_id, start_date, on_conflict = form["customerId"], form["startDate"], form["onConflict"]
+    is_repeated = on_conflict == "add" and not form["repeat"]
+    if is_repeated and await programs.is_assigned(ctx, program_id, customer_id, start_date):
         raise Conflict(
             "This client already has workouts of this program on some of these days, so nothing was scheduled. "
             "Confirm below to schedule them again.",
             code="PROGRAM_ALREADY_ASSIGNED",
         )
-    assignment = await assignments.assign(ctx, program_id, customer_id, start_date)
+    assignment = await assignments.assign(ctx, program_id, customer_id, start_date, on_conflict=on_conflict)
     return Redirect(
         f"/app/customers/{customer_id}?week={start_date}",
-        f"{quantity(assignment['blocks'], 'workout')} scheduled.",
+        f"{_describe_assignment(assignment, on_conflict)}.",
         customer_id=customer_id,
     )
+
+
+@pages.post(
+    "/{programId}/assign/preview",
+    access=coach(CUSTOMERS.EDIT),
+    form=_Assignment(),
+    on=program_page,
+    preview_of=assign_program,
+)
+async def preview_assignment(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Render:
+    """Show what assigning a program would do."""
+    on_conflict = form["onConflict"]
+    assignment = await assignments.assign(
+        ctx, program_id, form["customerId"], form["startDate"], on_conflict=on_conflict, dry_run=True
+    )
+    summary = _describe_assignment(assignment, on_conflict)
+    taken = describe_taken_days(assignment["conflicts"], on_conflict)
+    return render_summary(assign_program.__name__, summary, taken)
+
+
+def _describe_assignment(assignment: AssignmentResult, on_conflict: OnConflict) -> str:
+    """Describe what is scheduled: `3 workouts scheduled`, with the days left out."""
+    untouched = describe_untouched(assignment["conflicts"], on_conflict)
+    return f"{quantity(assignment['blocks'], 'workout')} scheduled{untouched}"
 
 
 @pages.post("/{programId}/archive", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)

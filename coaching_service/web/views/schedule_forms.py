@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.validation import Choice, Input, Integer, Number
-from coaching_service.training.schedule.models import Progression, ScheduleResult
+from coaching_service.training.schedule.models import (
+    CopiedSchedule,
+    LoadChange,
+    OnConflict,
+    Progression,
+    ScheduleResult,
+)
 from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_REPS
 from coaching_service.web.formatting import format_date, quantity
 from coaching_service.web.pages import Render
-from coaching_service.web.views.item_descriptions import ItemDescription, describe_item
+from coaching_service.web.views.item_descriptions import ItemDescription, describe_item, format_number
+from coaching_service.web.views.taken_days import TakenDays, describe_taken_days, describe_untouched
 
-_PREVIEW_SHOWN = "This is a preview: nothing has been changed."
+PREVIEW_SHOWN = "This is a preview: nothing has been changed."
 
 
 class ProgressionFields(Input):
-    """How planned loads and repetitions change; both may be empty."""
+    """How planned loads and repetitions change; both may be empty. Loads are not rounded if `rounding` is empty."""
 
     loadChange = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, allow_none=True, load_default=None)
     loadChangeIn = Choice("unit", "percent", load_default="unit")
+    rounding = Number(minimum=0.01, maximum=1_000, allow_none=True)
     repsChange = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, allow_none=True, load_default=None)
 
 
@@ -35,12 +43,17 @@ class PreviewedBlock(TypedDict):
 
 
 class Preview(TypedDict):
-    """What an operation would do; `operation` is the name of its form, `removed` the number of workouts removed."""
+    """What an operation would do; `operation` is the name of its form, `removed` the number of workouts removed.
+
+    `loads` are the changed loads by exercise. `taken` are the target days that have workouts, if any can.
+    """
 
     operation: str
     summary: str
     blocks: list[PreviewedBlock]
     removed: int
+    loads: list[str]
+    taken: TakenDays | None
 
 
 def to_progression(form: Mapping[str, Any]) -> Progression | None:
@@ -49,12 +62,22 @@ def to_progression(form: Mapping[str, Any]) -> Progression | None:
     if form["loadChange"]:
         is_percent = form["loadChangeIn"] == "percent"
         progression["load"] = {"percent": form["loadChange"]} if is_percent else {"add": form["loadChange"]}
+        if "rounding" in form:
+            progression["rounding"] = form["rounding"]
     if form["repsChange"]:
         progression["reps"] = {"add": form["repsChange"]}
     return progression or None
 
 
-def render_preview(ctx: Context, operation: str, summary: str, result: ScheduleResult) -> Render:
+def render_preview(
+    ctx: Context,
+    operation: str,
+    summary: str,
+    result: ScheduleResult,
+    *,
+    loads: Sequence[LoadChange] = (),
+    taken: TakenDays | None = None,
+) -> Render:
     """Return the response to a preview: `summary` says what the form named `operation` would do."""
     unit = ctx.caller.company.load_unit
     blocks = [
@@ -66,18 +89,51 @@ def render_preview(ctx: Context, operation: str, summary: str, result: ScheduleR
         "summary": summary,
         "blocks": blocks,
         "removed": len(result["removed"]),
+        "loads": describe_loads(loads, unit),
+        "taken": taken,
     }
-    return Render({"preview": preview}, _PREVIEW_SHOWN)
+    return Render({"preview": preview}, PREVIEW_SHOWN)
+
+
+def render_summary(operation: str, summary: str, taken: TakenDays) -> Render:
+    """Return the response to a preview that says only how much would change, and on which days there are workouts."""
+    preview: Preview = {
+        "operation": operation,
+        "summary": summary,
+        "blocks": [],
+        "removed": 0,
+        "loads": [],
+        "taken": taken,
+    }
+    return Render({"preview": preview}, PREVIEW_SHOWN)
+
+
+def render_copy_preview(
+    ctx: Context, operation: str, summary: str, result: CopiedSchedule, on_conflict: OnConflict
+) -> Render:
+    """Return the response to the preview of copied days, with the days that have workouts."""
+    taken = describe_taken_days(result["conflicts"], on_conflict)
+    return render_preview(ctx, operation, summary, result, loads=result["loadChanges"], taken=taken)
 
 
 def _day_of(block: Block) -> tuple[str, int]:
     return block["date"] or "", block["day"] or 0
 
 
-def describe_copy(result: ScheduleResult) -> str:
-    """Describe copied days: `3 workouts copied`, with those removed from the target days."""
+def describe_copy(result: CopiedSchedule, on_conflict: OnConflict) -> str:
+    """Describe copied days: `3 workouts copied`, with those removed from the target days, and the days left out."""
     removed = f", {quantity(len(result['removed']), 'workout')} removed" if result["removed"] else ""
-    return f"{quantity(len(result['created']), 'workout')} copied{removed}"
+    untouched = describe_untouched(result["conflicts"], on_conflict)
+    return f"{quantity(len(result['created']), 'workout')} copied{removed}{untouched}"
+
+
+def describe_loads(changes: Sequence[LoadChange], unit: str) -> list[str]:
+    """Describe changed loads, an entry for each exercise: `Squat 60 → 62.5 kg (3 sets)`."""
+    by_exercise: dict[str, list[str]] = {}
+    for change in changes:
+        loads = f"{format_number(change['before'])} → {format_number(change['after'], unit)}"
+        by_exercise.setdefault(change["exerciseName"], []).append(f"{loads} ({quantity(change['sets'], 'set')})")
+    return [f"{name} {', '.join(loads)}" for name, loads in by_exercise.items()]
 
 
 def _describe_block(block: Block, unit: str, *, is_new: bool) -> PreviewedBlock:

@@ -15,23 +15,31 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Identifier, Input, Integer, Text
 from coaching_service.library.exercises import name_resolution
 from coaching_service.training.schedule import service as schedule
-from coaching_service.training.schedule.models import CopyRequest, ScheduleResult
+from coaching_service.training.schedule.models import CopiedSchedule, CopyRequest
 from coaching_service.training.schedule.schemas import MAX_REPEAT, ScheduleRange, on_conflict, require_at_most_a_year
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.views.customer_calendar import week_page
 from coaching_service.web.views.customer_layout import week_path
-from coaching_service.web.views.schedule_forms import ProgressionFields, describe_copy, render_preview, to_progression
+from coaching_service.web.views.schedule_forms import (
+    ProgressionFields,
+    describe_copy,
+    describe_loads,
+    render_copy_preview,
+    render_preview,
+    to_progression,
+)
 
 pages = Pages("/app/customers/{customerId}/schedule")
 _EDIT = coach(CUSTOMERS.EDIT)
+_NAMED_LOADS = 3
 
 
 class _CopyForm(ScheduleRange, ProgressionFields):
     targetDate = Date(required=True)
     repeat = Integer(minimum=1, maximum=MAX_REPEAT, load_default=1)
-    onConflict = on_conflict()
+    onConflict = on_conflict("skip")
 
 
 class _AdjustForm(ScheduleRange, ProgressionFields):
@@ -61,7 +69,7 @@ class _ReplaceForm(Input):
 # --- copy ------------------------------------------------------------------------------------------------------------
 
 
-async def _copy(ctx: Context, customer_id: ObjectId, form: dict[str, Any], *, dry_run: bool) -> ScheduleResult:
+async def _copy(ctx: Context, customer_id: ObjectId, form: dict[str, Any], *, dry_run: bool) -> CopiedSchedule:
     request = CopyRequest(
         form["startDate"],
         form["endDate"],
@@ -77,14 +85,15 @@ async def _copy(ctx: Context, customer_id: ObjectId, form: dict[str, Any], *, dr
 async def copy_schedule(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Copy days to later or earlier ones, once or several times, with a progression."""
     result = await _copy(ctx, customer_id, form, dry_run=False)
-    return Redirect(week_path(customer_id, form["targetDate"]), f"{describe_copy(result)}.")
+    return Redirect(week_path(customer_id, form["targetDate"]), f"{describe_copy(result, form['onConflict'])}.")
 
 
 @pages.post("/copy/preview", access=_EDIT, form=_CopyForm(), on=week_page, preview_of=copy_schedule)
 async def preview_copy(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Render:
     """Show what copying would do."""
     result = await _copy(ctx, customer_id, form, dry_run=True)
-    return render_preview(ctx, "copy_schedule", describe_copy(result), result)
+    summary = describe_copy(result, form["onConflict"])
+    return render_copy_preview(ctx, "copy_schedule", summary, result, form["onConflict"])
 
 
 # --- adjust ----------------------------------------------------------------------------------------------------------
@@ -95,7 +104,9 @@ async def adjust_schedule(ctx: Context, customer_id: ObjectId, form: dict[str, A
     """Change loads and repetitions of what has not been done."""
     days = form["startDate"], form["endDate"]
     result = await schedule.adjust(ctx, ClientCalendar(customer_id), *days, to_progression(form) or {})
-    return Redirect(week_path(customer_id, form["startDate"]), f"{quantity(result['items'], 'exercise')} changed.")
+    loads = "; ".join(describe_loads(result["loadChanges"], ctx.caller.company.load_unit)[:_NAMED_LOADS])
+    notice = f"{quantity(result['items'], 'exercise')} changed{f': {loads}' if loads else ''}."
+    return Redirect(week_path(customer_id, form["startDate"]), notice)
 
 
 @pages.post("/adjust/preview", access=_EDIT, form=_AdjustForm(), on=week_page, preview_of=adjust_schedule)
@@ -103,7 +114,8 @@ async def preview_adjustment(ctx: Context, customer_id: ObjectId, form: dict[str
     """Show what adjusting would do."""
     days = form["startDate"], form["endDate"]
     result = await schedule.adjust(ctx, ClientCalendar(customer_id), *days, to_progression(form) or {}, dry_run=True)
-    return render_preview(ctx, "adjust_schedule", f"{quantity(result['items'], 'exercise')} changed", result)
+    summary = f"{quantity(result['items'], 'exercise')} changed"
+    return render_preview(ctx, "adjust_schedule", summary, result, loads=result["loadChanges"])
 
 
 # --- replace an exercise ---------------------------------------------------------------------------------------------
