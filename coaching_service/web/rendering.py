@@ -110,11 +110,15 @@ def render_page(
         browser_session, external_redirect=external_redirect
     )
     browser_session.set_cookies(response)
-    if request.path.startswith("/train"):
-        response[COMPRESSIBLE] = True
+    response[COMPRESSIBLE] = is_client_path(request.path) or not _is_from_elsewhere(request)
     if notice:
         browser_session.clear_notice(response)
     return response
+
+
+def _is_from_elsewhere(request: web.Request) -> bool:
+    """Return whether another site opened the page: it may have chosen a part of it, such as what is searched."""
+    return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
 
 
 def is_for_client(request: web.Request, user: Principal | None) -> bool:

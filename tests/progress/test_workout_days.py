@@ -58,9 +58,9 @@ async def test_only_exercises_circuits_and_tasks_make_a_workout_day(
     assert role["lastWorkoutDate"] == (ahead["date"] if is_workout else None)
     listed = (await coach.get("/coach/compliance", **{"from": day(coach, 2), "to": day(coach, 0)})).ok()["docs"]
     assert [each["totalWorkoutDays"] for each in listed] == [int(is_workout)]
-    found = await reasons_of(coach)
-    assert ("missed_workout" in found, "nothing_scheduled" in found) == (is_workout, not is_workout)
-    assert ("check_in_overdue" in found) == (item_type == "FORM"), "once, as what it is"
+    reasons = await reasons_of(coach)
+    assert ("missed_workout" in reasons, "nothing_scheduled" in reasons) == (is_workout, not is_workout)
+    assert ("check_in_overdue" in reasons) == (item_type == "FORM"), "once, as what it is"
 
 
 async def test_answers_and_measurements_are_no_training(coach: CoachClient) -> None:

@@ -146,8 +146,8 @@ async def assign_program(
         return cast("BulkAssignmentResult", result)
     named = [
         cast("CustomerConflict", {"customerId": customer_id, **conflict})
-        for customer_id, found in conflicts.items()
-        for conflict in found
+        for customer_id, of_client in conflicts.items()
+        for conflict in of_client
     ]
     return {**result, "conflicts": named}
 
