@@ -29,6 +29,11 @@ def apostrophe_pattern(text: str) -> str:
     return _APOSTROPHES.sub(f"[{_APOSTROPHE}]", escape_regex(straighten(text)))
 
 
+def without_apostrophes(text: str) -> str:
+    """Return a text without apostrophes of any kind, so that farmer's walk and farmers walk are the same."""
+    return _APOSTROPHES.sub("", text)
+
+
 def straighten(text: str) -> str:
     """Return a text with plain apostrophes in place of curly ones."""
     return _APOSTROPHES.sub("'", text)

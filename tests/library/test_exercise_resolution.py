@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from aiohttp.test_utils import TestServer
 
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises.name_resolution import resolve_names
+from coaching_service.people.customers import service as customers
 from tests.support.client import CoachClient
+from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_error
 from tests.support.training import Json, employee_key
+
+
+@pytest.fixture
+async def mcp_tools(public_server: TestServer, coach: CoachClient) -> AsyncIterator[McpHttpClient]:
+    """Calls tools with the coach's key."""
+    async with McpHttpClient(public_server, {"X-API-Key": coach.key or ""}) as client:
+        yield client
 
 
 async def resolve(coach: CoachClient, *names: str) -> list[Json]:
@@ -30,10 +45,24 @@ MEANT = [
     ("OHP", "Barbell Overhead Press"),
     ("KB swing", "Kettlebell Swing"),
 ]
+# The same with numbers, in several spellings.
+MEANT_WITH_NUMBERS = [
+    ("45° Leg Press", "Leg Press"),
+    ("leg press 45º", "Leg Press"),
+    ("45 degree back extensions", "Back Extension"),
+    ("500 m row", "500-Meter Row Sprint"),
+    ("90-90 hip switch", "90/90 Hip Switch"),
+]
 # Without a sure match, with an exercise that it may mean, or none.
 UNSURE = [
     ("press", "Barbell Bench Press"),
     ("Dumbel benc pres", "Dumbbell Bench Press"),
+    ("Seated Machine Curl", "Machine Preacher Curl"),  # not the Seated Leg Curl
+    ("Half raise", "Bodyweight Calf Raise"),
+    ("Captain's chair leg raise", "Captain's Chair Knee Raise"),
+    ("30° back extension", "Back Extension"),
+    ("45 kg leg press", "Leg Press"),
+    ("400 m row", "500-Meter Row Sprint"),
     ("zzzz", None),
     ("???", None),
 ]
@@ -44,10 +73,17 @@ async def test_names_mean_the_exercises_that_people_mean(coach: CoachClient) -> 
     assert [result["name"] for result in results] == [name.strip() for name, _ in MEANT]
     assert [result["match"] and result["match"]["name"] for result in results] == [meant for _, meant in MEANT]
     for result in results:
-        assert 75 <= result["match"]["score"] <= 100
+        assert 85 <= result["match"]["score"] <= 100
         assert len(result["alternatives"]) <= 3
         assert result["match"]["_id"] not in [each["_id"] for each in result["alternatives"]]
     assert [result["match"]["score"] for result in results[:2]] == [100, 100]
+
+
+async def test_numbers_and_units_tell_exercises_apart(coach: CoachClient) -> None:
+    results = await resolve(coach, *(name for name, _ in MEANT_WITH_NUMBERS))
+    assert [result["match"] and result["match"]["name"] for result in results] == [
+        meant for _, meant in MEANT_WITH_NUMBERS
+    ]
 
 
 async def test_unsure_names_have_only_alternatives(coach: CoachClient) -> None:
@@ -78,6 +114,46 @@ async def test_own_exercises_are_found_by_name_and_alias(coach: CoachClient, oth
     (await coach.delete(f"/exercises/{own['_id']}")).ok(204)
     [deleted] = await resolve(coach, "gzm")
     assert deleted["match"] is None
+
+
+async def test_own_exercise_is_meant_before_a_shared_one_of_the_same_name(coach: CoachClient) -> None:
+    own = await coach.create_exercise("Leg Press")
+    [result] = await resolve(coach, "leg press")
+    assert result["match"]["_id"] == own["_id"]
+    assert "Leg Press" in [each["name"] for each in result["alternatives"]], "the shared one"
+    second = await coach.create_exercise("Leg press")
+    [result] = await resolve(coach, "leg press")
+    assert result["match"] is None
+    assert {own["_id"], second["_id"]} <= {each["_id"] for each in result["alternatives"]}
+
+
+async def test_long_name_is_found_only_by_exactly_this_name(coach: CoachClient, mcp_tools: McpHttpClient) -> None:
+    long = f"Zercher march {'with a heavy sandbag and ' * 3}chains"
+    await coach.create_exercise(long)
+    ana = await coach.create_customer("Ana")
+    (await coach.post("/exercises/resolve", {"names": ["x" * 81]})).refused(400, "names")
+
+    async def create(name: str) -> Json:
+        arguments = {"customerId": ana["_id"], "name": "Legs", "date": TODAY}
+        return await mcp_tools.call("create_workout", **arguments, exercises=[{"name": name, "sets": "3x8"}])
+
+    tool_change(await create(long))
+    tool_error(await create(f"{long}x"), "no exercise has this name")
+
+
+async def test_names_are_resolved_outside_of_the_transaction(coach: CoachClient) -> None:
+    attempts = []
+
+    async def work(ctx: Context) -> list[Any]:
+        attempts.append(ctx)
+        await customers.lock(ctx, ObjectId(ana["_id"]))
+        return await resolve_names(ctx, ["Leg press", "Wibble"]) + await resolve_names(ctx, ["Wibble"])
+
+    ana = await coach.create_customer("Ana")
+    press, wibble, again = await in_transaction(coach.ctx, work)
+    assert (press["match"]["name"], wibble["match"], again) == ("Leg Press", None, wibble)
+    assert len(attempts) == 2, "the first ended for the names, the second had them"
+    assert coach.ctx.resolved_names == {}, "another transaction resolves them again"
 
 
 @pytest.mark.parametrize(

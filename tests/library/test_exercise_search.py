@@ -9,6 +9,7 @@ from coaching_service.core.text import normalize
 from coaching_service.library.exercises import shared
 from coaching_service.library.exercises.models import SearchEntry
 from coaching_service.library.exercises.search import SearchResult, search
+from coaching_service.library.exercises.search_index import SearchIndex
 from tests.support.client import CoachClient
 from tests.support.training import Json, exercise_of
 
@@ -207,10 +208,11 @@ def _entry(exercise_id: ObjectId, entry: shared.LibraryEntry) -> SearchEntry:
         "search": "\n".join(map(normalize, texts)),
         "names": len(names),
         "aliases": len(aliases),
+        "isOwn": False,
     }
 
 
-ENTRIES = [_entry(exercise_id, entry) for exercise_id, entry in zip(NAMES, shared.entries(), strict=True)]
+INDEX = SearchIndex([_entry(exercise_id, entry) for exercise_id, entry in zip(NAMES, shared.entries(), strict=True)])
 
 
 def _names(result: SearchResult) -> list[str]:
@@ -223,13 +225,13 @@ def test_the_table_has_a_hundred_queries() -> None:
 
 @pytest.mark.parametrize(("query", "name"), FIRST_HITS.items())
 def test_first_hit_in_the_shared_library(query: str, name: str) -> None:
-    assert _names(search(ENTRIES, query, {}))[0] == name
+    assert _names(search(INDEX, query, {}))[0] == name
 
 
 @pytest.mark.parametrize(("query", "name"), SPANISH_HITS.items())
 def test_first_hit_in_spanish(query: str, name: str) -> None:
     """Contract 6: the shared library has Spanish names; accents do not matter."""
-    assert _names(search(ENTRIES, query, {}))[0] == name
+    assert _names(search(INDEX, query, {}))[0] == name
 
 
 async def test_spanish_search_answers_english_names(coach: CoachClient) -> None:
@@ -240,7 +242,7 @@ async def test_spanish_search_answers_english_names(coach: CoachClient) -> None:
 
 def test_search_by_muscle_abbreviation_finds_exercises() -> None:
     trained = {entry["name"] for entry in shared.entries() if "Quadriceps" in entry["primary"] + entry["secondary"]}
-    assert trained <= set(_names(search(ENTRIES, "quads", {})))
+    assert trained <= set(_names(search(INDEX, "quads", {})))
 
 
 @pytest.mark.parametrize(
@@ -255,44 +257,44 @@ def test_search_by_muscle_abbreviation_finds_exercises() -> None:
 )
 def test_short_name_of_a_muscle_finds_its_common_exercises_first(query: str, names: str) -> None:
     first = names.split(", ")
-    assert _names(search(ENTRIES, query, {}))[: len(first)] == first
+    assert _names(search(INDEX, query, {}))[: len(first)] == first
 
 
 def test_squat_finds_the_back_squat_before_the_squat_jump() -> None:
-    names = _names(search(ENTRIES, "squat", {}))
+    names = _names(search(INDEX, "squat", {}))
     assert names.index("Barbell Back Squat") < names.index("Squat Jump")
 
 
 @pytest.mark.parametrize("query", ["squt", "kettelbell swing", "dedlift"])
 def test_one_typing_error_is_tolerated_and_reported(query: str) -> None:
-    assert search(ENTRIES, query, {}).tolerant
+    assert search(INDEX, query, {}).tolerant
 
 
 @pytest.mark.parametrize("query", ["rwo", "crl", "sqqutt", "zqx zqx"])
 def test_short_words_and_two_errors_are_not_corrected(query: str) -> None:
     """Contract 6: one typing error, never in words under 4 letters."""
-    result = search(ENTRIES, query, {})
+    result = search(INDEX, query, {})
     assert not result.tolerant
     assert "Barbell Row" not in _names(result)
     assert "Barbell Curl" not in _names(result)
 
 
 def test_five_exact_matches_are_enough() -> None:
-    result = search(ENTRIES, "bench", {})
+    result = search(INDEX, "bench", {})
     assert len(result.ids) >= 5
     assert not result.tolerant
 
 
 def test_typo_matches_follow_exact_ones() -> None:
-    exact = set(_names(search(ENTRIES, "hack squat", {}))[:2])
+    exact = set(_names(search(INDEX, "hack squat", {}))[:2])
     assert exact == {"Hack Squat Machine", "Barbell Hack Squat"}
-    assert search(ENTRIES, "hack squat", {}).tolerant
+    assert search(INDEX, "hack squat", {}).tolerant
 
 
 def test_use_by_the_company_orders_equal_matches() -> None:
-    plain = search(ENTRIES, "deadlift", {}).ids
+    plain = search(INDEX, "deadlift", {}).ids
     used = plain[5]
-    assert search(ENTRIES, "deadlift", {used: 3}).ids[:2] == [plain[0], used], "an exact alias still comes first"
+    assert search(INDEX, "deadlift", {used: 3}).ids[:2] == [plain[0], used], "an exact alias still comes first"
 
 
 async def _list(coach: CoachClient, keywords: str, page: int = 1, size: int = 50) -> Json:

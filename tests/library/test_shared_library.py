@@ -18,7 +18,7 @@ from coaching_service.library.exercises.schemas import (
     MOVEMENT_PATTERNS,
     TYPES,
 )
-from coaching_service.library.exercises.search import split_words
+from coaching_service.library.exercises.search_index import split_words
 from tests.support.client import CoachClient
 from tests.support.training import client_path
 

@@ -142,6 +142,7 @@ class Context:
     does not follow from the caller's credential: for assistants and background work.
     `recorder` collects what the transaction changes. `change_ids` receives the identifiers of the changes once they
     are committed; `batch_id` groups the changes of several clients under one identifier. `cache_wait`: see CacheWait.
+    `resolved_names`: what names of exercises mean that the transaction needs (see Unprepared).
     """
 
     services: Services
@@ -157,6 +158,8 @@ class Context:
     batch_id: ObjectId | None = None
     change_ids: list[ObjectId] = field(default_factory=list)
     cache_wait: CacheWait = field(default_factory=CacheWait)
+    # Any: the library has the type, and the core does not import it.
+    resolved_names: dict[str, Any] = field(default_factory=dict)
 
     @property
     def db(self) -> Database:

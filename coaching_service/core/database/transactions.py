@@ -36,6 +36,17 @@ _random = random.SystemRandom()  # apart from the generator that tests seed
 _endings: set[asyncio.Task[None]] = set()  # the event loop has only weak references to its tasks
 
 
+class Unprepared(Exception):
+    """Ends a transaction that needs what `prepare` computes: it is called outside of it, then the transaction repeated.
+
+    It is for what takes long and depends on no write of the transaction. `prepare` stores its result in the context.
+    """
+
+    def __init__(self, prepare: Callable[[Context], Awaitable[None]]) -> None:
+        super().__init__("computed before the transaction")
+        self.prepare = prepare
+
+
 def transactional(
     function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]:
@@ -61,6 +72,7 @@ async def in_transaction(
     is repeated when its outcome is unknown: Motor's own `with_transaction` commits outside its retry loop, so it does
     neither for a commit. What `work` has changed is stored in the change log before the commit. If it has changed
     documents that processes cache, it returns or raises when none of them uses what it read before (see CacheWait).
+    It is also called again after what it was missing is prepared (see Unprepared).
     Nothing is repeated after `patience` seconds, or once the database is lost (see DatabaseMonitor): then raises
     Unavailable, or the driver's error when the outcome of the commit is still unknown.
     """
@@ -75,7 +87,9 @@ async def in_transaction(
     except asyncio.CancelledError:
         attempts.clear()  # there is no response that would have to wait
         raise
-    finally:  # also after an error, such as NotFound: a transaction that has deleted the document may still be waiting
+    finally:
+        ctx.resolved_names.clear()
+        # Also after an error, such as NotFound: a transaction that has deleted the document may still be waiting
         if any(each.changes_cached for each in attempts):
             await wait_for_caches(ctx)
 
@@ -106,6 +120,9 @@ async def _repeat(
                 await _commit(ctx, session, may_continue)
                 ctx.change_ids.extend(change_ids)
                 return result
+        except Unprepared as unprepared:
+            await unprepared.prepare(ctx)
+            continue
         except PyMongoError as error:
             if not (error.has_error_label(_TRANSIENT) or is_unsent(error)):
                 raise

@@ -352,13 +352,14 @@ class SearchEntry(TypedDict):
 
     `search` has the normalized names, aliases, tags, muscles and equipment, a line each. `names` is the number of its
     first lines that are names: the one in English first, then translations. `aliases` is how many aliases follow, in
-    any language.
+    any language. `isOwn`: it is not shared.
     """
 
     _id: ObjectId
     search: str
     names: int
     aliases: int
+    isOwn: bool
 
 
 class ExercisePage(Page[Exercise]):

@@ -6,27 +6,47 @@ import asyncio
 from collections.abc import Sequence
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.text import normalize
+from coaching_service.core.database.transactions import Unprepared, gather_reads
+from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import search_entries, service, store
 from coaching_service.library.exercises.models import (
     ExerciseMatch,
     ResolvedName,
 )
-from coaching_service.library.exercises.resolution import Candidate, resolve
-from coaching_service.library.exercises.search import without_apostrophes
+from coaching_service.library.exercises.resolution import Candidate, Resolution, resolve
+from coaching_service.library.exercises.search_index import index_of
 from coaching_service.library.exercises.use_counts import load_use_counts
-
-_MIN_SURE_SCORE = 85.0  # of a match that is taken without asking
 
 
 async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedName]:
-    """Return what names of exercises mean, in the same order."""
+    """Return what names of exercises mean, in the same order.
+
+    A transaction ends, and is repeated when they are resolved (see Unprepared): it holds nothing meanwhile.
+    """
+    if not names:
+        return []
+    if ctx.session is None:
+        return await _resolve(ctx, names)
+    if missing := [name for name in names if name not in ctx.resolved_names]:
+        raise Unprepared(lambda outside: _prepare(outside, missing))
+    return [ctx.resolved_names[name] for name in names]
+
+
+async def _prepare(ctx: Context, names: Sequence[str]) -> None:
+    ctx.resolved_names.update(zip(names, await _resolve(ctx, names), strict=True))
+
+
+async def _resolve(ctx: Context, names: Sequence[str]) -> list[ResolvedName]:
     entries, use_counts = await gather_reads(
         ctx, search_entries.load_search_entries(ctx, {}, "all"), load_use_counts(ctx)
     )
-    # Up to a second for 50 unknown names: in a thread, other requests continue meanwhile.
-    resolutions = await asyncio.to_thread(lambda: [resolve(entries, name, use_counts) for name in names])
+
+    def resolve_each() -> list[Resolution]:
+        index = index_of(entries)
+        return [resolve(index, name, use_counts) for name in names]
+
+    # A millisecond for a name, and a tenth of a second for a new index: in a thread, other requests continue meanwhile.
+    resolutions = resolve_each() if ctx.thread is not None else await asyncio.to_thread(resolve_each)
     candidates = [each for resolution in resolutions for each in (resolution.match, *resolution.alternatives) if each]
     names_by_id = await service.load_names(ctx, [candidate.exercise_id for candidate in candidates])
 
@@ -42,36 +62,6 @@ async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedName
         }
         for name, resolution in zip(names, resolutions, strict=True)
     ]
-
-
-async def choose_matches(ctx: Context, resolved: Sequence[ResolvedName]) -> list[ExerciseMatch | None]:
-    """Return the one exercise that each resolved name means, in the same order; None if there is none or several.
-
-    It has exactly this name, or resembles it most and with a score of at least 85; of exercises with the same name it
-    is the company's own.
-    """
-    candidates = [_best_candidates(each) for each in resolved]
-    several = [match["_id"] for matches in candidates if len(matches) > 1 for match in matches]
-    own = await store.find_own_ids(ctx, several) if several else set()
-
-    def choose(matches: Sequence[ExerciseMatch]) -> ExerciseMatch | None:
-        chosen = matches if len(matches) == 1 else [match for match in matches if match["_id"] in own]
-        return chosen[0] if len(chosen) == 1 else None
-
-    return [choose(matches) for matches in candidates]
-
-
-def _best_candidates(resolved: ResolvedName) -> list[ExerciseMatch]:
-    """Return the exercises that have exactly this name, else those that resemble it most and have the same name."""
-    candidates = [each for each in (resolved["match"], *resolved["alternatives"]) if each is not None]
-    if exact := [each for each in candidates if normalize(each["name"]) == normalize(resolved["name"])]:
-        return exact
-    best = max((each["score"] for each in candidates), default=0.0)
-    if resolved["match"] is None or best < _MIN_SURE_SCORE:
-        return []
-    # The match comes first: the search ranks it before others of the same score.
-    first = next(each for each in candidates if each["score"] == best)
-    return [each for each in candidates if normalize(each["name"]) == normalize(first["name"])]
 
 
 async def list_deleted_names(ctx: Context, name: str) -> list[str]:

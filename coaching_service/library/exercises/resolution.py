@@ -1,35 +1,49 @@
-"""Finding the exercises that names mean: in the order of the search, with scores of how much they resemble the name.
+"""Finding the exercises that names mean, with scores of how much they resemble the name.
 
-A name means the first exercise that the search finds if its score is at least 75. If not all words of the name occur in
-any exercise, it means the most similar one only with a score of at least 90: exercises that differ in one word, such as
-leg curl and leg extension, resemble each other.
+A name means the exercise that has exactly this name or alias, else the most similar one, if its score is at least 85
+and nothing tells them apart: each word of the name is in the name of the exercise, except for one typing error, or is
+its muscle, tag or equipment; and no part of the body and no number of it is missing. Leg curl and biceps curl resemble
+each other, and so do 45 and 30 degrees, but mean other exercises.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice, pairwise
 
-from rapidfuzz import fuzz
+from rapidfuzz import fuzz, process
+from rapidfuzz.distance import OSA
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.text import normalize
-from coaching_service.library.exercises.models import SearchEntry
-from coaching_service.library.exercises.search import ABBREVIATIONS, search, split_words, without_apostrophes
+from coaching_service.library.exercises.name_words import FILLERS, NameWords, is_part_of_body, one_spelling
+from coaching_service.library.exercises.search import ABBREVIATIONS, search
+from coaching_service.library.exercises.search_index import MIN_TYPO_LENGTH, SearchIndex, WordList, numbers_of
 
+MAX_NAME_LENGTH = 80  # longer names mean only the exercise that has exactly this name
 MAX_ALTERNATIVES = 3
-_MIN_SCORE, _MIN_SCORE_WITHOUT_SEARCH = 75.0, 90.0  # of a match
+MIN_SCORE = 85.0  # of a match
 _MIN_SCORE_OF_ALTERNATIVE, _MIN_SCORE_OF_SIMILAR = 40.0, 60.0
-_PUNCTUATION = re.compile(r"[^\w\s-]|_")
+_MAX_FOUND, _MAX_COMPARED, _MAX_SCORED = 12, 300, 12
+_SAME_MOVEMENT, _OTHER_PART = 10.0, 10.0  # in points of the score
+_CACHED_NAMES = 8192
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An exercise that a name may mean; `score` from 0 to 100 states how much its name or an alias resembles it."""
+    """An exercise that a name may mean; `score` from 0 to 100 states how much its name or an alias resembles it.
+
+    `is_sure`: nothing tells them apart. `has_name`: it is the name of the exercise.
+    """
 
     exercise_id: ObjectId
     score: float
+    is_sure: bool
+    has_name: bool
+    is_own: bool
+    name: str
 
 
 @dataclass(frozen=True)
@@ -40,51 +54,156 @@ class Resolution:
     alternatives: list[Candidate]
 
 
-def resolve(entries: Sequence[SearchEntry], name: str, use_counts: Mapping[ObjectId, int]) -> Resolution:
-    """Return what `name` means among the exercises; `use_counts` states how often the company uses an exercise."""
-    text = _PUNCTUATION.sub(" ", without_apostrophes(name))
-    readings = _readings(text)
-    found_ids = search(entries, text, use_counts).ids[: MAX_ALTERNATIVES + 1] if readings else []
-    if found_ids:
-        by_id = {entry["_id"]: entry for entry in entries}
-        candidates = [_score(by_id[exercise_id], readings) for exercise_id in found_ids]
-        return _resolution(candidates, _MIN_SCORE)
-    scored = [_score(entry, readings) for entry in entries] if readings else []
-    similar = [candidate for candidate in scored if candidate.score >= _MIN_SCORE_OF_SIMILAR]
-    return _resolution(sorted(similar, key=lambda candidate: -candidate.score), _MIN_SCORE_WITHOUT_SEARCH)
+@dataclass(frozen=True)
+class _Name:
+    """A name that a person has written: as typed, and with its abbreviations written out."""
+
+    text: str
+    spellings: tuple[NameWords, ...]
+
+    @classmethod
+    def of(cls, name: str) -> _Name:
+        typed = NameWords.of(name)
+        expanded = tuple(part for word in typed.typed for part in ABBREVIATIONS.get(word, (word,)))
+        spellings = (typed,) if expanded == typed.typed else (typed, replace(typed, typed=expanded))
+        return cls(" ".join((*typed.typed, *typed.measures)), spellings)
 
 
-def _resolution(candidates: Sequence[Candidate], min_score: float) -> Resolution:
-    match = candidates[0] if candidates and candidates[0].score >= min_score else None
-    others = [each for each in candidates if each is not match and each.score >= _MIN_SCORE_OF_ALTERNATIVE]
-    return Resolution(match, others[:MAX_ALTERNATIVES])
+def resolve(index: SearchIndex, text: str, use_counts: Mapping[ObjectId, int]) -> Resolution:
+    """Return what a name means among the exercises; `use_counts` states how often the company uses an exercise.
 
-
-def _readings(text: str) -> list[list[str]]:
-    """Return the words of a name as it was typed, and with its abbreviations written out; none without words."""
-    words = split_words(normalize(text))
-    expanded = [part for word in words for part in ABBREVIATIONS.get(word, (word,))]
-    return [each for each in ([words] if expanded == words else [words, expanded]) if each]
-
-
-def _score(entry: SearchEntry, readings: Sequence[Sequence[str]]) -> Candidate:
-    """Return an exercise with the highest score of its name and aliases.
-
-    Words that are not in a name, but are a muscle, a tag or the equipment of the exercise, are left out of the
-    comparison: leg press machine means the leg press.
+    Of several exercises with this name, it means the company's own, if that is one.
     """
-    lines = [split_words(_PUNCTUATION.sub(" ", line)) for line in entry["search"].split("\n")]
-    count = entry["names"] + entry["aliases"]
-    names, others = lines[:count], {word for line in lines[count:] for word in line}
-    scores = []
-    for reading in readings:
-        for name in names:
-            compared = [word for word in reading if word in name or word not in others]
-            scores.append(_similarity(compared, name))
-    return Candidate(entry["_id"], max(scores))
+    name = _Name.of(text)
+    if not name.text:
+        return Resolution(None, [])
+    if len(text) > MAX_NAME_LENGTH:
+        named = {number for each in name.spellings for number in index.by_joined_name.get("".join(each.typed), ())}
+        return Resolution(_choose([_compare(index, number, name) for number in sorted(named)]), [])
+    found = [_compare(index, number, name) for number in search(index, name.text, use_counts).numbers[:_MAX_FOUND]]
+    match = _choose(found)
+    alternatives = [each for each in found[: MAX_ALTERNATIVES + 1] if each.score >= _MIN_SCORE_OF_ALTERNATIVE]
+    if len(alternatives) <= MAX_ALTERNATIVES and match is None:
+        known = {each.exercise_id for each in found}
+        similar = [each for each in _find_similar(index, name) if each.exercise_id not in known]
+        match = _choose(similar)
+        alternatives += similar
+    return Resolution(match, [each for each in alternatives if each is not match][:MAX_ALTERNATIVES])
+
+
+def _choose(candidates: Sequence[Candidate]) -> Candidate | None:
+    """Return the candidate that a name means; None if there is none, or several with the same name."""
+    matching = [each for each in candidates if each.has_name and each.is_sure]
+    if not matching:
+        sure = [each for each in candidates if each.is_sure]
+        best = max(sure, key=lambda each: each.score, default=None)  # the first of several
+        matching = [each for each in sure if best is not None and each.name == best.name]
+    if len(matching) > 1:
+        matching = [each for each in matching if each.is_own]
+    return matching[0] if len(matching) == 1 else None
+
+
+def _find_similar(index: SearchIndex, name: _Name) -> list[Candidate]:
+    """Return exercises with names that resemble a name, the best first.
+
+    The last word, such as curl or press, counts more than others, and so does a part of the body that was not named.
+    """
+    words = {word for spelling in name.spellings for word in (*spelling.typed, *spelling.measures)}
+    numbers = [*islice(numbers_of(index.with_most(map(index.resembling, words), _MAX_SCORED)), _MAX_COMPARED)]
+    if numbers:
+        lines = {(number, at): line.sorted for number in numbers for at, line in enumerate(index.lines(number))}
+        targets = {" ".join(sorted(spelling.all_words)) for spelling in name.spellings}
+        near = [
+            each for target in targets for each in process.extract(target, lines, scorer=fuzz.ratio, limit=_MAX_SCORED)
+        ]
+        scored = {number for _, _, (number, _) in near}
+    else:  # perhaps a typing error in words that are written as one
+        joined = process.extract(
+            "".join(name.spellings[0].typed),
+            list(index.by_joined_name),
+            scorer=fuzz.ratio,
+            score_cutoff=_MIN_SCORE_OF_SIMILAR,
+            limit=_MAX_SCORED,
+        )
+        scored = {number for each, _, _ in joined for number in index.by_joined_name[each]}
+    candidates = [_compare(index, number, name) for number in scored]
+    similar = [each for each in candidates if each.score >= _MIN_SCORE_OF_SIMILAR]
+    parts = {part for spelling in name.spellings for part in spelling.parts}
+    last_words = {spelling.words[-1] for spelling in name.spellings if spelling.words}
+
+    def rank(candidate: Candidate) -> tuple[float, str]:
+        written = _words_of(candidate.name)
+        bonus = 0 if last_words.isdisjoint(written.words) else _SAME_MOVEMENT
+        return (_OTHER_PART if written.parts - parts else 0) - bonus - candidate.score, candidate.name
+
+    return sorted(similar, key=rank)
+
+
+def _compare(index: SearchIndex, number: int, name: _Name) -> Candidate:
+    """Compare an exercise with a name: the best of its names and aliases counts.
+
+    Words that are not in it, but are a muscle, a tag or the equipment of the exercise, are left out of the comparison:
+    leg press machine means the leg press.
+    """
+    entry, lines = index.entries[number], index.lines(number)
+    others = {one_spelling(word) for word in index.other_words(number)}
+    results = []
+    for at, line in enumerate(lines):
+        written = _words_of(line.text)
+        for spelling in name.spellings:
+            compared = [word for word in spelling.all_words if word in written.all_words or word not in others]
+            score = _similarity(compared, written.all_words)
+            is_sure = (
+                score >= MIN_SCORE
+                and spelling.has_same_numbers(written)
+                and _has_same_words(spelling.words, written.words, others, index.vocabulary)
+            )
+            has_name = at == 0 and spelling.words == written.words
+            results.append((is_sure, has_name, score))
+    is_sure, has_name, score = max(results)
+    return Candidate(entry["_id"], score, is_sure, has_name, entry["isOwn"], lines[0].text)
+
+
+_words_of = lru_cache(_CACHED_NAMES)(NameWords.of)
 
 
 def _similarity(words: Sequence[str], name: Sequence[str]) -> float:
     """Return how much two names resemble each other, from 0 to 100, in any order and spacing of their words."""
     sorted_ratio = fuzz.ratio(" ".join(sorted(words)), " ".join(sorted(name)))
     return round(max(sorted_ratio, fuzz.ratio("".join(words), "".join(name))), 1)
+
+
+def _has_same_words(words: Sequence[str], name: Sequence[str], others: Collection[str], vocabulary: WordList) -> bool:
+    """Return whether the words of a name are those of an exercise's name, or its `others`, with typing errors.
+
+    The name of the exercise may have more words, but none that is a part of the body.
+    """
+    missing, added = Counter(name), Counter(words)
+    missing.subtract(words)
+    added.subtract(name)
+    _remove_joined(missing, added, name)
+    _remove_joined(added, missing, words)
+    for word in [*(+added).elements()]:
+        if word in FILLERS or word in others:
+            continue
+        same = next((each for each in +missing if _is_typo(word, each, vocabulary)), None)
+        if same is None:
+            return False
+        missing[same] -= 1
+    return not any(is_part_of_body(word) for word in +missing)
+
+
+def _remove_joined(separate: Counter[str], joined: Counter[str], words: Sequence[str]) -> None:
+    """Remove successive words that the other name writes as one (push up and pushup)."""
+    for first, second in pairwise(words):
+        if joined[first + second] > 0 and separate[first] > 0 and separate[second] > 0:
+            joined[first + second] -= 1
+            separate.subtract((first, second))
+
+
+def _is_typo(word: str, other: str, vocabulary: WordList) -> bool:
+    """Return whether a word that is in no exercise is another one with one typing error."""
+    if is_part_of_body(word) or word in vocabulary:
+        return False
+    spellings = (word, f"{word}s")  # as typed, perhaps: its ending was taken for a plural
+    return any(len(each) >= MIN_TYPO_LENGTH and OSA.distance(each, other, score_cutoff=1) <= 1 for each in spellings)

@@ -23,6 +23,7 @@ from coaching_service.core.validation import (
     Version,
 )
 from coaching_service.library.exercises import models
+from coaching_service.library.exercises.resolution import MAX_NAME_LENGTH
 
 TYPES = ("strength", "cardio", "stretching", "plyometrics", "mobility")
 LEVELS = ("beginner", "intermediate", "expert")
@@ -236,7 +237,11 @@ class ExerciseNames(Input):
     """Names of exercises, as people write them."""
 
     names = ListOf(
-        Text(), minimum=1, maximum=50, required=True, metadata={"description": "1 to 50 names or abbreviations."}
+        Text(max_length=MAX_NAME_LENGTH),
+        minimum=1,
+        maximum=50,
+        required=True,
+        metadata={"description": "1 to 50 names or abbreviations, each of at most 80 characters."},
     )
 
 
@@ -255,7 +260,12 @@ class ResolvedExerciseName(Output):
 
     name = fields.String(metadata={"description": "The name as it was sent."})
     match = fields.Nested(
-        ExerciseMatch, allow_none=True, metadata={"description": "null if no exercise is meant for sure."}
+        ExerciseMatch,
+        allow_none=True,
+        metadata={
+            "description": "null if no exercise is meant for sure: with this name or alias, or with a score of at "
+            "least 85 and the same parts of the body and numbers."
+        },
     )
     alternatives = fields.List(
         fields.Nested(ExerciseMatch), metadata={"description": "Up to three other exercises, the best first."}

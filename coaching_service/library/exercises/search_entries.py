@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, Ownership
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.text import normalize
+from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import override_store, store
 from coaching_service.library.exercises.models import (
     SearchEntry,
 )
-from coaching_service.library.exercises.search import without_apostrophes
 
 
 async def load_search_entries(ctx: Context, condition: Filter, ownership: Ownership) -> list[SearchEntry]:

@@ -132,6 +132,7 @@ async def find_search_entries(ctx: Context, condition: Filter, *, ownership: Own
         "search": 1,
         "names": {"$ifNull": ["$searchNames", 1]},
         "aliases": {"$ifNull": ["$searchAliases", {"$size": "$aliases"}]},
+        "isOwn": {"$ne": ["$companyId", None]},
     }
     hint = _selecting_index(condition) or (_BY_TYPE if "type" in condition else _BY_NAME)
     return await exercises.aggregate(
@@ -188,12 +189,6 @@ def _to_name(exercise: StoredExerciseName) -> ExerciseName:
         "name": exercise["name"],
         "defaultInstructions": exercise["defaultInstructions"],
     }
-
-
-async def find_own_ids(ctx: Context, ids: Sequence[ObjectId]) -> set[ObjectId]:
-    """Return which of the exercises are the company's own, deleted ones included."""
-    own = await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("_id",), ownership="own", hint="_id_")
-    return {exercise["_id"] for exercise in own}
 
 
 async def find_deleted_names(ctx: Context) -> list[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.text import normalize
+from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import search_entries, store
 from coaching_service.library.exercises.listing import list_exercises, present_all
 from coaching_service.library.exercises.models import Exercise
-from coaching_service.library.exercises.search import search, without_apostrophes
+from coaching_service.library.exercises.search import search
+from coaching_service.library.exercises.search_index import index_of
 from coaching_service.library.exercises.use_counts import load_use_counts
 
 
@@ -28,7 +29,7 @@ async def _suggest_matches(ctx: Context, keywords: str, size: int) -> list[Exerc
     )
     name = without_apostrophes(normalize(keywords))
     exact = {entry["_id"] for entry in entries if entry["search"].partition("\n")[0] == name}
-    ids = search(entries, keywords, use_counts).ids
+    ids = search(index_of(entries), keywords, use_counts).ids
     ids = sorted(ids, key=lambda each: (each not in exact, -use_counts.get(each, 0)))
     return await present_all(ctx, await store.find_by_ids(ctx, ids[:size]))
 

@@ -20,6 +20,7 @@ from coaching_service.library.exercises.models import (
     Role,
     Suggestions,
 )
+from coaching_service.library.exercises.resolution import MAX_NAME_LENGTH
 from coaching_service.library.exercises.schemas import MINE, PUBLIC, TYPES
 
 tools = Tools()
@@ -39,7 +40,7 @@ class ListExercises(ToolPage):
         },
     )
     names = ListOf(
-        Text(),
+        Text(max_length=MAX_NAME_LENGTH),
         minimum=1,
         maximum=_MAX_NAMES,
         **optional("Instead of search: names, each resolved to the exercise that it means."),
@@ -71,14 +72,13 @@ async def list_exercises(
 
 async def _resolve(ctx: Context, names: list[str]) -> dict[str, list[MatchedName]]:
     resolved = await name_resolution.resolve_names(ctx, names)
-    matches = await name_resolution.choose_matches(ctx, resolved)
     docs: list[MatchedName] = []
-    for name, about, match in zip(names, resolved, matches, strict=True):
-        if match is not None:
-            docs.append({"name": name, "match": _identify(match)})
-            continue
-        candidates = [each for each in (about["match"], *about["alternatives"]) if each is not None]
-        docs.append({"name": name, "match": None, "nearest": [_identify(each) for each in candidates]})
+    for about in resolved:
+        if about["match"] is not None:
+            docs.append({"name": about["name"], "match": _identify(about["match"])})
+        else:
+            nearest = [_identify(each) for each in about["alternatives"]]
+            docs.append({"name": about["name"], "match": None, "nearest": nearest})
     return {"docs": docs}
 
 

@@ -93,9 +93,8 @@ async def log_workout(
 async def _read_logs(ctx: Context, text: str, items: Sequence[WorkItem]) -> list[ItemText]:
     """Return the logs that a text describes; exercises may also have other names that mean them."""
     names = list_other_names(text, items)[:_MAX_NAMES]
-    resolved = await name_resolution.resolve_names(ctx, names) if names else []
-    matches = await name_resolution.choose_matches(ctx, resolved)
-    other_names = {name: match["_id"] for name, match in zip(names, matches, strict=True) if match is not None}
+    resolved = await name_resolution.resolve_names(ctx, names)
+    other_names = {about["name"]: about["match"]["_id"] for about in resolved if about["match"] is not None}
     return parse_log(text, items, ctx.caller.company.load_unit, other_names)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import cast
+from collections.abc import Iterable, Mapping, Sequence
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.ids import ObjectId
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.mentions import resolve_exercises
@@ -31,7 +31,7 @@ async def to_item(
     Raises InvalidFields for a name or sets that cannot be read, and ValueError if there is none.
     """
     if exercise is not None:
-        return await _to_exercise_item(ctx, exercise, "exercise")
+        return (await _to_items(ctx, {"exercise": exercise}))[0]
     if task is not None:
         return {"type": "TASK", "taskFields": task}
     if reminder is not None:
@@ -42,17 +42,23 @@ async def to_item(
 
 async def to_exercise_items(ctx: Context, exercises: Sequence[ToolExerciseArguments]) -> list[ItemInput]:
     """Return exercises with their sets as items. Raises InvalidFields for names and sets that cannot be read."""
-    return [await _to_exercise_item(ctx, each, f"exercises.{index}") for index, each in enumerate(exercises)]
+    return await _to_items(ctx, {f"exercises.{index}": each for index, each in enumerate(exercises)})
 
 
-async def _to_exercise_item(ctx: Context, exercise: ToolExerciseArguments, path: str) -> ItemInput:
-    exercise_id = exercise["exerciseId"]
-    if exercise_id is None:
-        [exercise_id] = await resolve_exercises(ctx, {f"{path}.name": cast("str", exercise["name"])})
+async def _to_items(ctx: Context, exercises: Mapping[str, ToolExerciseArguments]) -> list[ItemInput]:
+    """Return exercises as items; the keys are their paths in the request."""
+    named = {path: str(each["name"]) for path, each in exercises.items() if each["exerciseId"] is None}
+    resolved = await resolve_exercises(ctx, {f"{path}.name": name for path, name in named.items()})
+    ids = dict(zip(named, resolved, strict=True))
+    load_unit = ctx.caller.company.load_unit
+    return [_to_item(each, each["exerciseId"] or ids[path], load_unit, path) for path, each in exercises.items()]
+
+
+def _to_item(exercise: ToolExerciseArguments, exercise_id: ObjectId, load_unit: str, path: str) -> ItemInput:
     return {
         "type": "EXERCISE",
         "exerciseId": exercise_id,
-        "exerciseSets": _read_sets(exercise["sets"], ctx.caller.company.load_unit, f"{path}.sets"),
+        "exerciseSets": _read_sets(exercise["sets"], load_unit, f"{path}.sets"),
         "exerciseInstructions": exercise["instructions"],
         "supersetId": exercise["superset"],
     }

@@ -13,8 +13,8 @@ from coaching_service.core.mcp.results import typed
 from coaching_service.core.variants import DeferredChange
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.scanner import SetTextError
-from coaching_service.training.workout_text.lines import ParsedItem, is_sets, parse_items, split_note
-from coaching_service.training.workout_text.mentions import resolve_mentions
+from coaching_service.training.workout_text.lines import Mention, ParsedItem, is_sets, parse_items, split_note
+from coaching_service.training.workout_text.mentions import resolve_mentions, resolve_names
 from coaching_service.training.workout_text.short_ids import find_item
 from coaching_service.training.workout_text.tool_schemas import ItemEditArguments
 from coaching_service.training.workout_text.writing import name_of, name_with_sets, superset_letters
@@ -54,6 +54,7 @@ async def apply_edits(
     Raises NotFound, Forbidden, and InvalidFields for a text or an item that cannot be read.
     """
     outcome = Outcome()
+    await resolve_names(ctx, _list_mentions(edits, ctx.caller.company.load_unit))
     for number, edit in enumerate(edits):
         block = await service.read(ctx, owner, block_id)
         path = f"changes.{number}"
@@ -76,6 +77,16 @@ async def apply_edits(
             outcome.changes_done_work |= is_recorded(item)
             outcome.sentences.append(f"removed {typed(name_of(item))}")
     return outcome
+
+
+def _list_mentions(edits: Sequence[ItemEditArguments], load_unit: str) -> list[Mention]:
+    """Return what the texts of edits mention. Raises InvalidFields for a text that cannot be read."""
+    texts = {f"changes.{number}.text": str(edit["text"]) for number, edit in enumerate(edits) if _names_items(edit)}
+    return [mention for path, text in texts.items() for mention in parse_items(text, load_unit, path).mentions]
+
+
+def _names_items(edit: ItemEditArguments) -> bool:
+    return edit["action"] == "add" or (edit["action"] == "change" and not is_sets(str(edit["text"])))
 
 
 async def describe_move(ctx: Context, owner: ClientCalendar, item: WorkItem, source: ObjectId, target: ObjectId) -> str:

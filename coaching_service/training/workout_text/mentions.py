@@ -38,6 +38,12 @@ async def resolve_mentions(ctx: Context, mentions: Sequence[Mention]) -> str:
     return await _resolve_exercises(ctx, of_kind["exercise"]) if of_kind["exercise"] else ""
 
 
+async def resolve_names(ctx: Context, mentions: Sequence[Mention]) -> None:
+    """Resolve the names of exercises in mentions all at once, so that each can be resolved afterwards at no cost."""
+    names = dict.fromkeys(mention.name for mention in mentions if mention.kind == "exercise")
+    await name_resolution.resolve_names(ctx, [*names])
+
+
 async def resolve_exercises(ctx: Context, texts: Mapping[str, str]) -> list[ObjectId]:
     """Return the exercises that texts name, or whose identifiers they are, with or without brackets, in order.
 
@@ -50,11 +56,10 @@ async def resolve_exercises(ctx: Context, texts: Mapping[str, str]) -> list[Obje
     names = {path: texts[path] for path, identifier in identifiers.items() if identifier is None}
     if names:
         resolved = await name_resolution.resolve_names(ctx, list(names.values()))
-        matches = await name_resolution.choose_matches(ctx, resolved)
-        for path, about, match in zip(names, resolved, matches, strict=True):
-            if match is None:
+        for path, about in zip(names, resolved, strict=True):
+            if about["match"] is None:
                 raise invalid_field(path, f"is unknown: {describe_nearest('exercise', about)}", code="UNKNOWN_NAME")
-            identifiers[path] = match["_id"]
+            identifiers[path] = about["match"]["_id"]
     return [identifier for identifier in identifiers.values() if identifier is not None]
 
 
@@ -68,20 +73,18 @@ async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention]) -> str:
     names = list(dict.fromkeys(mention.name for mention in mentions))
     if len(names) > _MAX_NAMES:
         raise error_in_line(mentions[0].field, mentions[0].line, f"expected at most {_MAX_NAMES} different exercises")
-    resolved = await name_resolution.resolve_names(ctx, names)
-    chosen = await name_resolution.choose_matches(ctx, resolved)
-    matches = dict(zip(names, zip(resolved, chosen, strict=True), strict=True))
+    resolved = {about["name"]: about for about in await name_resolution.resolve_names(ctx, names)}
     for mention in mentions:
-        about, match = matches[mention.name]
-        if match is None:
+        about = resolved[mention.name]
+        if about["match"] is None:
             deleted = await name_resolution.list_deleted_names(ctx, mention.name)
             note = f". Deleted: {', '.join(map(typed, deleted))}" if deleted else ""
             raise _unknown(mention, describe_nearest("exercise", about) + note, _names_of(about), deleted)
-        mention.target[mention.key] = match["_id"]
+        mention.target[mention.key] = about["match"]["_id"]
     read_as = [
-        f"{typed(name)} as {typed(match['name'])}"
-        for name, (_, match) in matches.items()
-        if match is not None and normalize(name) != normalize(match["name"])
+        f"{typed(name)} as {typed(about['match']['name'])}"
+        for name, about in resolved.items()
+        if about["match"] is not None and normalize(name) != normalize(about["match"]["name"])
     ]
     return f" Read {', '.join(read_as)}." if read_as else ""
 

@@ -1,0 +1,226 @@
+"""An index of what is searched of exercises, so that a name costs as much with thousands of exercises as with few.
+
+The words of all exercises are listed once, with the exercises that have them. Words that contain or resemble a word are
+found by its trigrams: groups of three successive letters.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+from rapidfuzz.distance import OSA
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises.models import SearchEntry
+
+MIN_TYPO_LENGTH = 4
+_MIN_SHARED = 0.4  # of the trigrams of a word, in those that resemble it
+_MAX_SIMILAR = 8
+_INDEXES = 4
+_CACHED_TEXTS = 2048
+
+
+@dataclass(frozen=True)
+class Line:
+    """A name or alias: its text, and its words in the singular: in order, as one, in alphabetical order, and each with
+    each two successive ones as one."""
+
+    text: str
+    words: tuple[str, ...]
+    joined: str
+    sorted: str
+    whole_words: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str) -> Line:
+        """Return the line that has this normalized text."""
+        words = tuple(split_words(text))
+        pairs = (first + second for first, second in pairwise(words))
+        return cls(text, words, "".join(words), " ".join(sorted(words)), frozenset((*words, *pairs)))
+
+
+class WordList:
+    """Words, found by their trigrams."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words = sorted(words)
+        self._known = frozenset(self.words)
+        self._by_trigram: defaultdict[str, list[int]] = defaultdict(list)
+        for number, word in enumerate(self.words):
+            for trigram in _trigrams(f"  {word} "):
+                self._by_trigram[trigram].append(number)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._known
+
+    def containing(self, text: str) -> list[str]:
+        """Return the words that contain a text."""
+        trigrams = _trigrams(text)
+        if not trigrams:
+            return [word for word in self.words if text in word]
+        numbers: Sequence[int] = min((self._by_trigram.get(each, ()) for each in trigrams), key=len)
+        return [self.words[number] for number in numbers if text in self.words[number]]
+
+    def with_one_typo(self, word: str) -> list[str]:
+        """Return the words that differ from a word by one typing error, in alphabetical order."""
+        if len(word) < MIN_TYPO_LENGTH:
+            return []
+        candidates = (self.words[number] for number in sorted(self._shared(word)))
+        return [each for each in candidates if OSA.distance(word, each, score_cutoff=1) == 1]
+
+    def resembling(self, word: str) -> list[str]:
+        """Return the few words that share most trigrams with a word."""
+        shared, needed = self._shared(word), _MIN_SHARED * len(_trigrams(f"  {word} "))
+        return [self.words[number] for number, count in shared.most_common(_MAX_SIMILAR) if count >= needed]
+
+    def _shared(self, word: str) -> Counter[int]:
+        numbers: Counter[int] = Counter()
+        for trigram in _trigrams(f"  {word} "):
+            numbers.update(self._by_trigram.get(trigram, ()))
+        return numbers
+
+
+class SearchIndex:
+    """The exercises that are searched, and which of them have which words.
+
+    Sets of exercises are integers, with one bit for each exercise: combining thousands of them takes a microsecond.
+    """
+
+    def __init__(self, entries: Sequence[SearchEntry]) -> None:
+        self.entries = entries
+        self._lines: list[tuple[Line, ...] | None] = [None] * len(entries)
+        with_word: defaultdict[str, int] = defaultdict(int)
+        with_ending: defaultdict[str, list[int]] = defaultdict(list)
+        for number, entry in enumerate(entries):
+            bit = 1 << number
+            for line in entry["search"].replace("-", " ").split("\n"):
+                words = line.split()
+                for start, word in enumerate(words):
+                    with_word[word] |= bit
+                    if start < len(words) - 1:
+                        with_ending["".join(words[start:])].append(number)
+        self._with_word: Mapping[str, int] = with_word
+        self._with_ending: Mapping[str, list[int]] = with_ending
+        self._endings = sorted(with_ending)
+        self._words = WordList(with_word)
+
+    @cached_property
+    def vocabulary(self) -> WordList:
+        """The words in the singular; those with a hyphen also written as one (pullup)."""
+        tokens = {token for entry in self.entries for token in entry["search"].split()}
+        parts = {part for token in tokens for part in (*token.split("-"), token.replace("-", ""))}
+        return WordList(set(map(singular, parts)) - {""})
+
+    @cached_property
+    def by_joined_name(self) -> Mapping[str, list[int]]:
+        """The exercises that have a name or alias, whose words are written as one."""
+        numbers: defaultdict[str, list[int]] = defaultdict(list)
+        for number in range(len(self.entries)):
+            for line in self.lines(number):
+                numbers[line.joined].append(number)
+        return numbers
+
+    def lines(self, number: int) -> tuple[Line, ...]:
+        """Return the names and aliases of an exercise."""
+        if (lines := self._lines[number]) is None:
+            entry = self.entries[number]
+            count = entry["names"] + entry["aliases"]
+            lines = tuple(map(Line.of, entry["search"].replace("-", " ").split("\n", count)[:count]))
+            self._lines[number] = lines
+        return lines
+
+    def other_words(self, number: int) -> frozenset[str]:
+        """Return the words of the tags, muscles and equipment of an exercise, in the singular."""
+        entry = self.entries[number]
+        return _split_once("\n".join(entry["search"].split("\n")[entry["names"] + entry["aliases"] :]))
+
+    @staticmethod
+    def with_most(sets: Iterable[int], enough: int) -> int:
+        """Return the exercises that are in most of the sets; in fewer of them, until there are `enough`."""
+        in_sets: list[int] = []  # those that are in at least one, two, ... of the sets
+        for each in sets:
+            in_sets.append(0)
+            for count in range(len(in_sets) - 1, 0, -1):
+                in_sets[count] |= in_sets[count - 1] & each
+            in_sets[0] |= each
+        return next((each for each in reversed(in_sets) if each.bit_count() >= enough), in_sets[0] if in_sets else 0)
+
+    def containing(self, word: str) -> int:
+        """Return the exercises in which a word occurs, possibly as two words (pushup in push up)."""
+        found = 0
+        for each in self._words.containing(word):
+            found |= self._with_word[each]
+        for position in range(bisect_left(self._endings, word), len(self._endings)):
+            if not self._endings[position].startswith(word):
+                break
+            for number in self._with_ending[self._endings[position]]:
+                found |= 1 << number
+        return found
+
+    def resembling(self, word: str) -> int:
+        """Return the exercises with a word that contains or resembles a word."""
+        found = self.containing(word)
+        for each in self._words.resembling(word):
+            found |= self._with_word[each]
+        return found
+
+    @property
+    def all(self) -> int:
+        """All exercises."""
+        return (1 << len(self.entries)) - 1
+
+
+def numbers_of(exercises: int) -> Iterator[int]:
+    """Iterate over the numbers of a set of exercises."""
+    while exercises:
+        lowest = exercises & -exercises
+        yield lowest.bit_length() - 1
+        exercises ^= lowest
+
+
+@lru_cache(_CACHED_TEXTS)
+def _split_once(text: str) -> frozenset[str]:
+    return frozenset(split_words(text.replace("\n", " ")))
+
+
+def index_of(entries: Sequence[SearchEntry]) -> SearchIndex:
+    """Return the index of exercises, which is cached while they stay the same."""
+    return _index_of(
+        tuple((each["_id"], each["search"], each["names"], each["aliases"], each["isOwn"]) for each in entries)
+    )
+
+
+@lru_cache(_INDEXES)
+def _index_of(entries: tuple[tuple[ObjectId, str, int, int, bool], ...]) -> SearchIndex:
+    return SearchIndex(
+        [
+            {"_id": exercise_id, "search": text, "names": names, "aliases": aliases, "isOwn": is_own}
+            for exercise_id, text, names, aliases, is_own in entries
+        ]
+    )
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a normalized text in the singular; hyphens and commas separate words."""
+    return [singular(word) for word in text.replace("-", " ").replace(",", " ").split()]
+
+
+@lru_cache(8192)
+def singular(word: str) -> str:
+    """Return an English or Spanish word without its plural ending, if it has one."""
+    if len(word) > 6 and word.endswith(("ones", "ales", "ores")):  # flexiones, laterales, abductores
+        return word[:-2]
+    if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes")):
+        return word[:-2]
+    if len(word) > 2 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def _trigrams(text: str) -> set[str]:
+    return {text[start : start + 3] for start in range(len(text) - 2)}
