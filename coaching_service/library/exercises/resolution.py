@@ -80,11 +80,11 @@ def resolve(index: SearchIndex, text: str, use_counts: Mapping[ObjectId, int]) -
     if len(text) > MAX_NAME_LENGTH:
         named = {number for each in name.spellings for number in index.by_joined_name.get("".join(each.typed), ())}
         return Resolution(_choose([_compare(index, number, name) for number in sorted(named)]), [])
-    found = [_compare(index, number, name) for number in search(index, name.text, use_counts).numbers[:_MAX_FOUND]]
-    match = _choose(found)
-    alternatives = [each for each in found[: MAX_ALTERNATIVES + 1] if each.score >= _MIN_SCORE_OF_ALTERNATIVE]
+    matching = [_compare(index, number, name) for number in search(index, name.text, use_counts).numbers[:_MAX_FOUND]]
+    match = _choose(matching)
+    alternatives = [each for each in matching[: MAX_ALTERNATIVES + 1] if each.score >= _MIN_SCORE_OF_ALTERNATIVE]
     if len(alternatives) <= MAX_ALTERNATIVES and match is None:
-        known = {each.exercise_id for each in found}
+        known = {each.exercise_id for each in matching}
         similar = [each for each in _find_similar(index, name) if each.exercise_id not in known]
         match = _choose(similar)
         alternatives += similar

@@ -152,22 +152,22 @@ class SearchIndex:
 
     def containing(self, word: str) -> int:
         """Return the exercises in which a word occurs, possibly as two words (pushup in push up)."""
-        found = 0
+        exercises = 0
         for each in self._words.containing(word):
-            found |= self._with_word[each]
+            exercises |= self._with_word[each]
         for position in range(bisect_left(self._endings, word), len(self._endings)):
             if not self._endings[position].startswith(word):
                 break
             for number in self._with_ending[self._endings[position]]:
-                found |= 1 << number
-        return found
+                exercises |= 1 << number
+        return exercises
 
     def resembling(self, word: str) -> int:
         """Return the exercises with a word that contains or resembles a word."""
-        found = self.containing(word)
+        exercises = self.containing(word)
         for each in self._words.resembling(word):
-            found |= self._with_word[each]
-        return found
+            exercises |= self._with_word[each]
+        return exercises
 
     @property
     def all(self) -> int:
