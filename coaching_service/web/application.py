@@ -7,9 +7,11 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from aiohttp import web
 from marshmallow import ValidationError
+from multidict import MultiDict
 
 from coaching_service.core.auth.access import check_access
 from coaching_service.core.database.context import Context
@@ -66,6 +68,8 @@ def mount(app: web.Application, dependencies: HandlerDependencies) -> None:
     for page in pages:
         add = app.router.add_get if page.method == "GET" else app.router.add_post
         add(page.pattern, application.page_handler(page))
+        if page.preview_of is not None:  # a form that is sent redirects to the same path with its values as the query
+            app.router.add_get(page.pattern, application.page_handler(page))
     for pattern in {page.pattern for page in pages}:
         pages_of_path = [page for page in pages if page.pattern == pattern]
         app.router.add_route("*", pattern, application.fallback_handler(pages_of_path))
@@ -174,6 +178,8 @@ class WebApplication:
             if (home := page_request.find_home_elsewhere()) is not None:
                 return see_other(home)
             return await self._render(page_request)
+        if page.preview_of is not None and page_request.request.method != "POST":
+            return await self._show_preview(page_request)
         check_access(page.access, browser_session.principal, writes=True)
         async with uploads.limited(page_request.ctx, page):
             return await self._read_and_process_form(page_request)
@@ -189,7 +195,18 @@ class WebApplication:
                     raise
                 return await self._render_stale_form(page_request, data)
             corrections.apply(data)
+            if page.preview_of is not None:
+                sent = reauthentication.original_values(data)
+                query = [(name, value) for name, value in request.rel_url.query.items() if name not in sent]
+                return see_other(f"{request.path}?{urlencode([*query, *sent.items()])}")
             return await self._process_form(page_request, data, upload)
+
+    async def _show_preview(self, page_request: PageRequest) -> web.StreamResponse:
+        """Render what a form would do, with the values of the query: a page that can be left by Back, and reloaded."""
+        if (home := page_request.find_home_elsewhere()) is not None:
+            return see_other(home)
+        check_access(page_request.page.access, page_request.browser_session.principal, writes=False)
+        return await self._process_form(page_request, MultiDict(page_request.request.query), Upload())
 
     async def _reauthenticate(self, page_request: PageRequest) -> web.StreamResponse:
         """Respond to a request without a session: a form is shown again after signing in, filled in but not processed.

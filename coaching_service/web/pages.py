@@ -107,7 +107,8 @@ class Page:
     `with_request`: the handler also receives `request`.
     `idempotent`: the form may run as often as it is sent; any other runs once (see form_idempotency.py).
     `deletes_customer`: the client in the path is deleted, so the stored outcome is not linked to them.
-    `preview_of`: the form changes nothing; it renders its page with what another form would do, whose values it keeps.
+    `preview_of`: the form changes nothing. It redirects to the same path with its values as the query, which renders
+    its page with what another form would do; so the browser can go back to it and reload it.
     """
 
     method: Literal["GET", "POST"]

@@ -7,6 +7,7 @@ from typing import Any
 from tests.support import training
 from tests.support.client import MONDAY, CoachClient
 from tests.support.visitor import HtmlPage, Visitor
+from tests.web.conftest import Colleague
 
 Json = dict[str, Any]
 WEEK_AFTER = "2026-03-09"
@@ -49,6 +50,10 @@ async def test_week_is_copied_with_progression_and_undone(coach: CoachClient, ow
 
     shown = await preview(owner_page, page, ana, "copy", loadChange="+2,5", repeat="2")
 
+    assert shown.path.startswith(f"{path_of(ana, 'copy')}/preview?"), "a page, to which Back returns"
+    assert "csrf" not in shown.path
+    assert "submission" not in shown.path
+    assert (await owner_page.get(shown.path)).says("Preview: 2 workouts copied").form(path_of(ana, "copy"))
     shown.ok().says("Preview: 2 workouts copied", "Mon 9 Mar 2026", "Mon 16 Mar 2026", "62.5 kg", "65 kg")
     assert await blocks_of(coach, ana, WEEK_AFTER, "2026-03-31") == [], "a preview changes nothing"
     assert shown.form(path_of(ana, "copy")).controls["loadChange"]["value"] == "+2,5", "the typed value stays"
@@ -70,6 +75,7 @@ async def test_week_is_adjusted(coach: CoachClient, owner_page: Visitor) -> None
     page = await owner_page.get(page_path(ana))
     nothing = await owner_page.submit(page, path_of(ana, "adjust"))
     nothing.ok(400).says("enter a change of load or of reps")
+    (await preview(owner_page, nothing, ana, "adjust")).ok(400).says("enter a change of load or of reps")
 
     shown = await preview(owner_page, page, ana, "adjust", loadChange="-10", loadChangeIn="percent")
     shown.ok().says("Preview: 1 exercise changed", "55 kg")
@@ -193,3 +199,27 @@ async def test_bulk_assignment_shows_who_has_workouts(coach: CoachClient, owner_
     (await owner_page.submit(shown, bulk, **chosen)).ok().says("2 clients changed")
     names = [[block["name"] for block in await blocks_of(coach, each, MONDAY, MONDAY)] for each in (ana, bea)]
     assert names == [["Legs"], ["Run"]]
+
+
+async def test_a_preview_is_only_for_who_may_change_the_calendar(
+    coach: CoachClient, owner_page: Visitor, colleague: Colleague
+) -> None:
+    ana, _ = await week_with_squats(coach)
+    shown = await preview(owner_page, await owner_page.get(page_path(ana)), ana, "clear")
+    (await (await colleague("customers.view")).get(shown.path)).ok(403)
+    bo = await coach.create_customer("Bo")
+    path = path_of(ana, "copy") + "/preview"
+    (await owner_page.get(path.replace(ana["_id"], "0" * 24))).ok(404)
+    assert (await owner_page.get(f"{path_of(bo, 'copy')}/preview")).status == 400, "without values"
+
+
+async def test_days_of_a_program_are_previewed_on_a_page(coach: CoachClient, owner_page: Visitor) -> None:
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "One", "day": 1})).ok(201)
+    path = f"/app/programs/{program['_id']}"
+    page = await owner_page.get(path)
+    form = page.form(f"{path}/copy-days")
+    form.action += "/preview"
+    shown = (await owner_page.submit(page, f"{path}/copy-days/preview", repeat="2")).ok()
+    shown.says("Preview: 2 workouts copied")
+    assert shown.path.startswith(f"{path}/copy-days/preview?startDay=1&")
