@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
 from tests.support.training import block_with, client_path, form_of, log, own_log, task
-from tests.support.visitor import Visitor
+from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import Colleague
 
 ATTENTION = "/app/attention"
@@ -142,3 +143,61 @@ async def test_client_is_snoozed_until_a_date(coach: CoachClient, owner_page: Vi
 
     sent.ok().says("Dismissed until", "0 left", "Undo")
     assert (await coach.get("/coach/attention")).ok()["docs"] == []
+
+
+def options_of(page: HtmlPage, name: str) -> list[str]:
+    """The texts of the options of a filter."""
+    select = page.html.partition(f'<select id="filter-{name}"')[2].partition("</select>")[0]
+    return re.findall(r"<option[^>]*>([^<]*)</option>", select)
+
+
+async def test_list_is_filtered_by_reason_trainer_and_group(
+    coach: CoachClient, owner_page: Visitor, colleague: Colleague
+) -> None:
+    me = str(coach.ctx.caller.id)
+    ana = await coach.create_customer("Ana", groups=["Morning", "Strength"], assignedTo=me)
+    bo = await coach.create_customer("Bo", groups=["Morning"])
+    await coach.create_customer("Cem", assignedTo=me)
+    for client in (ana, bo):
+        (await coach.post(client_path(client, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
+    (await (await coach.as_client(ana)).post("/customer/messages", {"text": "Hello"})).ok(201)
+    await renew_figures(coach.ctx.services)
+
+    page = (await owner_page.get(ATTENTION)).ok().says("3 left")
+    assert options_of(page, "reason") == [
+        "All", "Health notes (2)", "Unread messages (1)", "Nothing scheduled (3)"
+    ]  # fmt: skip
+    assert options_of(page, "assignedTo") == ["All", "Olga Owner (2)", "Unassigned (1)"]
+    assert options_of(page, "groups") == ["All", "Morning (2)", "Strength (1)"]
+
+    page = await owner_page.get(ATTENTION, params={"reason": "health_note", "assignedTo": "none", "groups": ""})
+    page.ok().says("1 left", "Bo", "Clear filters")
+    assert f"/app/customers/{ana['_id']}" not in page.links
+    assert options_of(page, "reason") == ["All", "Health notes (1)", "Nothing scheduled (1)"], "of this trainer"
+    assert options_of(page, "assignedTo") == ["All", "Olga Owner (1)", "Unassigned (1)"], "with this reason"
+    entry = f"{ATTENTION}/{bo['_id']}"
+    page = await owner_page.submit(page, f"{entry}/dismiss", reason="health_note")
+    page.ok().says("Dismissed until", "No client matches", "0 left")
+    assert page.path == f"{ATTENTION}?reason=health_note&assignedTo=none", "the filter stays"
+    (await owner_page.get(f"{entry}?reason=health_note")).ok().says("Nothing left")
+    (await owner_page.get(f"{entry}?reason=nothing_scheduled")).ok().says("Bo", "Nothing scheduled")
+
+    page = await owner_page.get(f"{ATTENTION}?groups=Strength")
+    page.ok().says("Ana", "1 left")
+    (await owner_page.get(f"{ATTENTION}?reason=unknown")).ok().says("3 left")
+    eli = await colleague("customers.view", scope="assigned")
+    assert "Morning" not in (await eli.get(ATTENTION)).ok().text, "clients of others are not counted"
+
+
+async def test_filter_stays_in_the_parts_of_the_list(
+    coach: CoachClient, owner_page: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coaching_service.web.views.attention._CLIENTS_PER_PAGE", 2)
+    for number in range(5):
+        await coach.create_customer(f"Client {number}", groups=["Odd"] if number % 2 else ["Even"])
+    await renew_figures(coach.ctx.services)
+    page = (await owner_page.get(f"{ATTENTION}?groups=Even")).says("3 left", "Client 0", "Client 2")
+    (following,) = [link for link in page.links if "after=" in link]
+    page = (await owner_page.get(following)).says("Client 4")
+    assert "Client 1" not in page.text
+    assert "Client 3" not in page.text

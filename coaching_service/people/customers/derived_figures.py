@@ -8,10 +8,17 @@ from typing import Any, Literal, cast
 
 from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import PipelineStage
+from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import figures_store, listing, service, store
-from coaching_service.people.customers.models import Attention, Customer, CustomerRate, FigureMark, ReasonType
+from coaching_service.people.customers.models import (
+    Attention,
+    AttentionCounts,
+    Customer,
+    CustomerRate,
+    FigureMark,
+    ReasonType,
+)
 
 RateOrder = Literal["percentage", "name"]
 RateDays = Literal[7, 30, 90]
@@ -74,19 +81,59 @@ async def list_attention(
     has the fields of the attention list. Raises InvalidFields if `after` is not a cursor of this list with the same
     filters.
     """
-    where, _ = listing.build_list_filter(ctx, archived=False, groups=groups, trainers=trainers)
-    if reasons:
-        where[store.REASON] = {"$in": sorted(set(reasons))}
+    where = _attention_filter(ctx, reasons, groups, trainers)
     filters = {"reason": sorted(set(reasons)), "groups": groups, "assignedTo": trainers}
     position = Position(ctx, "attention", filters, store.BY_ATTENTION, after)
     clients = await figures_store.find_by_attention(ctx, where, position.condition(), limit=limit + 1)
     return position.page(clients, limit, lambda customer: customer)
 
 
-async def count_attention(ctx: Context) -> int:
-    """Return how many active clients in the coach's scope need attention, counting no further than MOST_COUNTED."""
-    where, _ = listing.build_list_filter(ctx, archived=False, groups=None, trainers=None)
+def _attention_filter(
+    ctx: Context,
+    reasons: Sequence[ReasonType] = (),
+    groups: list[str] | None = None,
+    trainers: list[ObjectId | None] | None = None,
+) -> Filter:
+    where, _ = listing.build_list_filter(ctx, archived=False, groups=groups, trainers=trainers)
+    return where | ({store.REASON: {"$in": sorted(set(reasons))}} if reasons else {})
+
+
+async def count_attention(
+    ctx: Context,
+    *,
+    reasons: Sequence[ReasonType] = (),
+    groups: list[str] | None = None,
+    trainers: list[ObjectId | None] | None = None,
+) -> int:
+    """Return how many active clients in the coach's scope need attention, counting no further than MOST_COUNTED.
+
+    The filters are those of `list_attention`.
+    """
+    where = _attention_filter(ctx, reasons, groups, trainers)
     return await figures_store.count_by_attention(ctx, where, MOST_COUNTED)
+
+
+async def count_attention_values(
+    ctx: Context,
+    *,
+    reasons: Sequence[ReasonType] = (),
+    groups: list[str] | None = None,
+    trainers: list[ObjectId | None] | None = None,
+) -> AttentionCounts:
+    """Return how many active clients in the coach's scope that need attention have each reason, trainer and group.
+
+    The filters are those of `list_attention`; each value is counted with the filters of the others. Of more than
+    MOST_COUNTED clients only the most urgent ones are counted.
+    """
+    conditions: dict[str, Filter] = {"reasons": {}, "groups": {}, "trainers": {}}
+    if reasons:
+        conditions["reasons"] = {store.REASON: {"$in": sorted(set(reasons))}}
+    if groups:
+        conditions["groups"] = {store.GROUPS: {"$in": groups}}
+    if trainers:
+        conditions["trainers"] = {store.TRAINER: {"$in": trainers}}
+    counts = await figures_store.count_attention_values(ctx, _attention_filter(ctx), conditions, MOST_COUNTED)
+    return {"reasons": counts["reasons"], "trainers": counts["trainers"], "groups": counts["groups"]}
 
 
 async def read_for_attention(ctx: Context, customer_id: ObjectId) -> Customer:

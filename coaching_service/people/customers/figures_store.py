@@ -18,7 +18,10 @@ from coaching_service.people.customers.store import (
     BY_ORDER,
     BY_RATE,
     BY_TRAINER,
+    GROUPS,
     ORDER,
+    REASON,
+    REASONS,
     SCORE,
     SCORE_INDEX,
     SCORE_INDEX_OF,
@@ -27,6 +30,9 @@ from coaching_service.people.customers.store import (
     mark,
     rate_field,
 )
+
+# What clients that need attention are counted by: the field of each value, and the array that has it.
+ATTENTION_VALUES = {"reasons": (REASON, REASONS), "trainers": (TRAINER, None), "groups": (GROUPS, GROUPS)}
 
 
 async def find_by_rate(
@@ -77,19 +83,43 @@ async def find_by_attention(ctx: Context, where: Filter, condition: Filter, *, l
     `condition` is that of a cursor. Each client has the fields of the attention list.
     """
     score = {SCORE: {"$gt": 0} | condition.get(SCORE, {})}
-    hint = next((index for field, index in SCORE_INDEX_OF.items() if field in where), SCORE_INDEX)
     return await customers.find(
-        ctx, where | condition | score, sort=BY_ATTENTION, limit=limit, fields=ATTENTION_FIELDS, hint=hint
+        ctx, where | condition | score, sort=BY_ATTENTION, limit=limit, fields=ATTENTION_FIELDS, hint=_score_hint(where)
     )
 
 
 async def count_by_attention(ctx: Context, where: Filter, limit: int) -> int:
-    """Return how many clients of `where`, archived or active ones of any trainer or some, need attention.
+    """Return how many clients of `where` need attention, counting no further than `limit`."""
+    return await customers.count(ctx, where | {SCORE: {"$gt": 0}}, limit=limit, hint=_score_hint(where))
 
-    It counts no further than `limit`.
+
+async def count_attention_values(
+    ctx: Context, where: Filter, conditions: Mapping[str, Filter], limit: int
+) -> dict[str, dict[Any, int]]:
+    """Return how many clients of `where` that need attention have each reason, trainer and group.
+
+    `conditions` are filters by the names of ATTENTION_VALUES: each value is counted with the conditions of the others.
+    Only the `limit` most urgent clients are counted.
     """
-    hint = SCORE_INDEX_OF[TRAINER] if TRAINER in where else SCORE_INDEX
-    return await customers.count(ctx, where | {SCORE: {"$gt": 0}}, limit=limit, hint=hint)
+    facets = {
+        name: [
+            {
+                "$match": {
+                    key: value for other, each in conditions.items() if other != name for key, value in each.items()
+                }
+            },
+            *([{"$unwind": f"${array}"}] if array else []),
+            {"$group": {"_id": f"${field}", "count": {"$sum": 1}}},
+        ]
+        for name, (field, array) in ATTENTION_VALUES.items()
+    }
+    stages: list[PipelineStage] = [{"$sort": {SCORE: -1, "_id": 1}}, {"$limit": limit}, {"$facet": facets}]
+    [counted] = await customers.aggregate(ctx, where | {SCORE: {"$gt": 0}}, *stages, hint=_score_hint(where))
+    return {name: {each["_id"]: each["count"] for each in counted[name]} for name in ATTENTION_VALUES}
+
+
+def _score_hint(where: Filter) -> str:
+    return next((index for field, index in SCORE_INDEX_OF.items() if field in where), SCORE_INDEX)
 
 
 async def find_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:

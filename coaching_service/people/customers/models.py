@@ -64,6 +64,14 @@ class Reason(TypedDict):
     count: int
 
 
+class AttentionCounts(TypedDict):
+    """How many clients that need attention have each reason, trainer (None: without one) and group."""
+
+    reasons: dict[ReasonType, int]
+    trainers: dict[ObjectId | None, int]
+    groups: dict[str, int]
+
+
 class Attention(TypedDict):
     """Why a client needs attention, most important first; `dismissed` are the reasons that do not count in `score`.
 

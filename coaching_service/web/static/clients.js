@@ -1,5 +1,5 @@
 "use strict";
-// The list of clients: a selection over the pages of one filter, and a search without empty parameters in the URL.
+// The list of clients: a selection over the pages of one filter.
 // Another filter ends the selection here; any other page ends it in app.js.
 {
   const KEY = "selection", MOST = 250; // longer addresses are refused
@@ -62,12 +62,6 @@
     show();
   }
 
-  document.addEventListener("htmx:configRequest", ({ detail }) => {
-    if (!detail.elt.matches("[data-filter]")) return;
-    for (const [name, value] of [...detail.formData]) {
-      if (!value || (name === "sort" && value === "name")) detail.formData.delete(name);
-    }
-  });
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
     if (detail.successful && detail.target?.id === "clients") restore();
   });

@@ -30,3 +30,11 @@
   });
   document.addEventListener("htmx:sendError", () => say("There is no connection. Nothing was changed."));
 }
+
+// A filter leaves empty parameters, and the usual order, out of the address.
+document.addEventListener("htmx:configRequest", ({ detail }) => {
+  if (!detail.elt.matches("[data-filter]")) return;
+  for (const [name, value] of [...detail.formData]) {
+    if (!value || (name === "sort" && value === "name")) detail.formData.delete(name);
+  }
+});

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypedDict
 from urllib.parse import urlencode
 
 from marshmallow import fields
@@ -15,6 +16,8 @@ from coaching_service.core.errors import Conflict, InvalidFields
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Input, ListOf
 from coaching_service.people.customers import derived_figures, listing
+from coaching_service.people.customers.models import ReasonType
+from coaching_service.people.team import service as team
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.attention.reasons import WEIGHTS
 from coaching_service.progress.conversation import service as conversation
@@ -23,8 +26,9 @@ from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.activity_descriptions import RECORD_TYPES
-from coaching_service.web.views.attention_descriptions import describe_entry
+from coaching_service.web.views.attention_descriptions import describe_entry, describe_filters
 from coaching_service.web.views.attention_previews import load_previews
+from coaching_service.web.views.customers import parse_trainer_ids
 from coaching_service.web.views.done_sessions import list_done_sessions
 
 pages = Pages("/app/attention")
@@ -32,10 +36,26 @@ _PATH = "/app/attention"
 _CLIENTS_PER_PAGE = 60
 
 
-class _Part(Input):
+class _AttentionFilter(Input):
+    """The filters of the list, as in REST; they combine with AND."""
+
+    reason = ListOf(Choice(*WEIGHTS), maximum=len(WEIGHTS), load_default=list)
+    assignedTo = fields.List(fields.String(), load_default=list)
+    groups = fields.List(fields.String(), load_default=list)
+
+
+class _Part(_AttentionFilter):
     """A part of the list: `after` is the cursor of the one before."""
 
     after = fields.String(load_default=None)
+
+
+class _Filters(TypedDict):
+    """The filters as the services take them."""
+
+    reasons: list[ReasonType]
+    groups: list[str]
+    trainers: list[ObjectId | None]
 
 
 class _Dismissal(Input):
@@ -48,41 +68,83 @@ class _Dismissal(Input):
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=_Part(), template="attention.html")
 async def attention_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
     """The clients who need a coach, the most urgent first."""
+    filters = _filters_of(query)
     try:
-        page, count, done_sessions = await gather_reads(
+        page, count, counts, coaches, done_sessions = await gather_reads(
             ctx,
-            derived_figures.list_attention(ctx, limit=_CLIENTS_PER_PAGE, after=query["after"]),
-            derived_figures.count_attention(ctx),
+            derived_figures.list_attention(ctx, **filters, limit=_CLIENTS_PER_PAGE, after=query["after"]),
+            derived_figures.count_attention(ctx, **filters),
+            derived_figures.count_attention_values(ctx, **filters),
+            team.list_coaches(ctx),
             list_done_sessions(ctx),
         )
     except InvalidFields:  # the cursor is of another list
-        return Redirect(_PATH)
+        return Redirect(_path(query))
+    following = {"after": page["nextCursor"]}
     return {
         "entries": [describe_entry(ctx, customer) for customer in page["docs"]],
+        "filters": describe_filters(query, counts, coaches),
+        "filter_query": _filter_query(query),
+        "is_filtered": _is_filtered(query),
         "previews": None,
         "done_sessions": done_sessions,
         "count": count,
         "most_counted": derived_figures.MOST_COUNTED,
         "has_clients": bool(count) or await _has_clients(ctx),
-        "next_url": f"{_PATH}?{urlencode({'after': page['nextCursor']})}" if page["hasMore"] else None,
+        "next_url": _path(query, **following) if page["hasMore"] else None,
     }
+
+
+def _filters_of(query: Mapping[str, Any]) -> _Filters:
+    """Return the filters of a query as the services take them."""
+    return {
+        "reasons": query["reason"],
+        "groups": query["groups"],
+        "trainers": parse_trainer_ids(query["assignedTo"]),
+    }
+
+
+def _filter_query(query: Mapping[str, Any], **more: str | None) -> str:
+    """Return the query string with the filters of a query, with its question mark; empty without one."""
+    parameters = {name: query[name] for name in _AttentionFilter().fields} | more
+    given = {name: value for name, value in parameters.items() if value}
+    return f"?{urlencode(given, doseq=True)}" if given else ""
+
+
+def _path(query: Mapping[str, Any], **more: str | None) -> str:
+    """Return the path of the list with the filters of a query."""
+    return _PATH + _filter_query(query, **more)
+
+
+def _is_filtered(query: Mapping[str, Any]) -> bool:
+    return any(query[name] for name in _AttentionFilter().fields)
 
 
 async def _has_clients(ctx: Context) -> bool:
     return (await listing.list_customers(ctx, archived=False, page=1, size=1))["totalDocs"] > 0
 
 
-@pages.get("/{customerId}", access=coach(CUSTOMERS.VIEW), template="attention.html")
-async def attention_entry_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
-    """One client of the list, with what each reason is about: the part of the list that its forms change."""
+@pages.get("/{customerId}", access=coach(CUSTOMERS.VIEW), query=_AttentionFilter(), template="attention.html")
+async def attention_entry_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """One client of the list, with what each reason is about: the part of the list that its forms change.
+
+    Nothing is left of a client who has none of the reasons of the filter any more.
+    """
     customer, count = await gather_reads(
-        ctx, derived_figures.read_for_attention(ctx, customer_id), derived_figures.count_attention(ctx)
+        ctx,
+        derived_figures.read_for_attention(ctx, customer_id),
+        derived_figures.count_attention(ctx, **_filters_of(query)),
     )
     described = describe_entry(ctx, customer)
     reasons = [reason["type"] for reason in described["reasons"]]
+    if query["reason"] and not {*query["reason"]} & {*reasons}:
+        reasons = []
     today = ctx.caller.today(described["timezone"])
     return {
         "entries": [described] if reasons else [],
+        "filters": [],
+        "filter_query": _filter_query(query),
+        "is_filtered": _is_filtered(query),
         "previews": await load_previews(ctx, customer_id, reasons, today),
         "record_types": RECORD_TYPES,
         "done_sessions": [],
@@ -90,50 +152,73 @@ async def attention_entry_page(ctx: Context, customer_id: ObjectId) -> dict[str,
         "most_counted": derived_figures.MOST_COUNTED,
         "has_clients": True,
         "next_url": None,
-        "path_with_query": _PATH,  # where an undo leads
+        "path_with_query": _path(query),  # where an undo leads
     }
 
 
-@pages.post("/{customerId}/dismiss", access=coach(CUSTOMERS.EDIT), form=_Dismissal(), on=attention_entry_page)
-async def dismiss_attention(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post(
+    "/{customerId}/dismiss",
+    access=coach(CUSTOMERS.EDIT),
+    query=_AttentionFilter(),
+    form=_Dismissal(),
+    on=attention_entry_page,
+)
+async def dismiss_attention(
+    ctx: Context, customer_id: ObjectId, query: dict[str, Any], form: dict[str, Any]
+) -> Redirect:
     """Dismiss reasons for the whole company, until a date or until something new happens."""
     until = form["until"]
     try:
         await attention.dismiss_all(ctx, customer_id, form["reason"], until=until)
     except Conflict:  # the list was shown before something changed
-        return _leave(customer_id, "This reason no longer applies.")
-    return _leave(customer_id, f"Dismissed until {format_date(until) if until else 'something new happens'}.")
+        return _leave(customer_id, query, "This reason no longer applies.")
+    return _leave(customer_id, query, f"Dismissed until {format_date(until) if until else 'something new happens'}.")
 
 
-@pages.post("/{customerId}/reply", access=coach(CUSTOMERS.EDIT), form=MessageText(), on=attention_entry_page)
-async def reply_to_client(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post(
+    "/{customerId}/reply",
+    access=coach(CUSTOMERS.EDIT),
+    query=_AttentionFilter(),
+    form=MessageText(),
+    on=attention_entry_page,
+)
+async def reply_to_client(ctx: Context, customer_id: ObjectId, query: dict[str, Any], form: dict[str, Any]) -> Redirect:
     """Answer a client's messages, which count as read."""
     await conversation.mark_read(ctx, customer_id)
     await conversation.create(ctx, customer_id, {"text": form["text"]})
     await attention.renew(ctx, customer_id)
-    return _leave(customer_id, "Message sent.")
+    return _leave(customer_id, query, "Message sent.")
 
 
-@pages.post("/{customerId}/read", access=coach(CUSTOMERS.EDIT), on=attention_entry_page, idempotent=True)
-async def mark_client_messages_read(ctx: Context, customer_id: ObjectId) -> Redirect:
+@pages.post(
+    "/{customerId}/read",
+    access=coach(CUSTOMERS.EDIT),
+    query=_AttentionFilter(),
+    on=attention_entry_page,
+    idempotent=True,
+)
+async def mark_client_messages_read(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Redirect:
     """Mark a client's messages as read, for the whole company."""
     await conversation.mark_read(ctx, customer_id)
     await attention.renew(ctx, customer_id)
-    return _leave(customer_id, "Marked as read.")
+    return _leave(customer_id, query, "Marked as read.")
 
 
 @pages.post(
     "/{customerId}/responses/{responseId}/reviewed",
     access=coach(FORMS.EDIT),
+    query=_AttentionFilter(),
     on=attention_entry_page,
     idempotent=True,
 )
-async def mark_client_response_reviewed(ctx: Context, customer_id: ObjectId, response_id: ObjectId) -> Redirect:
+async def mark_client_response_reviewed(
+    ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: dict[str, Any]
+) -> Redirect:
     """Mark a response of a client as reviewed."""
     await form_responses.set_reviewed(ctx, response_id, reviewed=True)
     await attention.renew(ctx, customer_id)
-    return _leave(customer_id, "Marked as reviewed.")
+    return _leave(customer_id, query, "Marked as reviewed.")
 
 
-def _leave(customer_id: ObjectId, notice: str) -> Redirect:
-    return Redirect(_PATH, notice, part=f"{_PATH}/{customer_id}")
+def _leave(customer_id: ObjectId, query: Mapping[str, Any], notice: str) -> Redirect:
+    return Redirect(_path(query), notice, part=f"{_PATH}/{customer_id}{_filter_query(query)}")

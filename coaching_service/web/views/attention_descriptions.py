@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
@@ -11,7 +12,9 @@ from coaching_service.core.dates import local_date
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import Customer, Reason, ReasonType
+from coaching_service.people.customers.models import AttentionCounts, Customer, Reason, ReasonType
+from coaching_service.people.customers.schemas import NO_TRAINER
+from coaching_service.people.team.models import Coach
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.attention.models import AttentionEntry
 from coaching_service.progress.attention.reasons import DATED_BY_NEWEST, ENDING_DAYS
@@ -34,6 +37,20 @@ _STATES: dict[ReasonType, str] = {
     "low_compliance": "Low compliance",
     "nothing_scheduled": "Nothing scheduled",
     "program_ending": "Program ending",
+}
+# The names of the reasons in the filter of the list.
+_NAMES: dict[ReasonType, str] = {
+    "health_note": "Health notes",
+    "erasure_requested": "Erasure requested",
+    "unread_message": "Unread messages",
+    "check_in_to_review": "Check-ins to review",
+    "check_in_overdue": "Overdue check-ins",
+    "missed_workout": "Missed workouts",
+    "inactive": "Not training",
+    "low_compliance": "Low compliance",
+    "nothing_scheduled": "Nothing scheduled",
+    "program_ending": "Program ending",
+    "personal_record": "Personal records",
 }
 _ICONS: dict[ReasonType, str] = {
     "health_note": "heart-pulse",
@@ -148,3 +165,35 @@ def _short(day: date, today: date) -> str:
 def _end(since: date) -> date:
     """The last day of the program that ends, which the reason has `since` a week before."""
     return since + timedelta(days=ENDING_DAYS)
+
+
+class FilterDescription(TypedDict):
+    """A filter of the list: its parameter and label, and each value with its name, count and whether it is chosen."""
+
+    name: str
+    label: str
+    options: list[tuple[str, str, int, bool]]
+
+
+def describe_filters(
+    query: Mapping[str, Sequence[str]], counts: AttentionCounts, coaches: Sequence[Coach]
+) -> list[FilterDescription]:
+    """Describe the filters of the list with what each value would show; one with a single value is left out."""
+    trainer_counts = {NO_TRAINER if each is None else str(each): n for each, n in counts["trainers"].items()}
+    trainers = [(str(each["_id"]), each["name"]) for each in coaches] + [(NO_TRAINER, "Unassigned")]
+    filters = (
+        ("reason", "Reason", list(_NAMES.items()), counts["reasons"]),
+        ("assignedTo", "Trainer", trainers, trainer_counts),
+        ("groups", "Group", [(name, name) for name in sorted({*counts["groups"], *query["groups"]})], counts["groups"]),
+    )
+    described: list[FilterDescription] = []
+    for name, label, values, numbers in filters:
+        counted: Mapping[Any, int] = numbers
+        options = [
+            (value, text, counted.get(value, 0), value in query[name])
+            for value, text in values
+            if value in counted or value in query[name]
+        ]
+        if len(options) > 1 or query[name]:
+            described.append({"name": name, "label": label, "options": options})
+    return described

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from playwright.async_api import expect
@@ -9,7 +10,7 @@ from playwright.async_api import expect
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
 from tests.support.training import client_path
-from tests.web.browser.conftest import OpenPage, serious, sign_in
+from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 
 
 async def create_three(coach: CoachClient) -> list[dict[str, Any]]:
@@ -112,3 +113,37 @@ async def test_list_works_without_a_script(open_page: OpenPage, coach: CoachClie
     await page.get_by_role("button", name="Mark as read").click()
     await expect(page.get_by_role("status")).to_have_text("Marked as read.")
     await expect(page.locator("#count")).to_have_text("3 left")
+
+
+async def test_list_is_filtered_in_place(open_page: OpenPage, coach: CoachClient) -> None:
+    ana, *_ = await create_three(coach)
+    page = await open_page()
+    await sign_in(page, coach)
+    loads: list[str] = []
+    page.on("domcontentloaded", lambda _: loads.append(page.url))
+    await page.get_by_label("Reason").focus()
+    await page.get_by_label("Reason").select_option("unread_message")
+    await expect(page.locator("[data-entry]")).to_have_count(1)
+    await expect(page.locator("#count")).to_have_text("1 left")
+    await expect(page).to_have_url(re.compile(r"/app/attention\?reason=unread_message$"))
+    await expect(page.get_by_label("Reason")).to_be_focused()
+    entry = page.locator(f"#client-{ana['_id']}")
+    await entry.get_by_text("Show “1 unread message”").click()
+    await expect(entry.get_by_text("Which shoes?")).to_be_visible()
+    for theme in ("light", "dark"):
+        await page.emulate_media(color_scheme=theme)
+        assert await serious(page) == []
+        await picture(page, "filters", theme)
+    await entry.get_by_role("button", name="Mark as read").click()
+    await expect(page.get_by_role("status")).to_have_text("Marked as read.")
+    await expect(page.locator("[data-entry]")).to_have_count(0)
+    await expect(page.locator("#count")).to_have_text("0 left")
+    assert loads == []
+    await page.keyboard.press("?")
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await page.get_by_role("link", name="Clear filters").click()
+    await expect(page.locator("[data-entry]")).to_have_count(3)
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await picture(page, "filters", "phone")
+    assert await serious(page) == []
