@@ -51,14 +51,21 @@ def suffixes(*parts: str) -> list[str]:
 def keyword_filter(keywords: str) -> dict[str, Any]:
     """Return the filter for documents with every normalized keyword; they need the fields of `search_fields_of`.
 
-    The longest keyword uses the index of suffixes, the others are checked for each document that it finds.
+    The longest keyword uses the index of suffixes, the others are checked for each document that it finds. Apostrophes
+    of all kinds are the same.
     """
-    longest, *others = sorted(keywords.split(), key=len, reverse=True)
+    words = keywords.split()
+    longest = max(map(longest_part, words), key=len)
     condition: dict[str, Any] = {"suf": {"$regex": "^" + escape_regex(longest[:SUFFIX_LENGTH])}}
-    rest = others if len(longest) <= SUFFIX_LENGTH else [longest, *others]
+    rest = [word for word in words if word != longest or len(word) > SUFFIX_LENGTH]
     if rest:
-        condition["$and"] = [{"search": {"$regex": escape_regex(word)}} for word in rest]
+        condition["$and"] = [{"search": {"$regex": apostrophe_pattern(word)}} for word in rest]
     return condition
+
+
+def longest_part(text: str) -> str:
+    """Return the longest part of a text without an apostrophe; one that has only apostrophes as it is."""
+    return max(_APOSTROPHES.split(text), key=len) or text
 
 
 def search_fields_of(*texts: str) -> dict[str, Any]:

@@ -30,6 +30,15 @@ async def test_contains_finds_name_surname_and_address_without_regard_to_case_an
     assert await coach.names(contains="josé garcía-") == []
 
 
+@pytest.mark.parametrize("typed", ["o'brien", "O’Brien", "obi-wan o`b", "d'a", "d’angelo-o'"])
+async def test_contains_finds_all_kinds_of_apostrophes(coach: CoachClient, typed: str) -> None:
+    for surname in ("O'Brien", "O’Brien", "D’Angelo-O'Hara", "D'Angelo-O’Hara", "Oman"):
+        await coach.create_customer("Obi-Wan", surname=surname)
+    customers = (await coach.customers(contains=typed))["docs"]
+    expected = ["D'Angelo-O’Hara", "D’Angelo-O'Hara"] if typed.startswith("d") else ["O'Brien", "O’Brien"]
+    assert sorted(each["surname"] for each in customers) == expected
+
+
 @pytest.mark.parametrize("special", [".", "*", "\\", "(", "[a", "^", "$", "a|b", "+", "?", "{1}", "\x00", "%"])
 async def test_special_characters_in_contains_are_plain(coach: CoachClient, special: str) -> None:
     await coach.create_customer("Plain")

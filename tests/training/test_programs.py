@@ -36,9 +36,18 @@ async def test_programs_are_sorted_by_name_and_searched_by_keywords(coach: Coach
     assert await names(coach, keywords="RUNN zeta") == ["zeta"]
     assert await names(coach, keywords="alpha begin") == ["Álpha"]
     assert await names(coach, keywords="beginners") == []
+
     assert (await coach.get("/coach/programs", **(PAGE | {"pageSize": 1, "pageNum": 2}))).ok()["totalDocs"] == 2
     for missing in PAGE:
         (await coach.get("/coach/programs", **{k: v for k, v in PAGE.items() if k != missing})).refused(400)
+
+
+async def test_keywords_find_all_kinds_of_apostrophes(coach: CoachClient) -> None:
+    for name in ("Coach's choice", "Coach’s favourites", "Coaches"):
+        (await coach.post("/coach/programs", {"name": name})).ok(201)
+    for keywords in ("coach's", "coach’s", "coach`s"):
+        assert await names(coach, keywords=keywords) == ["Coach's choice", "Coach’s favourites"]
+    assert await names(coach, keywords="coach’s choice") == ["Coach's choice"]
 
 
 async def test_program_is_changed_archived_and_deleted(coach: CoachClient) -> None:

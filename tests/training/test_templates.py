@@ -203,3 +203,9 @@ async def test_template_keeps_the_form_as_it_was(coach: CoachClient) -> None:
     (await coach.delete(f"/coach/forms/{form['_id']}")).ok(204)
     assert (await apply(coach, template, ana)).ok(201)["items"][0]["form"] == template["items"][0]["form"]
     assert (await block_with(coach, ana, task()))["order"] == 1
+
+
+async def test_q_finds_all_kinds_of_apostrophes(coach: CoachClient) -> None:
+    (await coach.post("/coach/workout-templates", {"name": "Farmer’s day", "type": "strength"})).ok(201)
+    for q in ("farmer's", "Farmer’s day"):
+        assert [each["name"] for each in (await coach.get("/coach/workout-templates", q=q)).ok()] == ["Farmer’s day"]

@@ -33,6 +33,8 @@ async def test_client_list_is_filtered_and_paginated(coach: CoachClient, owner_p
     (await owner_page.get("/app/customers?keywords=jose")).says("1 active client found", "José García")
     (await owner_page.get("/app/customers?groups=Morning")).says("2 active clients found")
     (await owner_page.get("/app/customers?keywords=zzz")).says("No clients found")
+    await coach.create_customer("Sinéad", surname="O’Connor")
+    (await owner_page.get("/app/customers?keywords=o'connor")).says("1 active client found", "Sinéad O’Connor")
     (await owner_page.get("/app/customers?archived=true")).says("No archived clients")
     (await owner_page.get("/app/customers?page=zero")).ok().says("Page 1 of 2")
 

@@ -7,7 +7,14 @@ from typing import NamedTuple, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, Filter
-from coaching_service.core.text import SUFFIX_LENGTH, apostrophe_pattern, escape_regex, normalize, straighten, suffixes
+from coaching_service.core.text import (
+    SUFFIX_LENGTH,
+    apostrophe_pattern,
+    escape_regex,
+    longest_part,
+    normalize,
+    suffixes,
+)
 from coaching_service.core.walking import Walk
 from coaching_service.people.customers.models import Customer
 
@@ -43,13 +50,14 @@ class Match(NamedTuple):
 
 
 def match_text(term: str) -> Match | None:
-    """Return how clients are found who contain `term` literally; None if none can."""
+    """Return how clients are found who contain `term` literally, with any kind of apostrophe; None if none can."""
     normalized = normalize(term)
     if "\0" in normalized:
         return None
-    scanned = {"search": {"$regex": escape_regex(normalized)}}
-    indexed = _by_suffix(normalized)
-    return Match(indexed | scanned if len(normalized) > SUFFIX_LENGTH else indexed, scanned)
+    scanned = {"search": {"$regex": apostrophe_pattern(normalized)}}
+    part = longest_part(normalized)
+    indexed = _by_suffix(part)
+    return Match(indexed if part == normalized and len(part) <= SUFFIX_LENGTH else indexed | scanned, scanned)
 
 
 def substring_filter(term: str) -> Filter | None:
@@ -61,11 +69,10 @@ def substring_filter(term: str) -> Filter | None:
 def match_words(text: str) -> Match | None:
     """Return how clients are found who contain every word of `text`, with any kind of apostrophe; None if none can."""
     words = normalize(text).split()
-    parts = sorted((part for word in words for part in straighten(word).split("'")), key=len, reverse=True)
-    if not parts or not parts[0] or "\0" in text:
+    if not words or "\0" in text:
         return None
     scanned: Filter = {"$and": [{"search": {"$regex": apostrophe_pattern(word)}} for word in words]}
-    return Match(_by_suffix(parts[0]) | scanned, scanned)
+    return Match(_by_suffix(max(map(longest_part, words), key=len)) | scanned, scanned)
 
 
 def _by_suffix(normalized: str) -> Filter:

@@ -14,7 +14,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import page_document, skip_of
-from coaching_service.core.text import normalize
+from coaching_service.core.text import normalize, straighten
 from coaching_service.core.validation import Identifier, Input, Integer, Number
 from coaching_service.library.exercises import service as exercises
 from coaching_service.progress.exercise_history import lift_progress
@@ -105,10 +105,10 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any
 
 def _by_exercise(records: Sequence[PersonalRecord], keywords: str) -> list[list[PersonalRecord]]:
     """The best record of each type of the exercises whose name has every keyword, the one with the latest first."""
-    words = normalize(keywords).split()
+    words = straighten(normalize(keywords)).split()
     best: dict[ObjectId, dict[str, PersonalRecord]] = {}
     for record in records:
-        if all(word in normalize(record["exerciseName"]) for word in words):
+        if all(word in straighten(normalize(record["exerciseName"])) for word in words):
             of_exercise = best.setdefault(record["exerciseId"], {})
             known = of_exercise.get(record["type"])
             if known is None or record["value"] > known["value"]:
