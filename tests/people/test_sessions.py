@@ -325,3 +325,30 @@ async def test_password_stored_before_normalisation_is_accepted(coach: CoachClie
 async def test_invisible_name_is_empty(anonymous: CoachClient, name: str) -> None:
     body = {"companyName": "Gym", "name": name, "email": "x@invisible.test", "password": PASSWORD}
     (await anonymous.post("/auth/register", body)).refused(400, "name")
+
+
+async def test_address_is_the_same_with_its_domain_in_punycode(anonymous: CoachClient) -> None:
+    """Browsers send the domain that a user types in Unicode as it is in the Domain Name System."""
+    body = {"companyName": "Gym", "name": "Nora", "password": PASSWORD}
+    typed, sent = "nora@Exämple-signup.test", "nora@xn--exmple-signup-cfb.test"
+    (await anonymous.post("/auth/register", {**body, "email": typed})).ok(201)
+    (await sign_in(anonymous, sent)).ok()
+    (await sign_in(anonymous, sent.upper())).ok()
+    (await anonymous.post("/auth/register", {**body, "email": sent})).refused(409, "already used")
+
+    typed, sent = "nora@straße-signup.test", "nora@xn--strae-signup-o9a.test"
+    (await anonymous.post("/auth/register", {**body, "email": sent})).ok(201)
+    (await sign_in(anonymous, typed)).ok()
+    (await sign_in(anonymous, "nora@strasse-signup.test")).refused(401)
+    (await anonymous.post("/auth/register", {**body, "email": typed})).refused(409, "already used")
+
+
+async def test_failures_of_all_spellings_of_an_address_count_together(anonymous: CoachClient) -> None:
+    for spelling in ("x@exämple.test", "x@xn--exmple-cua.test", "X@EXÄMPLE.test") * 2:
+        rejected = await sign_in(anonymous, spelling, "wrong password")
+    assert rejected.status == 429
+
+
+@pytest.mark.parametrize("label", ["xn--", "xn--a", "xn--zzzzzzzzzzzz99999", "xn--abc-", "xn--ä-cua"])
+async def test_malformed_punycode_is_an_address_like_others(anonymous: CoachClient, label: str) -> None:
+    (await sign_in(anonymous, f"x@{label}.test")).refused(401)

@@ -84,7 +84,7 @@ async def change_email(ctx: Context, subject_id: ObjectId, email: str) -> EmailC
     already used to sign in.
     """
     current = await store.find_by_subject(ctx, subject_id)
-    if current is None or current["address"] == store.normalize_email(email):
+    if current is None or current["address"] in store.spellings_of(email):
         return EmailChange(changed=False, has_password=current is not None and current["passwordHash"] is not None)
     await store.set_email(ctx, subject_id, email)
     await store.delete_resets(ctx, subject_id)
@@ -148,7 +148,7 @@ async def check_password(ctx: Context, subject_id: ObjectId, password: str) -> b
 
 async def clear_failures(ctx: Context, email: str) -> None:
     """Reset the count of an account's failed sign-ins."""
-    await rate_limits.reset(ctx.services, _ACCOUNT, store.normalize_email(email))
+    await rate_limits.reset(ctx.services, _ACCOUNT, store.account_key(email))
 
 
 def sign_in_rejected() -> SignInRejected:
@@ -159,7 +159,7 @@ def sign_in_rejected() -> SignInRejected:
 async def _require_few_failures(ctx: Context, email: str) -> None:
     (account, account_wait), (network, network_wait) = await gather_reads(
         ctx,
-        rate_limits.get_count(ctx.services, _ACCOUNT, store.normalize_email(email)),
+        rate_limits.get_count(ctx.services, _ACCOUNT, store.account_key(email)),
         rate_limits.get_count(ctx.services, _NETWORK, ctx.network_address),
     )
     if account >= ACCOUNT_FAILURES or network >= NETWORK_FAILURES:
@@ -173,7 +173,7 @@ def _too_many_failures(ctx: Context, seconds: int) -> ServiceError:
 
 async def _count_failure(ctx: Context, email: str, reason: str) -> ServiceError:
     """Count a failed sign-in and return the error to raise; metrics name the reason, the error does not."""
-    account, account_wait = await rate_limits.count(ctx.services, _ACCOUNT, store.normalize_email(email))
+    account, account_wait = await rate_limits.count(ctx.services, _ACCOUNT, store.account_key(email))
     network, network_wait = await rate_limits.count(ctx.services, _NETWORK, ctx.network_address)
     if account >= ACCOUNT_FAILURES or network >= NETWORK_FAILURES:
         return _too_many_failures(ctx, max(account_wait, network_wait))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities.models import PasswordReset, StoredIdentity, SubjectKind
 
 RESET_LIFETIME = timedelta(hours=1)
+_PUNYCODE = "xn--"
 
 identities = Documents[StoredIdentity](
     "identities",
@@ -50,6 +52,35 @@ def normalize_email(email: str) -> str:
     return "".join(_lower(character) for character in email.strip())
 
 
+def spellings_of(email: str) -> list[str]:
+    """Return the spellings of an e-mail address that are the same: as it is written first, in lower case.
+
+    Browsers send `exämple.com` as `xn--exmple-cua.com`, which the domain is called in the Domain Name System.
+    """
+    written = normalize_email(email)
+    local, at, domain = written.rpartition("@")
+    labels = [_decode_label(label) for label in domain.split(".")]
+    encoded = [label if label.isascii() else _PUNYCODE + label.encode("punycode").decode("ascii") for label in labels]
+    return [*dict.fromkeys([written, *(f"{local}{at}{'.'.join(each)}" for each in (labels, encoded))])]
+
+
+def account_key(email: str) -> str:
+    """Return what is the same for all spellings of an e-mail address."""
+    return min(spellings_of(email))
+
+
+def _decode_label(label: str) -> str:
+    """Return a part of a domain in Unicode, if it is encoded as browsers encode it: in lower case and composed."""
+    if not label.startswith(_PUNYCODE):
+        return label
+    try:
+        decoded = label.removeprefix(_PUNYCODE).encode("ascii").decode("punycode")
+    except UnicodeError:
+        return label
+    is_usual = decoded == normalize_email(unicodedata.normalize("NFC", decoded)) and not decoded.isascii()
+    return decoded if is_usual and decoded.encode("punycode") == label.removeprefix(_PUNYCODE).encode() else label
+
+
 def _lower(character: str) -> str:
     lower = character.lower()
     return lower if lower.upper() == character else character
@@ -68,6 +99,7 @@ async def insert(
     is_confirmed: bool,
 ) -> None:
     """Store an identity. Raises Conflict if the e-mail address is already used to sign in."""
+    await _require_other_spellings_free(ctx, subject_id, email)
     identity = {
         "address": normalize_email(email),
         "kind": kind,
@@ -81,14 +113,26 @@ async def insert(
         raise _email_taken() from None
 
 
+async def _require_other_spellings_free(ctx: Context, subject_id: ObjectId, email: str) -> None:
+    """Raise Conflict if another identity has the address in another spelling; the index finds the same one."""
+    if others := spellings_of(email)[1:]:
+        where = {"address": {"$in": others}, "subjectId": {"$ne": subject_id}}
+        if await identities.across_companies(ctx.services).find_one(where, {"_id": 1}, session=ctx.session):
+            raise _email_taken()
+
+
 def _email_taken() -> Conflict:
     return Conflict("This e-mail address is already used to sign in", code="EMAIL_TAKEN")
 
 
 async def find_by_email(services: Services, email: str) -> StoredIdentity | None:
-    """Return the identity with an e-mail address in any company, or None."""
-    identity: Any = await identities.across_companies(services).find_one({"address": normalize_email(email)})
-    return identity  # type: ignore[no-any-return]  # the driver's documents are untyped
+    """Return the identity with an e-mail address, in any spelling and company, or None."""
+    collection = identities.across_companies(services)
+    for address in spellings_of(email):
+        identity: Any = await collection.find_one({"address": address})
+        if identity is not None:
+            return identity  # type: ignore[no-any-return]  # the driver's documents are untyped
+    return None
 
 
 async def find_by_subject(ctx: Context, subject_id: ObjectId) -> StoredIdentity | None:
@@ -113,6 +157,7 @@ async def set_email(ctx: Context, subject_id: ObjectId, email: str) -> None:
 
     Raises Conflict if it is already used to sign in.
     """
+    await _require_other_spellings_free(ctx, subject_id, email)
     fields = {"address": normalize_email(email), "isConfirmed": False}
     try:
         await identities.update(ctx, {"subjectId": subject_id}, {"$set": fields})
@@ -128,7 +173,7 @@ async def delete(ctx: Context, subject_id: ObjectId) -> None:
 
 async def delete_unconfirmed(ctx: Context, email: str) -> StoredIdentity | None:
     """Delete the unconfirmed identity with an e-mail address in any company, and its resets; returns it, or None."""
-    where = {"address": normalize_email(email), "isConfirmed": False}
+    where = {"address": {"$in": spellings_of(email)}, "isConfirmed": False}
     collection = identities.across_companies(ctx.services)
     identity: Any = await collection.find_one_and_delete(where, session=ctx.session)
     if identity is not None:
