@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Where a formula may begin: in a cell, and behind what separates cells or lines for a spreadsheet that expects other
+# separators than commas.
+_START = r"(^|;|\t|\r\n?|\n)"
+_FORMULA = r"(?=[\s\"']*[=+\-@])"
+_UNMARKED, _MARKED = re.compile(_START + _FORMULA), re.compile(f"{_START}'{_FORMULA}")
 
 
 def neutralise(cell: object) -> object:
-    """A cell as it is written: text that a spreadsheet would run begins with an apostrophe; None is empty."""
-    if isinstance(cell, str) and cell.lstrip().startswith(_FORMULA):
-        return f"'{cell}"
+    """A cell as it is written: an apostrophe precedes text that a spreadsheet would run; None is empty."""
+    if isinstance(cell, str):
+        return _UNMARKED.sub(r"\1'", cell)
     return "" if cell is None else cell
 
 
 def restore(cell: str) -> str:
     """The text that `neutralise` wrote as `cell`."""
-    return cell[1:] if cell.startswith("'") and cell[1:].lstrip().startswith(_FORMULA) else cell
+    return _MARKED.sub(r"\1", cell)
 
 
 def write_rows(rows: Iterable[Iterable[object]]) -> bytes:

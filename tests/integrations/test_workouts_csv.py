@@ -76,7 +76,29 @@ async def test_text_never_becomes_a_formula(coach: CoachClient) -> None:
     assert texts == ('\'=HYPERLINK("https://evil.example")', "'@SUM(1)", "'-2+3", "'+1")
 
 
-@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\t=1", " =1", "plain", "'quoted", "", "a=b"])
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("easy;=1+1", "easy;'=1+1"),
+        ('slow; "=cmd()"', 'slow;\' "=cmd()"'),
+        ("first\n@SUM(A1)", "first\n'@SUM(A1)"),
+        ("a\r\n+1", "a\r\n'+1"),
+        ("a\t-1", "a\t'-1"),
+        ("tempo 3-1-1; 4x8 @60", "tempo 3-1-1; 4x8 @60"),
+    ],
+)
+def test_text_is_no_formula_with_other_separators(text: str, written: str) -> None:
+    """A spreadsheet that expects semicolons splits the text there, whatever quotes are around it."""
+    assert neutralise(text) == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("=1", "+1", "-1", "@x", "\t=1", " =1", "plain", "'quoted", "", "a=b"),
+        *("a;=1", "a;'=1", "'=1", ";\n=", "a\r\n=2", "; \"'=", "=;=;="),
+    ],
+)
 def test_neutralised_text_can_be_restored(text: str) -> None:
     assert restore(str(neutralise(text))) == text
 
