@@ -19,11 +19,11 @@ from rich.table import Table
 
 from benchmarks import slots, world
 from benchmarks.five_rows import KEY
+from benchmarks.mcp_messages import MODERN, envelope
 from benchmarks.servers import Server, child_named, running, wait_until_idle
 from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.embedded import running_mongod
 from coaching_service.settings import Settings
-from tests.support.mcp_client import MODERN, envelope
 
 _LIST = "/coach/customers?archived=false&pageSize=50&pageNum=1"
 _SCRIPT = str(Path(__file__).with_name("message.lua"))

@@ -241,43 +241,53 @@ def check(requests: Requests, kinds: Sequence[str]) -> None:
 def measure(requests: Requests, comparisons: Sequence[Comparison], rounds: int, seconds: int, console: Console) -> None:
     """Run all rounds after a warm-up; every other round in reverse order.
 
-    Waits until the service has nothing to do in the background wherever `needs_rest` says so. Raises RuntimeError when
-    that takes more than five minutes, and slots.BadSlot for a slot that fails three times.
+    Waits until the service has nothing to do in the background wherever `needs_rest` says so. A slot that fails three
+    times costs the row of its arm: the others are measured. Raises RuntimeError when the wait takes more than five
+    minutes.
     """
     order = [(comparison, arm) for comparison in comparisons for arm in arms_of(comparison.kind)]
     for comparison, arm in order:
         comparison.slots[arm.label] = []
     with Progress(console=console) as bar:
         task = bar.add_task("Measuring", total=(rounds + 1) * len(order))
-        if any(comparison.kind == "log" for comparison in comparisons):
-            _log_each_item_once(requests)
+        logs = [comparison for comparison in comparisons if comparison.kind == "log"]
+        if logs and not _log_each_item_once(requests, console):
+            for comparison in logs:
+                comparison.lost.update(comparison.slots)
         for number in range(rounds + 1):
             previous: Comparison | None = None
             for comparison, arm in order if number % 2 else reversed(order):
+                if arm.label in comparison.lost:
+                    bar.advance(task)
+                    continue
                 about = f"{comparison.kind}, {comparison.connections}"
                 if needs_rest(previous, comparison):
                     bar.update(task, description=f"{about}, waiting until the service has no background work")
                     wait_until_idle([requests.servers[SERVICE].pid], _REST_SECONDS)
                 previous = comparison
                 bar.update(task, description=f"{about}, {arm.label}")
-                slot = _slot(requests, comparison, arm, seconds, console)
-                if number:
+                slot = run_slot(requests, comparison.kind, comparison.connections, arm, seconds, console)
+                if slot is None:
+                    comparison.lost.add(arm.label)
+                elif number:
                     comparison.slots[arm.label].append(slot)
                 bar.advance(task)
 
 
-def _slot(requests: Requests, comparison: Comparison, arm: Arm, seconds: int, console: Console) -> slots.Slot:
-    """Run a slot, and again if it fails; the report says how often. Raises slots.BadSlot."""
-    of_kind, failures = KINDS[comparison.kind], 0
-    while True:
+def run_slot(
+    requests: Requests, kind: str, connections: int, arm: Arm, seconds: int, console: Console
+) -> slots.Slot | None:
+    """Run a slot, and again if it fails; the report says how often. Returns None if it fails three times."""
+    of_kind = KINDS[kind]
+    attempts = 1 if of_kind.once else _ATTEMPTS  # what can be sent once may have been sent
+    for attempt in range(1, attempts + 1):
         try:
-            return requests.slot(comparison.kind, of_kind, arm, comparison.connections, seconds)
+            return requests.slot(kind, of_kind, arm, connections, seconds)
         except slots.BadSlot as error:
-            failures += 1
-            if of_kind.once or failures == _ATTEMPTS:  # what can be sent once may have been sent
-                raise
-            requests.failed_slots.append(f"{comparison.kind}, {arm.label}, {comparison.connections} connections")
-            console.print(f"A slot failed and is repeated: {error}", style="yellow")
+            requests.failed_slots.append(f"{kind}, {arm.label}, {connections} connections")
+            outcome = "is repeated" if attempt < attempts else "costs its row"
+            console.print(f"A slot failed and {outcome}: {error}", style="yellow")
+    return None
 
 
 def needs_rest(previous: Comparison | None, comparison: Comparison) -> bool:
@@ -292,10 +302,12 @@ def needs_rest(previous: Comparison | None, comparison: Comparison) -> bool:
     return KINDS[comparison.kind].writes and previous.connections != comparison.connections
 
 
-def _log_each_item_once(requests: Requests) -> None:
-    """The first log of each exercise also creates records, which the peers read."""
+def _log_each_item_once(requests: Requests, console: Console) -> bool:
+    """The first log of each exercise also creates records, which the peers read. Returns whether there are all."""
     while requests.sent.get(("log", SERVICE), 0) < changes.LOGGED_ITEMS:
-        requests.slot("log", KINDS["log"], arms_of("log")[0], 16, 5)
+        if run_slot(requests, "log", 16, arms_of("log")[0], 5, console) is None:
+            return False
+    return True
 
 
 def _versions() -> dict[str, str]:
@@ -344,7 +356,8 @@ def main(
     All servers run from the start; only one gets requests at a time. Before each kind of request in each round, and
     each number of connections of a kind that writes, it waits until the service has nothing to do in the background:
     the renewal of figures after writes would slow down all servers. Every slot is checked for failures, and repeated if
-    it failed. Exit code 1 when the median ratio of one misses its target.
+    it failed; one that fails three times costs its row. Exit code 1 when a row is lost, or its median ratio misses its
+    target.
     """
     console = Console(stderr=True)
     if missing := [name for name in ("wrk", "taskset") if shutil.which(name) is None]:

@@ -19,9 +19,9 @@ from motor.motor_asyncio import AsyncIOMotorClient
 
 from benchmarks.__main__ import Bench
 from benchmarks.changes import LOG
+from benchmarks.mcp_messages import MODERN, envelope
 from benchmarks.peers.requests import ONE_SIDED_OF_WRITES, Arm, Kind, Requests, first_difference, own_bodies, plain
 from benchmarks.world import MONDAY, Api
-from tests.support.mcp_client import MODERN, envelope
 
 _SETS = "8, 8, 8, 8 @60kg"
 _HEAVIER = 100

@@ -29,7 +29,7 @@ class Comparison:
     """One kind of request at one number of connections: the slots of each arm, by round.
 
     `targets`: the smallest ratio of the service to an arm that is good enough. `p99_arm`: the arm whose p99 that of the
-    service should not exceed.
+    service should not exceed. `lost`: the arms of which a slot failed three times: they have no figures.
     """
 
     kind: str
@@ -37,6 +37,7 @@ class Comparison:
     targets: Mapping[str, float] = field(default_factory=dict)
     p99_arm: str | None = None
     slots: dict[str, list[Slot]] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
 
     def ratios(self, arm: str) -> list[float]:
         """Requests a second of the service divided by those of an arm, round by round."""
@@ -49,8 +50,10 @@ class Comparison:
 
     def _row(self, arm: str, slots: Sequence[Slot]) -> Row:
         row: Row = {"kind": self.kind, "connections": self.connections, "arm": arm}
+        if arm in self.lost:
+            return row | {"failed": True}
         row |= {name: round(median(getattr(slot, figure) for slot in slots), 2) for figure, name in _FIGURES.items()}
-        if arm == SERVICE:
+        if arm == SERVICE or SERVICE in self.lost:
             return row
         ratios = self.ratios(arm)
         middle = median(ratios)
@@ -101,8 +104,12 @@ def write(file: Path, report: Row) -> None:
 
 
 def missed(report: Row) -> list[Row]:
-    """The rows that miss their target, of requests a second or of p99."""
-    return [row for row in report["rows"] if row.get("reached") is False or row.get("p99Reached") is False]
+    """The rows that miss their target, of requests a second or of p99, and those without figures."""
+    return [
+        row
+        for row in report["rows"]
+        if row.get("failed") or row.get("reached") is False or row.get("p99Reached") is False
+    ]
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -122,12 +129,14 @@ def _cells(title: str, arm: str, rows: Sequence[Row]) -> tuple[str, ...]:
     ratios = " / ".join(
         f"{row['ratio']:.2f} ({row['ratioMin']:.2f} to {row['ratioMax']:.2f})" for row in rows if "ratio" in row
     )
-    targets = [f"{min(row['target'] for row in rows):g} {_verdict(rows, 'reached')}"] if "target" in rows[0] else []
-    if "p99Ratio" in rows[0]:
-        p99 = " / ".join(f"{row['p99Ratio']:.2f}" for row in rows)
-        targets.append(f"p99 {p99} of at most 1 {_verdict(rows, 'p99Reached')}")
+    targets = []
+    if with_target := [row for row in rows if "target" in row]:
+        targets.append(f"{min(row['target'] for row in with_target):g} {_verdict(with_target, 'reached')}")
+    if with_p99 := [row for row in rows if "p99Ratio" in row]:
+        p99 = " / ".join(f"{row['p99Ratio']:.2f}" for row in with_p99)
+        targets.append(f"p99 {p99} of at most 1 {_verdict(with_p99, 'p99Reached')}")
     figures = [
-        " / ".join(f"{row[name]:.{digits}f}" for row in rows)
+        " / ".join("failed" if row.get("failed") else f"{row[name]:.{digits}f}" for row in rows)
         for name, digits in (("rate", 0), ("p50Ms", 1), ("p99Ms", 1), ("cpuUs", 0))
     ]
     return title, arm, ratios, ", ".join(targets), *figures
@@ -158,6 +167,7 @@ def describe(report: Row) -> str:
         f"reverse order every other round. Figures at {connections} connections are medians of the rounds; ratios have "
         f"their smallest and largest value. Servers on one core, mongod and wrk on another. Load average {load[0]:.1f} "
         f"before and {load[1]:.1f} after. {_interpreter(report['machine'])}.{_failures(setting)}"
+        f"{_lost_rows(report['rows'])}"
     )
 
 
@@ -166,6 +176,12 @@ def _failures(setting: Row) -> str:
     counts = Counter(setting.get("failedSlots", ()))
     failed = "; ".join(f"{number} of {name}" for name, number in counts.items())
     return f" Slots that failed (no or bad responses) and were repeated: {failed}." if failed else ""
+
+
+def _lost_rows(rows: Iterable[Row]) -> str:
+    """The rows without figures, if any."""
+    lost = "; ".join(f"{row['kind']}, {row['arm']}, {row['connections']}" for row in rows if row.get("failed"))
+    return f" Without figures, because a slot failed three times: {lost}." if lost else ""
 
 
 def _interpreter(measured_on: Row) -> str:

@@ -9,8 +9,9 @@ import orjson
 import pytest
 from aiohttp.test_utils import TestServer
 
+from benchmarks.mcp_messages import MODERN, envelope
 from tests.support.client import CoachClient
-from tests.support.mcp_client import MODERN, McpHttpClient, envelope
+from tests.support.mcp_client import McpHttpClient
 
 PREFIX = "io.modelcontextprotocol/"
 

@@ -7,9 +7,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from benchmarks.mcp_messages import MODERN, envelope
 from tests.mcp.test_tool_catalogue import listed_names
 from tests.support.client import CoachClient
-from tests.support.mcp_client import MODERN, McpHttpClient, envelope
+from tests.support.mcp_client import McpHttpClient
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a test", "version": "1"}}

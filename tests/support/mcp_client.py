@@ -15,9 +15,9 @@ from aiohttp.test_utils import TestServer
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from benchmarks.mcp_messages import MODERN, envelope
 from tests.support.client import Reply
 
-MODERN = "2026-07-28"
 TODAY = str(datetime.now(UTC).date())  # a date more than a year away has to be confirmed
 
 
@@ -73,15 +73,6 @@ class McpHttpClient:
         reply = await self.request("tools/call", {"name": tool, "arguments": arguments})
         result: dict[str, Any] = reply.ok()["result"]
         return result
-
-
-def envelope(capabilities: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The metadata of every request of the newer era, with the client's capabilities."""
-    return {
-        "io.modelcontextprotocol/protocolVersion": MODERN,
-        "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": capabilities or {},
-    }
 
 
 @asynccontextmanager

@@ -71,6 +71,30 @@ def test_the_tables_have_a_row_for_each_arm(result: report.Row) -> None:
     assert "| service | 90 | 99 |" in text
 
 
+def test_slot_that_fails_costs_its_row_only() -> None:
+    lost_peer = _comparison(16, (200.0, 300.0), (100.0,))
+    lost_peer.lost.add("Peer")
+    lost_service = _comparison(64, (200.0,), (100.0, 100.0))
+    lost_service.lost.add(SERVICE)
+    result = report.document([lost_peer, lost_service], MEMORY, SETTING, {"peer": "1.0"})
+
+    service, peer = report.table_rows(result, TITLES)
+    assert service == (
+        "GET customers",
+        SERVICE,
+        "",
+        "",
+        "250 / failed",
+        "5.0 / failed",
+        "10.0 / failed",
+        "400 / failed",
+    )
+    assert peer == ("", "Peer", "", "", "failed / 100", "failed / 5.0", "failed / 8.0", "failed / 400")
+    assert [(row["arm"], row["connections"]) for row in report.missed(result)] == [("Peer", 16), (SERVICE, 64)]
+    text = report.markdown(result, TITLES)
+    assert "because a slot failed three times: list, Peer, 16; list, service, 64." in text
+
+
 @pytest.mark.parametrize(
     ("optimised", "expected"),
     [
