@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import json
 import re
+import shutil
+import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +24,40 @@ ROOT = Path(__file__).parents[2]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 HEADINGS = ["## Context", "## Decision", "## Consequences"]
 GUIDE = ROOT / "docs" / "adding-a-resource.md"
+
+
+def test_security_policy_names_the_supported_minor_version() -> None:
+    """That of the last release in the change log."""
+    released = re.search(r"^## (\d+\.\d+)\.\d+ ", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert released is not None
+    assert f"| Latest minor release ({released[1]}.x) | Yes |" in (ROOT / "SECURITY.md").read_text("utf-8")
+
+
+def test_address_of_the_repository_is_one_setting() -> None:
+    """scripts/repository writes it to the other files."""
+    address = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Repository"]
+    assert json.loads((ROOT / "server.json").read_text("utf-8"))["repository"]["url"] == address
+    for name in ("README.md", "CONTRIBUTING.md"):
+        assert re.findall(r"git clone (\S+)", (ROOT / name).read_text("utf-8")) == [address], name
+
+
+def test_repository_script_changes_the_address_everywhere(tmp_path: Path) -> None:
+    files = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "server.json")
+    (tmp_path / "scripts").mkdir()
+    for name in (*files, "scripts/repository"):
+        shutil.copy(ROOT / name, tmp_path / name)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(tmp_path / "scripts" / "repository"), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    former = run().stdout.strip()
+    assert run("https://code.example.net/team/fork").returncode == 0
+    assert run().stdout.strip() == "https://code.example.net/team/fork"
+    for name in files:
+        text = (tmp_path / name).read_text("utf-8")
+        assert "https://code.example.net/team/fork" in text and former not in text, name
+    assert run("not an address").returncode == 1
 
 
 def markdown_files() -> list[Path]:
