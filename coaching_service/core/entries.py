@@ -9,7 +9,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields
 
 from coaching_service.core.errors import FieldError
-from coaching_service.core.validation import ListOf, Output
+from coaching_service.core.validation import Identifier, ListOf, Output
 from coaching_service.core.validation_messages import field_errors
 
 
@@ -43,3 +43,6 @@ class EntryError(Output):
     field = fields.String(metadata={"description": "The field, relative to the entry; empty for the entry itself."})
     code = fields.String(metadata={"description": "A stable code, such as `REQUIRED`."})
     message = fields.String(metadata={"description": "What is wrong, for people; it follows the name of the field."})
+    _id = Identifier(
+        metadata={"description": "With `EXTERNAL_ID_TAKEN`: the record that has the identifier.", "optional": True}
+    )

@@ -23,7 +23,7 @@ from coaching_service.core.validation_messages import NOT_AN_OBJECT, NULL, Messa
 
 MAX_ENTRIES, KEY_LENGTH, VALUE_LENGTH = 20, 40, 500
 _ATTEMPTS = 3
-_PATTERN = r"^[A-Za-z0-9._:@-]{1,200}$"
+_PATTERN = r"^[\x21-\x7e]{1,200}$"
 
 # Served only for queries with a text: records without an external identifier are not in it.
 BY_EXTERNAL_ID = Index(("externalId",), unique=True, partial_filter=(("externalId", {"$gt": ""}),))
@@ -58,10 +58,10 @@ class Identity(TypedDict):
 
 
 class ExternalId(Text):
-    """The identifier of a record in another system: 1 to 200 letters, digits and `. _ : @ -`."""
+    """The identifier of a record in another system: 1 to 200 visible ASCII characters."""
 
     _check = validate.Regexp(
-        _PATTERN[:-1] + r"\Z", error=Message("must be 1 to 200 letters, digits or . _ : @ -", "INVALID_EXTERNAL_ID")
+        _PATTERN[:-1] + r"\Z", error=Message("must be 1 to 200 visible ASCII characters", "INVALID_EXTERNAL_ID")
     )
 
     def __init__(self, **options: Any) -> None:

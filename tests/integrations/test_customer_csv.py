@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import aiohttp
 import pytest
 
 from coaching_service.integrations.company_import import customer_rows
+from tests.contract.test_queries import profiling
 from tests.support.client import CoachClient
-from tests.support.transfer import import_file
+from tests.support.transfer import import_file, make_zip
 
 SHEET = """First name,Last name,E-mail,Phone,Birthday,Time zone,Tags,Shoe size
 Ana,Ruiz,ana@example.com,+34 600 000 000,1990-05-01,Europe/Madrid,Online; Morning,38
@@ -138,3 +140,55 @@ async def test_external_identifiers_are_unique_in_the_file_and_in_the_company(co
 
 
 LEFT_OUT = ((2, "externalId"), (5, None), (6, "externalId"), (7, "externalId"))
+
+
+async def test_known_clients_are_updated_with_the_filled_cells(coach: CoachClient) -> None:
+    """Contract 14: `onConflict: update`; a client without the identifier is still reported."""
+    ana = await coach.create_customer("Ana", externalId="crm-1", phone="+34 600")
+    await coach.create_customer("Bo", email="bo@example.com")
+    sheet = "name,externalId,phone,surname,email\nAna,crm-1,,Flores,\nCy,crm-2,,,\nBo,,,,BO@example.com\n"
+
+    preview = await import_file(coach, sheet.encode(), dry_run=True, name="c.csv", onConflict="update")
+    assert preview["result"] == {"dryRun": True, "imported": {"customers": 2}, "failed": 1}
+    assert (await coach.get(f"/coach/customers/{ana['_id']}")).ok()["surname"] is None
+
+    job = await import_file(coach, sheet.encode(), name="c.csv", onConflict="update")
+
+    assert job["result"] == {"dryRun": False, "imported": {"customers": 2}, "failed": 1}
+    assert [(error["entry"], error["code"]) for error in job["errors"]] == [("line 4", "ALREADY_EXISTS")]
+    changed = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
+    assert (changed["surname"], changed["phone"]) == ("Flores", "+34 600")
+    assert (await coach.customers())["totalDocs"] == 3
+
+
+async def test_problems_have_a_code(coach: CoachClient) -> None:
+    await coach.create_customer("Ana", externalId="crm-1")
+    sheet = "name,externalId,shoe size,email\nBo,crm-1,,\nBo,crm-2,,no address\nCy,crm-3,,\nDi,crm-3,,\nEli,,,,,\n"
+    job = await import_csv(coach, sheet)
+    assert [(error["entry"], error["field"], error["code"]) for error in job["errors"]] == [
+        ("line 1", "shoe size", "UNKNOWN_COLUMN"),
+        ("line 2", "externalId", "EXTERNAL_ID_TAKEN"),
+        ("line 3", "email", "INVALID_EMAIL"),
+        ("line 5", "externalId", "DUPLICATE"),
+        ("line 6", None, "TOO_MANY_CELLS"),
+    ]
+    assert (await import_csv(coach, "surname\nRuiz\n"))["errors"][0]["code"] == "INVALID_FILE"
+
+
+async def test_a_file_is_read_in_few_commands(coach: CoachClient) -> None:
+    """Issue 35: 2,000 rows are imported within 15 seconds; the number of reads does not grow with the rows."""
+    await coach.create_customer("Ana", email="ana0@example.com")
+    rows = "".join(f"Ana,ana{number}@example.com,crm-{number}\n" for number in range(400))
+    async with profiling(coach) as entries:
+        job = await import_csv(coach, f"name,email,externalId\n{rows}")
+        commands = await entries()
+    assert (job["result"]["imported"], job["result"]["failed"]) == ({"customers": 399}, 1)
+    reads = [each for each in commands if each["ns"].endswith(".customers")]
+    assert len(reads) < 40
+
+
+async def test_updating_is_only_for_csv_files(coach: CoachClient) -> None:
+    form = aiohttp.FormData({"onConflict": "update"}, default_to_multipart=True)
+    form.add_field("file", make_zip({"header.json": b"{}"}), filename="export.zip")
+    refused = (await coach.send("POST", "/coach/import", data=form)).refused(400)
+    assert [(each["field"], each["code"]) for each in refused["errors"]] == [("onConflict", "NOT_SUPPORTED")]

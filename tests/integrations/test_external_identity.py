@@ -108,7 +108,7 @@ async def test_an_external_identifier_is_unique_in_the_company_and_kind(
 
 
 async def test_malformed_identities_are_refused(coach: CoachClient, kind: Kind) -> None:
-    for external_id in ("", "a b", "a/b", "a\n", "é", "x" * 201, 1, {"$gt": ""}):
+    for external_id in ("", "a b", "a\n", "é", "x" * 201, 1, {"$gt": ""}):
         errors = (await coach.post(kind.path, kind.body | {"externalId": external_id})).refused(400)["errors"]
         assert [error["field"] for error in errors] == ["externalId"]
     for metadata, field in (

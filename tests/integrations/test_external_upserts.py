@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -44,6 +45,32 @@ async def test_the_first_request_creates_and_the_next_ones_change_what_is_sent(c
     (await coach.put(f"{path}/by-external-id/a%20b", body_of(path))).refused(400, "externalId")
     (await coach.put(f"{path}/by-external-id/archive", body_of(path))).ok(201)
     (await coach.get(by_id)).refused(405)
+
+
+COMMON = (
+    "auth0|5f7c8ec7c33c6c004bbafe82",
+    "ana+test@example.com",
+    "a/b",
+    "a/../b",
+    "dGVzdA==",
+    "100%25",
+    "x?y#z&k=v;w",
+    '{"id":1}',
+    "~" * 200,
+)
+
+
+@pytest.mark.parametrize("external_id", COMMON, ids=[each[:12] for each in COMMON])
+async def test_identifiers_of_common_systems_are_accepted(coach: CoachClient, path: str, external_id: str) -> None:
+    """Issue 35: percent-encoded in the path and in the query, as they are in the body."""
+    encoded = quote(external_id, safe="")
+    by_id = f"{path}/by-external-id/{encoded}"
+    created = (await coach.put(by_id, body_of(path))).ok(201)
+    assert created["externalId"] == external_id
+    assert (await coach.put(by_id, body_of(path))).ok(200)["_id"] == created["_id"]
+    if path == "/coach/customers":
+        found = (await coach.get(path, pageSize=1, pageNum=1, archived="false", externalId=external_id)).ok()
+        assert [each["_id"] for each in found["docs"]] == [created["_id"]]
 
 
 async def test_ten_at_once_create_one(coach: CoachClient, path: str) -> None:

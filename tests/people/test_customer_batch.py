@@ -170,3 +170,73 @@ async def test_a_batch_has_1_to_500_entries_and_a_fixed_number_of_round_trips(co
             counts.append(await profiled.count_documents(transaction))
     assert 5 < counts[0] == counts[1] < 15
     assert (await coach.customers(pageSize=1))["totalDocs"] == 502
+
+
+async def test_known_clients_are_updated_by_their_external_identifier(coach: CoachClient) -> None:
+    """Contract 14: `onConflict: update`; only what is sent changes, and what is equal is not written."""
+    ana = await coach.create_customer("Ana", externalId="crm:1", phone="+34 600", groups=["Morning"])
+    bo = await coach.create_customer("Bo", externalId="crm:2")
+    body = {
+        "customers": [
+            {"name": "Ana", "externalId": "crm:1", "surname": "Flores", "phone": None},
+            {"name": "Bo", "externalId": "crm:2"},
+            {"name": "Cy", "externalId": "crm:3"},
+            {"name": "Cy again", "externalId": "crm:3"},
+            {"name": "Di", "externalId": "crm:1"},
+        ],
+        "onConflict": "update",
+    }
+    answer = (await coach.post(PATH, body)).ok(200)
+
+    assert (answer["created"], answer["updated"]) == (1, 2)
+    assert [each.get("_id") for each in answer["results"][:2]] == [ana["_id"], bo["_id"]]
+    assert [errors_of(each) for each in answer["results"][3:]] == [[("externalId", "DUPLICATE")]] * 2
+    changed = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
+    assert (changed["surname"], changed["phone"]) == ("Flores", None)
+    assert changed["customerRoleData"]["groups"] == ["Morning"]
+    assert changed["version"] == ana["version"] + 1
+    assert (await coach.get(f"/coach/customers/{bo['_id']}")).ok()["version"] == bo["version"]
+    assert (await coach.customers(contains="flores"))["totalDocs"] == 1, "the search follows"
+
+
+async def test_the_holder_of_a_taken_identifier_is_named(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana", externalId="crm:1")
+    [result] = (await create(coach, {"name": "Bo", "externalId": "crm:1"})).ok(200)["results"]
+    assert result["errors"][0]["_id"] == ana["_id"]
+    bo = await coach.create_customer("Bo")
+    for reply in (
+        await coach.post("/coach/customers", {"name": "Bo", "externalId": "crm:1"}),
+        await coach.patch(f"/coach/customers/{bo['_id']}", {"externalId": "crm:1"}),
+    ):
+        assert (reply.refused(409)["code"], reply.json["_id"]) == ("EXTERNAL_ID_TAKEN", ana["_id"])
+
+
+async def test_updating_needs_the_permission_and_the_scope(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana", externalId="crm:1")
+    body = {"customers": [{"name": "Anna", "externalId": "crm:1"}], "onConflict": "update"}
+    creator = coach.with_key(await employee_key(coach, "customers.create", "customers.view"))
+    refused = (await creator.post(PATH, body)).refused(403)
+    assert (refused["code"], refused["permission"]) == ("PERMISSION_MISSING", "customers.edit")
+    colleague = coach.with_key(await employee_key(coach, "customers.create", "customers.edit"))
+    [result] = (await colleague.post(PATH, body)).ok(200)["results"]
+    assert errors_of(result) == [("externalId", "CUSTOMER_OUT_OF_SCOPE")]
+    assert (await coach.get(f"/coach/customers/{ana['_id']}")).ok()["name"] == "Ana"
+
+
+async def test_unknown_fields_of_a_batch_are_refused(coach: CoachClient) -> None:
+    """Contract 1: unknown fields are ignored, except in bulk and batch requests."""
+    refused = (await coach.post(PATH, {"customers": [{"name": "Ana"}], "onconflict": "update"})).refused(400)
+    assert [(each["field"], each["code"]) for each in refused["errors"]] == [("onconflict", "UNKNOWN_FIELD")]
+    refused = (await create(coach, {"name": "Ana"}, {"name": "Bo", "birthDay": "1990-01-01"})).refused(400)
+    assert [each["field"] for each in refused["errors"]] == ["customers.1.birthDay"]
+    assert (await coach.customers())["totalDocs"] == 0
+
+
+async def test_a_dry_run_of_a_batch_tells_new_from_known(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana", externalId="crm:1")
+    entries = [{"name": "Anna", "externalId": "crm:1"}, {"name": "Bo"}, {"name": " "}]
+    body = {"customers": entries, "onConflict": "update", "dryRun": True}
+    answer = (await coach.post(PATH, body)).ok(200)
+    assert (answer["created"], answer["updated"]) == (1, 1)
+    assert [each.get("_id", "invalid") for each in answer["results"]] == [ana["_id"], None, "invalid"]
+    assert (await coach.customers())["docs"][0]["name"] == "Ana"

@@ -64,12 +64,16 @@ def with_records(entries: Entries, collection: str, *changed: dict[str, Any]) ->
     return {**entries, f"records/{collection}.jsonl": lines}
 
 
-async def send(coach: CoachClient, content: bytes, *, dry_run: bool = False, name: str = "export.zip") -> Reply:
-    """Upload a file to import."""
+async def send(
+    coach: CoachClient, content: bytes, *, dry_run: bool = False, name: str = "export.zip", **fields: str
+) -> Reply:
+    """Upload a file to import, with other text fields."""
     form = aiohttp.FormData(default_to_multipart=True)
     form.add_field("file", content, filename=name)
     if dry_run:
         form.add_field("dryRun", "true")
+    for field, value in fields.items():
+        form.add_field(field, value)
     return await coach.send("POST", "/coach/import", data=form)
 
 
@@ -79,10 +83,10 @@ async def run(coach: CoachClient) -> None:
 
 
 async def import_file(
-    coach: CoachClient, content: bytes, *, dry_run: bool = False, name: str = "export.zip"
+    coach: CoachClient, content: bytes, *, dry_run: bool = False, name: str = "export.zip", **fields: str
 ) -> dict[str, Any]:
     """Import a file; returns its job once it has ended."""
-    job = (await send(coach, content, dry_run=dry_run, name=name)).ok(202)
+    job = (await send(coach, content, dry_run=dry_run, name=name, **fields)).ok(202)
     while job["status"] in ("queued", "running"):
         await run(coach)
         job = (await coach.get(f"/coach/jobs/{job['_id']}")).ok()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 
-from pymongo.errors import BulkWriteError, DuplicateKeyError
+from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
 
-from coaching_service.core.errors import Conflict, ExternalIdTaken
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.errors import Conflict
+
+_DUPLICATE_KEY = 11000
 
 
 class DocumentExists(Conflict):
@@ -31,19 +31,20 @@ class AlreadyClaimed(Exception):
     """The identifier exists, or is being stored by a transaction that is still running."""
 
 
-def version_conflict(document_id: ObjectId | None = None) -> Conflict:
-    """The error for a change that is based on an older version, of a document if it is known."""
+def is_duplicate(error: OperationFailure) -> bool:
+    """Whether a write failed because a document with the same unique fields exists."""
+    failed = (error.details or {}).get("writeErrors") or [{"code": error.code}]
+    return any(each["code"] == _DUPLICATE_KEY for each in failed)
+
+
+def version_conflict() -> Conflict:
+    """The error for a change that is based on an older version."""
     message = "The record has been changed since; read it again and retry"
-    return Conflict(message, code="VERSION_CONFLICT", documentId=document_id)
+    return Conflict(message, code="VERSION_CONFLICT")
 
 
-@contextmanager
-def external_id_conflict() -> Iterator[None]:
-    """Raise ExternalIdTaken for a write that another document with the same external identifier prevents."""
-    try:
-        yield
-    except (DuplicateKeyError, BulkWriteError) as error:
-        details = error.details or {}
-        if any("externalId" in each.get("keyPattern", {}) for each in (details, *details.get("writeErrors", ()))):
-            raise ExternalIdTaken from None
-        raise
+def find_taken_external_id(error: DuplicateKeyError | BulkWriteError) -> str | None:
+    """Return the external identifier of another document that prevents a write; None if something else does."""
+    details = error.details or {}
+    keys = [each.get("keyValue", {}) for each in (details, *details.get("writeErrors", ()))]
+    return next((str(key["externalId"]) for key in keys if "externalId" in key), None)

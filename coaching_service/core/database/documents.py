@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pymongo import ReturnDocument, UpdateOne
-from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
+from pymongo.errors import BulkWriteError
 
 from coaching_service.core.database.collections import (
     D,
@@ -22,10 +22,9 @@ from coaching_service.core.database.collections import (
 from coaching_service.core.database.conflicts import (
     AlreadyClaimed,
     DocumentExists,
-    external_id_conflict,
+    is_duplicate,
     version_conflict,
 )
-from coaching_service.core.database.connection import is_write_conflict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recorded_collection import RecordedCollection
 from coaching_service.core.database.recording import appended_element, touched_paths
@@ -47,7 +46,6 @@ __all__ = [
 ]
 
 _REWRITES = 50
-_DUPLICATE_KEY = 11000
 
 
 @dataclass(frozen=True)
@@ -57,46 +55,15 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
     What changes only derived data is written by UnrecordedCollection.
     """
 
-    def with_metadata(self, ctx: Context, document: Mapping[str, Any]) -> Document:
-        """Return `document` with the fields of `Stored`: `_id` (unless it has one), company, times, `version` 0."""
-        at = now()
-        return {
-            "_id": ObjectId(),
-            **document,
-            "companyId": ctx.company_id,
-            "createdAt": at,
-            "updatedAt": at,
-            "version": 0,
-        }
-
-    def without_private(self, document: D) -> D:
-        """`document` without its private fields."""
-        public = {key: value for key, value in document.items() if key not in self.private}
-        return cast("D", public)
-
     async def insert(self, ctx: Context, document: Mapping[str, Any]) -> D:
         """Store a new document; returns it without its private fields. Raises ExternalIdTaken."""
         if self._needs_transaction(ctx):
             return await in_transaction(ctx, lambda tx: self.insert(tx, document))
         stored = self.with_metadata(ctx, document)
-        with external_id_conflict():
+        async with self._external_id_conflict(ctx):
             await self._in(ctx).insert_one(stored, session=ctx.session)
         self._record_created(ctx, [stored])
         return self.without_private(cast("D", stored))
-
-    async def claim(self, ctx: Context, document: Mapping[str, Any]) -> None:
-        """Store a document under an `_id` of the caller's choice.
-
-        Raises AlreadyClaimed if that `_id` exists, or is being stored by a transaction that is still running.
-        """
-        try:
-            await self._in(ctx).insert_one(self.with_metadata(ctx, document), session=ctx.session)
-        except DuplicateKeyError:
-            raise AlreadyClaimed from None
-        except OperationFailure as error:
-            if is_write_conflict(error):
-                raise AlreadyClaimed from None
-            raise
 
     async def insert_many(
         self, ctx: Context, documents: Sequence[Mapping[str, Any]], *, recorded: bool = True
@@ -110,7 +77,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         if recorded and self._needs_transaction(ctx):
             return await in_transaction(ctx, lambda tx: self.insert_many(tx, documents))
         stored = [self.with_metadata(ctx, document) for document in documents]
-        with external_id_conflict():
+        async with self._external_id_conflict(ctx):
             if len(stored) == 1:  # costs the driver less than a bulk
                 await self._in(ctx).insert_one(stored[0], session=ctx.session)
             else:
@@ -132,9 +99,8 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         try:
             await self._in(ctx).insert_many(stored, session=ctx.session)
         except BulkWriteError as error:
-            errors = (error.details or {}).get("writeErrors", [{"code": 0}])
-            if all(each["code"] == _DUPLICATE_KEY for each in errors):
-                raise DocumentExists.of_fields(errors[0].get("keyPattern", {})) from None
+            if is_duplicate(error):
+                raise DocumentExists.of_fields(error.details["writeErrors"][0].get("keyPattern", {})) from None
             raise
         self._record_created(ctx, stored)
 
@@ -155,7 +121,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         Raises DuplicateKeyError if it is there, ExternalIdTaken if its external identifier is in use.
         """
         stored = {**document, "companyId": ctx.company_id, "updatedAt": now(), "version": document["version"] + 1}
-        with external_id_conflict():
+        async with self._external_id_conflict(ctx):
             await self._in(ctx).insert_one(stored, session=ctx.session)
         self._record_created(ctx, [stored])
 
@@ -187,7 +153,7 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
             )
         updated: Document | None = None
         if self.history is None or appended is not None or previous is not None:
-            with external_id_conflict():
+            async with self._external_id_conflict(ctx):
                 updated = await self._in_to_change(ctx).find_one_and_update(
                     condition,
                     _with_version(change),

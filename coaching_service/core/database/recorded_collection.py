@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from pymongo.errors import BulkWriteError, DuplicateKeyError
+
 from coaching_service.core.database.collections import D, Document, Filter, ReadableCollection
+from coaching_service.core.database.conflicts import find_taken_external_id
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import touched_paths, values_at
+from coaching_service.core.errors import ExternalIdTaken
 from coaching_service.core.ids import ObjectId
 
 
 @dataclass(frozen=True)
 class RecordedCollection(ReadableCollection[D]):
     """A collection whose changes are recorded if it declares its `history`."""
+
+    @asynccontextmanager
+    async def _external_id_conflict(self, ctx: Context) -> AsyncIterator[None]:
+        """Raise ExternalIdTaken for a write that another document with the same external identifier prevents."""
+        try:
+            yield
+        except (DuplicateKeyError, BulkWriteError) as error:
+            if (external_id := find_taken_external_id(error)) is None:
+                raise
+            where = self.read_filter(ctx, {"externalId": external_id})
+            holder = await self._in(ctx).find_one(where, {"_id": 1})  # the transaction is over
+            raise ExternalIdTaken(None if holder is None else holder["_id"]) from None
 
     def _needs_transaction(self, ctx: Context) -> bool:
         """Whether a write has to be put into a transaction: it has an entry in the change log, or is cached."""

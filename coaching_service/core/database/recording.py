@@ -182,7 +182,8 @@ class ChangeRecorder:
     `can_be_undone` unless a service prevents it. An undo sets `undo_of`, the change that it undoes, and `restored`,
     the earlier version that it restores, by document. `locked`: the documents that the transaction has written to only
     so that others conflict with it, with the fields that the lock has read. `changes_cached`: documents that processes
-    cache are changed or deleted.
+    cache are changed or deleted. `after_commit`: called once the transaction is committed, for what processes count in
+    memory.
     """
 
     id: ObjectId = field(default_factory=ObjectId)
@@ -194,6 +195,7 @@ class ChangeRecorder:
     undo_of: ObjectId | None = None
     can_be_undone: bool = True
     changes_cached: bool = False
+    after_commit: list[Callable[[], None]] = field(default_factory=list)
     author: Principal | None = None
 
     @property

@@ -94,6 +94,26 @@ async def in_transaction(
             await wait_for_caches(ctx)
 
 
+async def rehearse(ctx: Context, work: Callable[[Context], Awaitable[T]]) -> T:
+    """Call `work` in a transaction that is rolled back, and return its result."""
+
+    async def work_and_end(tx: Context) -> T:
+        raise _Rehearsed(await work(tx))
+
+    try:
+        return await in_transaction(ctx, work_and_end)
+    except _Rehearsed as end:
+        return cast("T", end.result)
+
+
+class _Rehearsed(Exception):
+    """Ends the transaction of a rehearsal."""
+
+    def __init__(self, result: object) -> None:
+        super().__init__()
+        self.result = result
+
+
 async def _repeat(
     ctx: Context,
     work: Callable[[Context], Awaitable[T]],
@@ -119,6 +139,8 @@ async def _repeat(
                 change_ids = [] if tx.changes.is_empty else await ctx.services.change_log.write(tx)
                 await _commit(ctx, session, may_continue)
                 ctx.change_ids.extend(change_ids)
+                for follow in tx.changes.after_commit:
+                    follow()
                 return result
         except Unprepared as unprepared:
             await unprepared.prepare(ctx)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from pymongo import ReturnDocument, UpdateOne
+from pymongo.errors import OperationFailure
 from pymongo.write_concern import WriteConcern
 
 from coaching_service.core.database.collections import (
@@ -16,8 +17,11 @@ from coaching_service.core.database.collections import (
     PipelineStage,
     ReadableCollection,
     hint_of,
+    now,
     within_company,
 )
+from coaching_service.core.database.conflicts import AlreadyClaimed, is_duplicate
+from coaching_service.core.database.connection import is_write_conflict
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 
@@ -27,6 +31,36 @@ _NOT_DURABLE = WriteConcern(w=1, j=False)
 @dataclass(frozen=True)
 class UnrecordedCollection(ReadableCollection[D]):
     """A collection with data that follows from other data, or that may be lost."""
+
+    def with_metadata(self, ctx: Context, document: Mapping[str, Any]) -> Document:
+        """Return `document` with the fields of `Stored`: `_id` (unless it has one), company, times, `version` 0."""
+        at = now()
+        return {
+            "_id": ObjectId(),
+            **document,
+            "companyId": ctx.company_id,
+            "createdAt": at,
+            "updatedAt": at,
+            "version": 0,
+        }
+
+    def without_private(self, document: D) -> D:
+        """`document` without its private fields."""
+        public = {key: value for key, value in document.items() if key not in self.private}
+        return cast("D", public)
+
+    async def claim(self, ctx: Context, *documents: Mapping[str, Any]) -> None:
+        """Store documents under an `_id` of the caller's choice.
+
+        Raises AlreadyClaimed if one of them exists, or is being stored by a transaction that is still running.
+        """
+        stored = [self.with_metadata(ctx, document) for document in documents]
+        try:
+            await self._in(ctx).insert_many(stored, session=ctx.session)
+        except OperationFailure as error:
+            if is_write_conflict(error) or is_duplicate(error):
+                raise AlreadyClaimed from None
+            raise
 
     async def set_derived(
         self, ctx: Context, where: Filter, change: Document | list[PipelineStage], *, may_be_stale: bool = False

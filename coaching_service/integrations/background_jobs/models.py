@@ -6,6 +6,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import OnConflict
 
 JobKind = Literal["import"]
 JobStatus = Literal["queued", "running", "done", "failed"]
@@ -16,6 +17,7 @@ class JobError(TypedDict):
 
     entry: str
     field: str | None
+    code: str
     message: str
 
 
@@ -27,18 +29,26 @@ class ImportResult(TypedDict):
     failed: int
 
 
+class ImportOptions(TypedDict):
+    """How a file is imported."""
+
+    dryRun: bool
+    onConflict: OnConflict
+
+
 class ImportWork(TypedDict):
     """What the next step of an import needs.
 
     `fileId` is None once the import has ended, and the file is deleted. `entry` and `record` are the position in the
-    file; identifiers are mapped with `seed`. `isStarted` once the whole file has been checked and its records have been
-    counted.
+    file; `onConflict` is for clients of a CSV file; identifiers are mapped with `seed`. `isStarted` once the whole file
+    has been checked and its records have been counted.
     """
 
     fileId: ObjectId | None
     fileName: str
     contentType: str
     isDryRun: bool
+    onConflict: NotRequired[OnConflict]
     seed: str
     entry: int
     record: int

@@ -14,6 +14,9 @@ class BackgroundJobError(Output):
         metadata={"description": "Where: an entry of the archive with the number of its line, or a line of the CSV."}
     )
     field = fields.String(allow_none=True, metadata={"description": "The path of the field; null: the whole record."})
+    code = fields.String(
+        metadata={"description": "A stable code, such as `EXTERNAL_ID_TAKEN`. Absent in old jobs.", "optional": True}
+    )
     message = fields.String(metadata={"description": "What is wrong, as the continuation of the field's name."})
 
 

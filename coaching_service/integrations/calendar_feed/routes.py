@@ -20,7 +20,7 @@ feed_routes = Routes(
 )
 
 
-@routes.post("", access=coach(CUSTOMERS.EDIT), returns=CalendarLink, idempotent=False)
+@routes.post("", access=coach(CUSTOMERS.EDIT), returns=CalendarLink)
 async def create_calendar_link(ctx: Context, customer_id: ObjectId) -> models.CalendarLink:
     """Create a link to the calendar of a client.
 

@@ -85,7 +85,7 @@ class ArchiveImport:
             raise InvalidArchive(str(error.message), ACCOUNT) from None
 
     def _report(self, entry: str, message: str) -> None:
-        self._problems.append({"entry": entry, "field": None, "message": message})
+        self._problems.append({"entry": entry, "field": None, "code": "INVALID_FILE", "message": message})
 
     def _check(self) -> int:
         """Read the whole archive; returns the number of records. Raises InvalidArchive."""
@@ -166,7 +166,9 @@ async def _find_fixed_ids(
             fixed[coach_id] = target
         else:
             message = "is not the e-mail address of a coach of the company: clients of this coach have no trainer"
-            problems.append({"entry": f"{COACHES}:{number}", "field": "email", "message": message})
+            problems.append(
+                {"entry": f"{COACHES}:{number}", "field": "email", "code": "COACH_NOT_FOUND", "message": message}
+            )
     return fixed, authors, problems
 
 

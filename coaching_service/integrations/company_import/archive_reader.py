@@ -59,9 +59,9 @@ V = TypeVar("V")
 class InvalidArchive(Exception):
     """The file is not an export that can be imported; nothing more of it is read."""
 
-    def __init__(self, message: str, entry: str = "") -> None:
+    def __init__(self, message: str, entry: str = "", code: str = "INVALID_FILE") -> None:
         super().__init__(message)
-        self.message, self.entry = message, entry
+        self.message, self.entry, self.code = message, entry, code
 
 
 class ArchiveReader:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import IO
+from typing import IO, cast
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.errors import ExternalIdTaken
 from coaching_service.integrations.background_jobs.models import JobError
 from coaching_service.integrations.company_import.archive_reader import InvalidArchive
 from coaching_service.integrations.company_import.customer_rows import (
@@ -16,12 +17,11 @@ from coaching_service.integrations.company_import.customer_rows import (
     read_customers,
 )
 from coaching_service.integrations.company_import.progress import Outcome, Progress
-from coaching_service.people.customers import creation, listing
+from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import CustomerDetails
+from coaching_service.people.customers.models import CustomerDetails, NewCustomer, OnConflict
 
-BATCH = 50
-_PAGE = 50
+BATCH = 200
 
 
 class CustomerImport:
@@ -38,7 +38,12 @@ class CustomerImport:
     async def start(self) -> None:
         """Count the rows, and report the columns that are not known."""
         errors: list[JobError] = [
-            {"entry": "line 1", "field": heading[:100], "message": "is not a known column and is left out"}
+            {
+                "entry": "line 1",
+                "field": heading[:100],
+                "code": "UNKNOWN_COLUMN",
+                "message": "is not a known column and is left out",
+            }
             for heading in self._file.ignored
         ]
         if not self._file.rows:
@@ -55,21 +60,15 @@ class CustomerImport:
         rows = self._file.rows[first : first + BATCH]
         if not rows:
             return False
-        sent = [row.details.get("externalId") for row in rows if row.details is not None]
-        taken = await customers.find_taken_external_ids(self._progress.ctx, [each for each in sent if each is not None])
-        for row in rows:
-            if row.details is not None and row.details.get("externalId") in taken:
-                row.reject("externalId", "is that of another client of the company")
-            elif row.details is not None and await self._exists(row):
-                row.reject(None, "is a client of the company already: name and e-mail address are the same")
-        accepted = [row for row in rows if row.details is not None]
+        await self._check(rows)
+        accepted = [_entry(row.details) for row in rows if row.details is not None]
         outcome = Outcome({"customers": len(accepted)}, _errors(rows), len(rows) - len(accepted))
 
         async def write(tx: Context) -> None:
             if not self._progress.work["isDryRun"]:
-                for row in accepted:
-                    if row.details is not None:
-                        await creation.create_customer(tx, row.details, send_invitation=False)
+                saved = await batch.save_many(tx, accepted, self._on_conflict)
+                if saved["created"] + saved["updated"] < len(accepted):  # a client was created since the check
+                    raise ExternalIdTaken
 
         await self._progress.advance((0, first + len(rows)), len(rows), outcome, write)
         return True
@@ -77,26 +76,36 @@ class CustomerImport:
     def suspend(self) -> None:
         """Do nothing: the next step reads the file again."""
 
-    async def _exists(self, row: CustomerRow) -> bool:
-        """Whether the company has a client with the name and the e-mail address of a row."""
-        if row.details is None or not (email := row.details.get("email")):
-            return False
-        for archived in (False, True):
-            page = await listing.list_customers(self._progress.ctx, archived=archived, page=1, size=_PAGE, email=email)
-            for known in page["docs"]:
-                details: CustomerDetails = {
-                    "name": known["name"],
-                    "surname": known["surname"],
-                    "email": known["email"],
-                }
-                if key_of(details) == key_of(row.details):
-                    return True
-        return False
+    @property
+    def _on_conflict(self) -> OnConflict:
+        return self._progress.work.get("onConflict", "error")
+
+    async def _check(self, rows: Sequence[CustomerRow]) -> None:
+        """Leave out rows of clients whom the company has."""
+        ctx = self._progress.ctx
+        valid = [(row, row.details) for row in rows if row.details is not None]
+        checked = await batch.check(ctx, [_entry(details) for _, details in valid], self._on_conflict)
+        for index, errors in checked.errors.items():
+            for error in errors:
+                valid[index][0].reject(error["field"], error["code"], error["message"])
+        new = [(row, details) for row, details in valid if details.get("externalId") not in checked.known]
+        emails = [email for _, details in new if (email := details.get("email"))]
+        same = await customers.find_by_emails(ctx, emails)
+        known = {key_of(each) for each in same}
+        for row, details in new:
+            if details.get("email") and key_of(details) in known:
+                row.reject(
+                    None, "ALREADY_EXISTS", "is a client of the company already: name and e-mail address are the same"
+                )
+
+
+def _entry(details: CustomerDetails) -> NewCustomer:
+    return cast("NewCustomer", {**details, "sendInvitation": False})
 
 
 def _errors(rows: Sequence[CustomerRow]) -> list[JobError]:
     return [
-        {"entry": f"line {row.line}", "field": field_path, "message": message}
+        {"entry": f"line {row.line}", "field": field_path, "code": code, "message": message}
         for row in rows
-        for field_path, message in row.problems
+        for field_path, code, message in row.problems
     ]

@@ -16,7 +16,7 @@ from coaching_service.core.csv_rows import restore
 from coaching_service.core.text import normalize
 from coaching_service.core.validation_messages import field_errors
 from coaching_service.integrations.company_import.archive_reader import InvalidArchive
-from coaching_service.people.customers.models import CustomerDetails
+from coaching_service.people.customers.models import Customer, CustomerDetails
 from coaching_service.people.customers.schemas import CustomerFields as CustomerSchema
 
 MAX_ROWS, MAX_COLUMNS = 50_000, 500
@@ -43,16 +43,16 @@ Key = tuple[str, str, str]
 
 @dataclass
 class CustomerRow:
-    """A line of the file: the client to create, or its problems by field."""
+    """A line of the file: the client to create or change, or its problems: field, code and message."""
 
     line: int
     details: CustomerDetails | None = None
-    problems: list[tuple[str | None, str]] = field(default_factory=list)
+    problems: list[tuple[str | None, str, str]] = field(default_factory=list)
 
-    def reject(self, field_path: str | None, message: str) -> None:
+    def reject(self, field_path: str | None, code: str, message: str) -> None:
         """Leave the row out."""
         self.details = None
-        self.problems.append((field_path, message))
+        self.problems.append((field_path, code, message))
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ def read_customers(file: IO[bytes]) -> CustomerFile:
     return CustomerFile(rows, ignored)
 
 
-def key_of(details: CustomerDetails) -> Key:
+def key_of(client: CustomerDetails | Customer) -> Key:
     """What two rows of the same client have in common."""
-    return normalize(details["name"]), normalize(details.get("surname") or ""), normalize(details.get("email") or "")
+    return normalize(client["name"]), normalize(client.get("surname") or ""), normalize(client.get("email") or "")
 
 
 def _decode(content: bytes) -> str:
@@ -146,12 +146,12 @@ def _read_row(line: int, columns: Sequence[str | None], cells: Sequence[str]) ->
         elif column is not None and (value or column == "name"):
             sent[column] = value
     if len(cells) > len(columns):
-        row.reject(None, f"has {len(cells)} cells for {len(columns)} columns")
+        row.reject(None, "TOO_MANY_CELLS", f"has {len(cells)} cells for {len(columns)} columns")
     try:
         details = cast("CustomerDetails", _SCHEMA.load(sent))
     except ValidationError as error:
         for each in field_errors(error):
-            row.reject(each["field"], each["message"])
+            row.reject(each["field"], each["code"], each["message"])
     else:
         row.details = None if row.problems else details
     return row
@@ -167,8 +167,8 @@ def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
         if (external_id := row.details.get("externalId")) is not None:
             line = first_of_ids.setdefault(external_id, row.line)
             if line != row.line:
-                row.reject("externalId", f"is that of line {line} too")
+                row.reject("externalId", "DUPLICATE", f"is that of line {line} too")
                 continue
         first = first_of_names.setdefault(key_of(row.details), row)
         if first is not row and not (external_id and first.details and first.details.get("externalId")):
-            row.reject(None, f"is the same client as in line {first.line}")
+            row.reject(None, "DUPLICATE", f"is the same client as in line {first.line}")

@@ -33,17 +33,17 @@ _FILES = 4  # of one transaction: storing them takes time, and the lease of the 
 
 @dataclass
 class _Record:
-    """A line of an entry: the document to store, unless it is not valid, and its problems by field."""
+    """A line of an entry: the document to store, unless it is not valid, and its problems: field, code, message."""
 
     line: int
     document: dict[str, Any] | None = None
     files: list[StoredFile] = field(default_factory=list)
-    problems: list[tuple[str | None, str]] = field(default_factory=list)
+    problems: list[tuple[str | None, str, str]] = field(default_factory=list)
 
-    def reject(self, field_path: str | None, message: str) -> None:
+    def reject(self, field_path: str | None, code: str, message: str) -> None:
         """Leave the record out."""
         self.document = None
-        self.problems.append((field_path, message))
+        self.problems.append((field_path, code, message))
 
 
 class RecordImport:
@@ -96,9 +96,9 @@ class RecordImport:
             try:
                 record.document = self._portable.from_export(orjson.loads(text), self._map_id)
             except orjson.JSONDecodeError:
-                record.reject(None, "is not JSON")
+                record.reject(None, "MALFORMED_JSON", "is not JSON")
             except InvalidFields as error:
-                record.reject(error.errors[0]["field"], error.errors[0]["message"])
+                record.reject(error.errors[0]["field"], error.errors[0]["code"], error.errors[0]["message"])
         return records
 
     async def _check_references(self, records: Sequence[_Record]) -> None:
@@ -108,13 +108,13 @@ class RecordImport:
                 continue
             path = self._references.find_missing(self._portable, record.document)
             if path is not None:
-                record.reject(path, "refers to a record that was not imported")
+                record.reject(path, "REFERENCE_MISSING", "refers to a record that was not imported")
 
     async def _reject_collisions(self, accepted: Accepted, records: Sequence[_Record]) -> None:
         documents = [record.document for record in records]
         collisions = await accepted.find_collisions(self._progress.ctx, self._collection, documents)
         for number, error in collisions.items():
-            records[number].reject(error.field, str(error.message))
+            records[number].reject(error.field, DocumentExists.default_code, str(error.message))
 
     async def _store(self, records: Sequence[_Record]) -> None:
         async with AsyncExitStack() as stack:
@@ -132,7 +132,7 @@ class RecordImport:
         try:
             await self._commit([record])
         except DocumentExists as error:
-            record.reject(error.field, str(error.message))
+            record.reject(error.field, DocumentExists.default_code, str(error.message))
             await self._commit([record])
 
     async def _store_files(self, record: _Record, stack: AsyncExitStack) -> None:
@@ -145,16 +145,16 @@ class RecordImport:
             client_field = self._collection.client_field
             customer_id: ObjectId | None = record.document[client_field] if client_field else None
             record.files, problems = await store_files(ctx, self._reader, rule, record.document, customer_id, stack)
-        record.problems += [("fileId", problem) for problem in problems]
+        record.problems += [("fileId", "INVALID_FILE", problem) for problem in problems]
         if "fileId" in self._portable.exported_fields and "fileId" not in record.document:
             record.document = None
 
     async def _commit(self, records: Sequence[_Record]) -> None:
         documents = [record.document for record in records if record.document is not None]
         errors: list[JobError] = [
-            {"entry": f"{self._entry}:{record.line + 1}", "field": field_path, "message": message}
+            {"entry": f"{self._entry}:{record.line + 1}", "field": field_path, "code": code, "message": message}
             for record in records
-            for field_path, message in record.problems
+            for field_path, code, message in record.problems
         ]
         outcome = Outcome({self._name: len(documents)}, errors, len(records) - len(documents))
         position = (self._progress.position[0], records[-1].line + 1)

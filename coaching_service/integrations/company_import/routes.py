@@ -9,6 +9,7 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.media import CSV, ZIP
 from coaching_service.integrations.background_jobs import models
+from coaching_service.integrations.background_jobs.models import ImportOptions
 from coaching_service.integrations.background_jobs.schemas import BackgroundJob
 from coaching_service.integrations.company_import import service
 from coaching_service.integrations.company_import.schemas import ImportFields
@@ -22,12 +23,11 @@ routes = Routes("/coach/import", tag="Export")
     multipart=MultipartBody("file", (ZIP, CSV), ImportFields(), size_limit="import", file_required=True),
     returns=BackgroundJob,
     status=202,
-    idempotent=True,
     errors=(Conflict,),
     request_class="bulk",
     example={"dryRun": "true"},
 )
-async def import_company(ctx: Context, body: dict[str, bool], file: StoredFile | None) -> models.StoredCompanyJob:
+async def import_company(ctx: Context, body: ImportOptions, file: StoredFile | None) -> models.StoredCompanyJob:
     """Import an export of a company, or a CSV file of clients.
 
     It begins after the response: GET /coach/jobs/{jobId} returns its progress, and its problems with the line of each.
@@ -37,4 +37,4 @@ async def import_company(ctx: Context, body: dict[str, bool], file: StoredFile |
     have, also records that collide with each other or with the company's, and those that refer to what is left out.
     An export with other bytes than its manifest states is refused as a whole.
     """
-    return await service.begin(ctx, file, dry_run=body["dryRun"])
+    return await service.begin(ctx, file, dry_run=body["dryRun"], on_conflict=body["onConflict"])

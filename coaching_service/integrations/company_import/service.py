@@ -32,6 +32,7 @@ from coaching_service.integrations.company_import.archive_import import ArchiveI
 from coaching_service.integrations.company_import.archive_reader import InvalidArchive
 from coaching_service.integrations.company_import.customer_import import CustomerImport
 from coaching_service.integrations.company_import.progress import Progress
+from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.team import service as team
 
 IMPORT = "import_company"
@@ -53,13 +54,19 @@ class _Import(Protocol):
 
 
 @transactional
-async def begin(ctx: Context, file: StoredFile | None, *, dry_run: bool) -> StoredCompanyJob:
+async def begin(
+    ctx: Context, file: StoredFile | None, *, dry_run: bool, on_conflict: OnConflict = "error"
+) -> StoredCompanyJob:
     """Queue the import of a file, which the caller attaches, and return its job.
 
-    Raises InvalidFields without a file, Conflict while another import of the company is not finished.
+    `on_conflict`: what becomes of rows of a CSV file whose identifier in another system a client has. Raises
+    InvalidFields without a file, or with `update` for an archive; Conflict while another import of the company is not
+    finished.
     """
     if file is None:
         raise invalid_field("file", "is required", code="REQUIRED")
+    if on_conflict == "update" and file.content_type == ZIP:
+        raise invalid_field("onConflict", "is for CSV files: an export has new records only", code="NOT_SUPPORTED")
     job = await background_jobs.create(
         ctx,
         {
@@ -69,6 +76,7 @@ async def begin(ctx: Context, file: StoredFile | None, *, dry_run: bool) -> Stor
                 "fileName": file.name,
                 "contentType": file.content_type,
                 "isDryRun": dry_run,
+                "onConflict": on_conflict,
                 "seed": new_token(),
                 "entry": 0,
                 "record": 0,
@@ -95,7 +103,9 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
         return None
     progress = Progress(ctx, stored)
     if job.attempts > _MAX_ATTEMPTS:
-        await _end(progress, InvalidArchive("could not be imported: its import was interrupted too often"))
+        await _end(
+            progress, InvalidArchive("could not be imported: its import was interrupted too often", code="INTERRUPTED")
+        )
         return None
     try:
         async with _open_file(ctx, progress.work["fileId"]) as file:
@@ -106,7 +116,10 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
         await _end(progress, error)
         return None
     except StorageQuotaExceeded as error:
-        await _end(progress, InvalidArchive(f"could not be imported completely. {error.message}"))
+        await _end(
+            progress,
+            InvalidArchive(f"could not be imported completely. {error.message}", code="STORAGE_QUOTA_EXCEEDED"),
+        )
         return None
 
 
@@ -126,7 +139,10 @@ async def end_abandoned(services: Services) -> None:
         with suppress(NotFound, Superseded):  # the company is being erased, or the import has ended
             ctx = Context(services, operation=OPERATION).acting_as(await team.load_owner(services, company_id))
             if (stored := await background_jobs.find_unfinished(ctx, job_id)) is not None:
-                await _end(Progress(ctx, stored), InvalidArchive("could not be imported completely. Import it again"))
+                await _end(
+                    Progress(ctx, stored),
+                    InvalidArchive("could not be imported completely. Import it again", code="INTERRUPTED"),
+                )
 
 
 async def _continue(progress: Progress, file: IO[bytes]) -> RunAgain | None:
@@ -160,7 +176,7 @@ async def _end(progress: Progress, error: InvalidArchive | None) -> None:
         await progress.finish(write)
     else:
         entry = error.entry or progress.work["fileName"]
-        await progress.fail({"entry": entry, "field": None, "message": error.message}, write)
+        await progress.fail({"entry": entry, "field": None, "code": error.code, "message": error.message}, write)
 
 
 @asynccontextmanager

@@ -1,40 +1,77 @@
-"""Creating many clients at once: all valid ones in one transaction, in a number of round trips that does not grow."""
+"""Creating or changing many clients at once: all valid ones in one transaction.
+
+Creating them takes a number of round trips that does not grow. Of known clients, only those that differ are written.
+"""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
 
+from coaching_service.core.auth.access import require_permission
+from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.entries import InvalidEntry
 from coaching_service.core.errors import FieldError
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
-from coaching_service.people.customers import creation, store
+from coaching_service.people.customers import creation, service, store
 from coaching_service.people.customers.events import CustomerCreation, CustomersCreated
-from coaching_service.people.customers.models import BatchEntryResult, BatchResult, CustomerDetails, NewCustomer
+from coaching_service.people.customers.models import (
+    BatchEntryResult,
+    BatchResult,
+    Customer,
+    CustomerChange,
+    CustomerDetails,
+    NewCustomer,
+    OnConflict,
+)
 from coaching_service.people.team import service as team
 
 Entry = NewCustomer | InvalidEntry
 
 
-@transactional
-async def create_many(ctx: Context, entries: Sequence[Entry]) -> BatchResult:
-    """Create a client for each valid entry.
+@dataclass(frozen=True)
+class Check:
+    """The clients who have the identifiers of entries in another system, by these; errors by the entry's position."""
 
-    Not valid are entries whose trainer is not a coach of the company, whose identifier in another system is taken, and
-    those that repeat an earlier one: its identifier in another system or, without one, name, surname and e-mail.
-    An employee with the scope `assigned` becomes the trainer as in service.create.
+    known: Mapping[str | None, Customer]
+    errors: Mapping[int, Sequence[FieldError]]
+
+
+@transactional
+async def save_many(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict = "error") -> BatchResult:
+    """Create a client for each valid entry, or change the one with its identifier in another system.
+
+    Not valid are entries whose trainer is not a coach of the company, and those that repeat an earlier one: its
+    identifier in another system or, without one, name, surname and e-mail. With the conflict `error`, neither are those
+    whose identifier is taken; with `update`, the client with it gets the fields of the entry, unless it is outside of
+    the caller's scope. An employee with the scope `assigned` becomes the trainer of new clients as in service.create.
+    Raises Forbidden if the caller may not change clients and the conflict is `update`.
     """
+    if on_conflict == "update":
+        require_permission(ctx.caller, CUSTOMERS.EDIT)
+    checked = await check(ctx, entries, on_conflict)
+    known = checked.known
     results: list[BatchEntryResult] = [{"index": index} for index in range(len(entries))]
-    for index, errors in (await _find_errors(ctx, entries)).items():
+    for index, errors in checked.errors.items():
         results[index]["errors"] = list(errors)
-    valid = [
-        (index, entry, str(uuid.uuid4()))
+    accepted = [
+        (index, entry)
         for index, entry in enumerate(entries)
         if not isinstance(entry, InvalidEntry) and "errors" not in results[index]
     ]
+    updated = [
+        (index, entry, known[entry["externalId"]]) for index, entry in accepted if entry.get("externalId") in known
+    ]
+    for index, entry, customer in updated:
+        results[index]["_id"] = customer["_id"]
+        change = {name: value for name, value in entry.items() if name not in ("externalId", "sendInvitation")}
+        await service.update_known(ctx, customer, cast("CustomerChange", change))
+    valid = [(index, entry, str(uuid.uuid4())) for index, entry in accepted if entry.get("externalId") not in known]
     documents = [creation.build_document(creation.with_trainer(ctx, entry), token) for _, entry, token in valid]
     stored = await store.insert_many(ctx, documents)
     for (index, _, _), customer in zip(valid, stored, strict=True):
@@ -45,34 +82,58 @@ async def create_many(ctx: Context, entries: Sequence[Entry]) -> BatchResult:
     ]
     if creations:
         await ctx.publish(CustomersCreated(creations))
-    return {"created": len(stored), "results": results}
+    return {"created": len(stored), "updated": len(updated), "results": results}
 
 
-async def _find_errors(ctx: Context, entries: Sequence[Entry]) -> dict[int, Sequence[FieldError]]:
+async def check(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict) -> Check:
+    """Return what `save_many` would find out about the entries."""
+    known = await _find_known(ctx, entries)
+    return Check(known, await _find_errors(ctx, entries, known, on_conflict))
+
+
+async def _find_known(ctx: Context, entries: Sequence[Entry]) -> dict[str | None, Customer]:
+    """Return the clients with identifiers in another system that entries have, by these."""
+    sent = [entry.get("externalId") for entry in entries if not isinstance(entry, InvalidEntry)]
+    known = await store.find_by_external_ids(ctx, [each for each in sent if each is not None])
+    return {customer["externalId"]: customer for customer in known}
+
+
+async def _find_errors(
+    ctx: Context, entries: Sequence[Entry], known: Mapping[str | None, Customer], on_conflict: OnConflict
+) -> dict[int, Sequence[FieldError]]:
     """Return the errors of the entries that are not valid, by their positions."""
     errors: dict[int, Sequence[FieldError]] = {
         index: entry.errors for index, entry in enumerate(entries) if isinstance(entry, InvalidEntry)
     }
     coaches = {coach["_id"] for coach in await team.list_coaches(ctx)}
-    external_ids = [entry.get("externalId") for entry in entries if not isinstance(entry, InvalidEntry)]
-    taken = await store.find_taken_external_ids(ctx, [each for each in external_ids if each is not None])
     first_of: dict[tuple[str, ...], int] = {}
     for index, entry in enumerate(entries):
         if isinstance(entry, InvalidEntry):
             continue
-        if error := _find_error(entry, coaches, taken) or _find_repetition(entry, first_of):
+        holder = known.get(entry.get("externalId"))
+        error = _find_trainer_error(entry, coaches) or _find_conflict(ctx, holder, on_conflict)
+        if error := error or _find_repetition(entry, first_of):
             errors[index] = [error]
         else:
             first_of[_key_of(entry)] = index
     return errors
 
 
-def _find_error(entry: NewCustomer, coaches: set[ObjectId], taken: set[str]) -> FieldError | None:
+def _find_trainer_error(entry: NewCustomer, coaches: set[ObjectId]) -> FieldError | None:
     if (trainer := entry.get("assignedTo")) is not None and trainer not in coaches:
         return {"field": "assignedTo", "code": "NOT_FOUND", "message": "is not a coach of the company"}
-    if entry.get("externalId") in taken:
-        return {"field": "externalId", "code": "EXTERNAL_ID_TAKEN", "message": "is that of another record"}
     return None
+
+
+def _find_conflict(ctx: Context, holder: Customer | None, on_conflict: OnConflict) -> FieldError | None:
+    if holder is None:
+        return None
+    error: FieldError = {"field": "externalId", "code": "EXTERNAL_ID_TAKEN", "message": "is that of another record"}
+    if on_conflict == "update":
+        if service.is_in_scope(ctx, holder):
+            return None
+        error = {"field": "externalId", "code": "CUSTOMER_OUT_OF_SCOPE", "message": "is that of another coach's client"}
+    return {**error, "_id": holder["_id"]}
 
 
 def _find_repetition(entry: NewCustomer, first_of: dict[tuple[str, ...], int]) -> FieldError | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage
@@ -161,6 +161,12 @@ async def find_selected_page(ctx: Context, where: Filter, walk: Walk, *, contain
     where = where | containing if contains else where
     hint = EXTERNAL_ID_INDEX if "externalId" in where else BY_ID
     return await walk.read(ctx, customers, where, hint=hint)
+
+
+async def find_by_emails(ctx: Context, emails: Collection[str]) -> list[Customer]:
+    """Return names and addresses of the clients with one of these e-mail addresses, without regard to case."""
+    where, fields = {"email": {"$in": list(emails)}}, ("name", "surname", "email")
+    return await customers.find(ctx, where, fields=fields, hint=EMAIL_INDEX, ignore_case=True) if emails else []
 
 
 async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.entries import InvalidEntry
 from coaching_service.core.errors import FieldError
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.ids import ObjectId
@@ -190,18 +192,30 @@ class NewCustomer(CustomerDetails):
     sendInvitation: bool
 
 
+# What becomes of an entry whose identifier in another system is that of a client.
+OnConflict = Literal["error", "update"]
+
+
 class BatchEntryResult(TypedDict):
-    """What became of the entry at the position `index` (from 0) of a batch: the new client, or its errors."""
+    """What became of the entry at the position `index` (from 0) of a batch: the client, or its errors."""
 
     index: int
     _id: NotRequired[ObjectId]
     errors: NotRequired[list[FieldError]]
 
 
+class CustomerBatch(TypedDict):
+    """Clients to create or change."""
+
+    customers: Sequence[NewCustomer | InvalidEntry]
+    onConflict: OnConflict
+
+
 class BatchResult(TypedDict):
-    """How many clients a batch has created, and what became of each entry, in order."""
+    """How many clients a batch has created, how many it has found and changed where they differed, and each entry."""
 
     created: int
+    updated: int
     results: list[BatchEntryResult]
 
 

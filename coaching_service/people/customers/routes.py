@@ -74,18 +74,21 @@ async def create_customer(ctx: Context, body: models.NewCustomer) -> models.Crea
     status=200,
     body=CustomerBatch(),
     returns=CustomerBatchResult,
-    idempotent=True,
+    rolls_back=True,
+    rejects_unknown_fields=True,
     request_class="bulk",
     example={"customers": [{"name": "Ana", "surname": "Flores", "externalId": "crm:1042"}, {"name": "Bo"}]},
 )
-async def create_customers(ctx: Context, body: dict[str, list[batch.Entry]]) -> models.BatchResult:
-    """Create up to 500 clients.
+async def create_customers(ctx: Context, body: models.CustomerBatch) -> models.BatchResult:
+    """Create or change up to 500 clients.
 
     A client is created for every valid entry, whatever the others are; all of them or, if the request fails, none. An
     entry that repeats an earlier one is not valid: its `externalId` or, without one, name, surname and e-mail address.
-    No mail is sent unless `sendInvitation` is true, and no first-access tokens are returned.
+    With `onConflict: update` the client who has the `externalId` of an entry gets the fields that are sent, which also
+    needs `customers.edit`. Unknown fields are 400. No mail is sent unless `sendInvitation` is true, and no first-access
+    tokens are returned.
     """
-    return await batch.create_many(ctx, body["customers"])
+    return await batch.save_many(ctx, body["customers"], body["onConflict"])
 
 
 @routes.get("/groups", access=coach(CUSTOMERS.VIEW), returns=list_of(CustomerGroup))
@@ -137,6 +140,7 @@ async def unarchive_customer(ctx: Context, body: models.ArchiveRequest) -> model
     returns=Customer,
     errors=(NotFound,),
     upserts=True,
+    rolls_back=True,
     example={"name": "Ana", "surname": "Flores"},
 )
 async def upsert_customer(ctx: Context, external_id: str, body: dict[str, Any]) -> Upserted:

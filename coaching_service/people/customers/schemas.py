@@ -17,6 +17,7 @@ from coaching_service.core.validation import (
     Choice,
     Date,
     DateTime,
+    DryRun,
     Email,
     Identifier,
     Input,
@@ -86,8 +87,8 @@ class BatchCustomer(CustomerFields):
     )
 
 
-class CustomerBatch(Input):
-    """Clients to create."""
+class CustomerBatch(DryRun):
+    """Clients to create or change."""
 
     customers = IndependentEntries(
         BatchCustomer,
@@ -95,15 +96,25 @@ class CustomerBatch(Input):
         required=True,
         metadata={"description": f"1 to {MAX_CUSTOMERS} clients, each validated by itself."},
     )
+    onConflict = Choice(
+        "error",
+        "update",
+        load_default="error",
+        metadata={
+            "description": "What becomes of an entry whose `externalId` a client has: it is not valid, or it changes "
+            "that client."
+        },
+    )
 
 
 class CustomerBatchEntry(Output):
     """What became of an entry: `_id` or `errors`."""
 
     index = fields.Integer(metadata={"description": "The position of the entry in the request, from 0."})
-    _id = Identifier(metadata={"description": "The identifier of the new client.", "optional": True})
+    _id = Identifier(metadata={"description": "The identifier of the client.", "optional": True})
     errors = fields.List(
-        fields.Nested(EntryError), metadata={"description": "Why no client was created.", "optional": True}
+        fields.Nested(EntryError),
+        metadata={"description": "Why no client was created or changed.", "optional": True},
     )
 
 
@@ -111,6 +122,7 @@ class CustomerBatchResult(Output):
     """What became of each entry, in order: inspect `errors` even though the status is 200."""
 
     created = fields.Integer(metadata={"description": "How many clients were created."})
+    updated = fields.Integer(metadata={"description": "How many clients have the fields of their entry."})
     results = fields.List(fields.Nested(CustomerBatchEntry), metadata={"description": "One result for each entry."})
 
 

@@ -19,7 +19,7 @@ from coaching_service.core.external_identity import (
 )
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
-from coaching_service.people.customers import store
+from coaching_service.people.customers import list_store, store
 from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.customers.models import (
     Customer,
@@ -42,9 +42,9 @@ _SEARCHED_FIELDS = {"name", "surname", "email"}
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-async def find_taken_external_ids(ctx: Context, external_ids: Sequence[str]) -> set[str]:
-    """Return those of the identifiers in another system that clients of the company have."""
-    return await store.find_taken_external_ids(ctx, external_ids)
+async def find_by_emails(ctx: Context, emails: Sequence[str]) -> list[Customer]:
+    """Return names and e-mail addresses of the clients with one of these addresses, without regard to case."""
+    return await list_store.find_by_emails(ctx, emails)
 
 
 async def read(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
@@ -82,9 +82,13 @@ def take_visible(ctx: Context, documents: list[Any]) -> list[Any]:
 def _require_in_scope(ctx: Context, customer: Customer) -> None:
     if not ctx.caller.is_coach and customer["_id"] != ctx.caller.id:
         raise NotFound("customer")
-    scoped = ctx.caller.customers_scope == "assigned"
-    if scoped and customer["customerRoleData"]["assignedTo"] != ctx.caller.id:
+    if not is_in_scope(ctx, customer):
         raise Forbidden("This client is assigned to another coach", code="CUSTOMER_OUT_OF_SCOPE")
+
+
+def is_in_scope(ctx: Context, customer: Customer) -> bool:
+    """Return whether a client, read with SCOPE_FIELDS, is in the scope of the caller, a coach."""
+    return ctx.caller.customers_scope == "all" or customer["customerRoleData"]["assignedTo"] == ctx.caller.id
 
 
 async def get_visible_reference(ctx: Context, customer_id: ObjectId) -> CustomerReference:
@@ -199,21 +203,36 @@ async def update(
     Raises NotFound if `assignedTo` is not a coach of the company, Conflict if the client has changed since
     `change["version"]`, and what get_visible raises.
     """
-    details = stored_fields({name: value for name, value in change.items() if name != "version"})
     await get_visible(ctx, customer_id)
     if (trainer := change.get("assignedTo")) is not None:
         await team.require_coach(ctx, trainer)
+    customer = await _rewrite(
+        ctx, customer_id, lambda stored: _changed_fields(stored, change, only_differences=only_differences), change
+    )
+    return to_response(ctx, customer)
 
-    def changed_fields(stored: Customer) -> Mapping[str, object]:
-        fields = {f"customerRoleData.{name}" if name in _ROLE_FIELDS else name: details[name] for name in details}
-        if only_differences:
-            fields = find_differences(stored, fields)
-        if _SEARCHED_FIELDS & fields.keys():
-            merged = cast("Customer", {**stored, **details})
-            fields |= search_fields(merged["name"], merged["surname"], merged["email"])
-        return fields
 
-    return to_response(ctx, await _rewrite(ctx, customer_id, changed_fields, change))
+async def update_known(ctx: Context, customer: Customer, change: CustomerChange) -> None:
+    """Change a client who was read in this transaction, and whose access and new trainer have been checked.
+
+    Fields that have these values already are not changes.
+    """
+    if _changed_fields(customer, change, only_differences=True):
+        await _rewrite(
+            ctx, customer["_id"], lambda stored: _changed_fields(stored, change, only_differences=True), change
+        )
+
+
+def _changed_fields(stored: Customer, change: CustomerChange, *, only_differences: bool) -> Mapping[str, object]:
+    """Return the fields that a change sets in a stored client, by path."""
+    details = stored_fields({name: value for name, value in change.items() if name != "version"})
+    fields = {f"customerRoleData.{name}" if name in _ROLE_FIELDS else name: details[name] for name in details}
+    if only_differences:
+        fields = find_differences(stored, fields)
+    if _SEARCHED_FIELDS & fields.keys():
+        merged = cast("Customer", {**stored, **details})
+        fields |= search_fields(merged["name"], merged["surname"], merged["email"])
+    return fields
 
 
 @transactional

@@ -248,13 +248,11 @@ async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | N
     return clients[0]["_id"] if clients else None
 
 
-async def find_taken_external_ids(ctx: Context, external_ids: Sequence[str]) -> set[str]:
-    """Return those of the identifiers in another system that clients have."""
+async def find_by_external_ids(ctx: Context, external_ids: Sequence[str]) -> list[Customer]:
+    """Return the clients with these identifiers in another system."""
     if not external_ids:
-        return set()
-    where = {"externalId": {"$in": list(external_ids)}}
-    clients = await customers.find(ctx, where, fields=("externalId",), hint=EXTERNAL_ID_INDEX)
-    return {str(each["externalId"]) for each in clients}
+        return []
+    return await customers.find(ctx, {"externalId": {"$in": list(external_ids)}}, hint=EXTERNAL_ID_INDEX)
 
 
 # --- in pipelines of other collections -------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, ZIP
-from coaching_service.core.validation import Boolean, Input
+from coaching_service.core.validation import Boolean, Choice, Input
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import StoredCompanyJob
 from coaching_service.integrations.company_export import service as company_export
@@ -53,6 +53,7 @@ _NAMES = {
 
 class _ImportForm(Input):
     dryRun = Boolean(load_default=False)
+    onConflict = Choice("error", "update", load_default="error")
 
 
 @pages.get("", access=owner_session(), template="settings/transfer.html")
@@ -82,7 +83,7 @@ async def export_workouts(ctx: Context) -> Download:
 )
 async def import_file(ctx: Context, form: dict[str, Any], file: StoredFile) -> Redirect:
     """Begin to import a file, or to check it."""
-    job = await company_import.begin(ctx, file, dry_run=form["dryRun"])
+    job = await company_import.begin(ctx, file, dry_run=form["dryRun"], on_conflict=form["onConflict"])
     return Redirect(f"{_PATH}/{job['_id']}")
 
 
