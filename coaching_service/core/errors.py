@@ -6,18 +6,22 @@ REST, MCP and the web application render errors by `code` and `details`; nothing
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, NotRequired, TypedDict
+
+from coaching_service.core.ids import ObjectId
 
 
 class FieldError(TypedDict):
     """What is wrong with one field of a request.
 
     `field` is its path (`exerciseSets.0.load`), `code` is stable and UPPER_SNAKE, `message` says what is expected.
+    `_id`: the record that has the identifier in another system, if it is taken.
     """
 
     field: str
     code: str
     message: str
+    _id: NotRequired[ObjectId]
 
 
 class ServiceError(Exception):
@@ -120,6 +124,19 @@ class Forbidden(ServiceError):
     status, reason, default_code = 403, "Forbidden", "FORBIDDEN"
 
 
+class PermissionMissing(Forbidden):
+    """The caller has not the permission that `permission` names."""
+
+    default_code = "PERMISSION_MISSING"
+
+    def __init__(self, permission: str) -> None:
+        super().__init__(f"The permission {permission} is missing", permission=permission)
+
+    def body(self) -> dict[str, Any]:
+        """The common shape with the name of the permission."""
+        return {**super().body(), "permission": self.details["permission"]}
+
+
 class CompanySuspended(Forbidden):
     """The operator of the service has suspended the company: its data stays, and its users have no access for now."""
 
@@ -171,8 +188,14 @@ class ExternalIdTaken(Conflict):
 
     default_code = "EXTERNAL_ID_TAKEN"
 
-    def __init__(self) -> None:
-        super().__init__("Another record of the same kind has this externalId")
+    def __init__(self, holder: ObjectId | None = None) -> None:
+        """Create the error; `holder` is the other record, if it is known."""
+        super().__init__("Another record of the same kind has this externalId", holder=holder)
+
+    def body(self) -> dict[str, Any]:
+        """The common shape with the identifier of the other record."""
+        holder = self.details["holder"]
+        return super().body() | ({} if holder is None else {"_id": str(holder)})
 
 
 class CursorExpired(ServiceError):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar, NotRequired
@@ -104,7 +104,18 @@ class RequestInProgress(IdempotencyKeyReused):
     default_code = "IDEMPOTENCY_KEY_IN_USE"
 
     def __init__(self) -> None:
-        super().__init__("A request with this Idempotency-Key is still running; try again shortly")
+        super().__init__(
+            "A request with this Idempotency-Key is still running; try again shortly", headers={"Retry-After": "1"}
+        )
+
+
+class KeyNotSupported(BadRequest):
+    """The operation takes no `Idempotency-Key`: repeating it would not be safe, or would reveal a secret again."""
+
+    default_code = "IDEMPOTENCY_NOT_SUPPORTED"
+
+    def __init__(self) -> None:
+        super().__init__("This operation takes no Idempotency-Key; read the resource before you repeat it")
 
 
 class ResponseUnreadable(Conflict):
@@ -170,23 +181,37 @@ async def run_in_steps(
     return response
 
 
-async def claim_step(ctx: Context, claim: Claim, about: ObjectId) -> bool:
-    """Claim the step about a client, in the transaction that carries it out; returns False if it is done.
+async def find_done_steps(ctx: Context, claim: Claim, steps: Collection[ObjectId]) -> set[ObjectId]:
+    """Return those of `steps` that were carried out under a claim. Raises IdempotencyKeyReused for another body."""
+    identifiers = {_step_id(claim, step): step for step in steps}
+    done = await _replays.find(ctx, {"_id": {"$in": list(identifiers)}}, fields=("fingerprint",))
+    if any(each["fingerprint"] != claim.fingerprint for each in done):
+        raise _other_body()
+    return {identifiers[each["_id"]] for each in done}
 
-    Raises RequestInProgress while another request with the same key is at this step, and IdempotencyKeyReused if the
-    step was done for another body.
+
+async def claim_steps(
+    ctx: Context, claim: Claim, steps: Collection[ObjectId], about: Callable[[ObjectId], ObjectId | None]
+) -> None:
+    """Claim steps that are not done, in the transaction that carries them out; `about` returns the client of a step.
+
+    Raises RequestInProgress while another request with the same key is at one of them.
     """
-    identifier = stable_id(str(claim.id), str(about))
-    if (done := await _replays.find_one(ctx, {"_id": identifier}, ("fingerprint",))) is not None:
-        if done["fingerprint"] != claim.fingerprint:
-            raise _other_body()
-        return False
+    if not steps:
+        return
+    claims = {_step_id(claim, step): about(step) for step in steps}
+    records = [
+        {"_id": identifier, "fingerprint": claim.fingerprint, "about": client} for identifier, client in claims.items()
+    ]
     try:
-        await _replays.claim(ctx, {"_id": identifier, "fingerprint": claim.fingerprint, "about": about})
+        await _replays.claim(ctx, *records)
     except AlreadyClaimed:
         raise RequestInProgress from None
-    await _replays.set_derived(ctx, {"_id": identifier}, _CREATED_NOW)
-    return True
+    await _replays.set_derived(ctx, {"_id": {"$in": list(claims)}}, _CREATED_NOW)
+
+
+def _step_id(claim: Claim, step: ObjectId) -> ObjectId:
+    return stable_id(str(claim.id), str(step))
 
 
 async def delete_responses(ctx: Context, about: Sequence[ObjectId]) -> None:

@@ -313,6 +313,12 @@ class StringList(ListOf):
         return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
 
 
+class DryRun(Input):
+    """Whether only to report what an operation would do."""
+
+    dryRun = Boolean(load_default=False)
+
+
 class Version(Integer):
     """The `version` a change was based on."""
 
@@ -334,14 +340,14 @@ def patch_of(*schemas: type[Schema], name: str) -> Schema:
     return patch_schema()
 
 
-def upsert_of(schema: type[Schema], *, name: str, without: tuple[str, ...] = ()) -> Schema:
+def upsert_of(schema: type[Schema], *, name: str) -> Schema:
     """Returns the schema of a PUT body that creates a record or changes one: every field of `schema`, none required.
 
-    `without` are fields that it does not have. `complete_upsert` adds what only a new record needs.
+    `complete_upsert` adds what only a new record needs.
     """
-    optional = patch_of(schema, name=name)
+    optional = patch_of(schema, DryRun, name=name)
     type(optional).__doc__ = "The record to create, or the fields of the existing one to change."
-    return type(optional)(exclude=("externalId", *without))
+    return type(optional)(exclude=("externalId",))
 
 
 def complete_upsert(schema: Schema, sent: dict[str, Any]) -> dict[str, Any]:

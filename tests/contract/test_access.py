@@ -32,23 +32,22 @@ KEYS = ("owner's key", "read-only key", "key without permissions", "another comp
 SESSIONS = ("owner's session", "session of an employee without permissions", "client's session")
 
 
-def expected(route: Route, credential: str) -> int | None:
-    """The status of the refusal that the declaration requires, or None."""
+def expected(route: Route, credential: str) -> str | None:
+    """The code of the refusal that the declaration requires, `401`, or None."""
     access = route.access
     if credential in REFUSED_401:
-        return 401
+        return "401"
     is_client = credential == "client's session"
     has_no_permissions = credential in ("key without permissions", "session of an employee without permissions")
-    refused = (
-        (access.session_only and credential in KEYS)
-        or (access.audience == "coach" and is_client)
-        or (access.audience == "customer" and not is_client)
-        or ((access.permissions or access.any_permission) and has_no_permissions)
-        or access.sandbox_only
-        or (access.owner_only and (has_no_permissions or credential == "read-only key"))
-        or (route.writes and credential == "read-only key")
-    )
-    return 403 if refused else None
+    refusals = {
+        "SESSION_REQUIRED": access.session_only and credential in KEYS,
+        "CLIENT_SESSION": access.audience == ("coach" if is_client else "customer"),
+        "OWNER_ONLY": access.owner_only and (has_no_permissions or credential == "read-only key"),
+        "SANDBOX": access.sandbox_only,
+        "KEY_READ_ONLY": route.writes and credential == "read-only key",
+        "PERMISSION_MISSING": (access.permissions or access.any_permission) and has_no_permissions,
+    }
+    return next((code for code, applies in refusals.items() if applies), None)
 
 
 @pytest.fixture(scope="module")
@@ -139,12 +138,15 @@ async def test_every_operation_accepts_only_the_declared_credentials(
         path = fill_path(route, dict.fromkeys((wire for wire, _ in route.path_parameters), UNKNOWN))
         reply = await anonymous.send(route.method, path, headers=headers, json={"id": []})
         refusal = expected(route, credential)
-        matches = reply.status == refusal if refusal else reply.status not in (401, 403)
+        found = reply.json["code"] if reply.status == 403 else str(reply.status)
+        matches = found == refusal if refusal else reply.status not in (401, 403)
         if not matches:
-            differences.append((route.method, route.path, reply.status, refusal))
-        if refusal == 403:
-            assert set(reply.json) == {"statusCode", "message", "error", "code"}
+            differences.append((route.method, route.path, found, refusal))
+        if reply.status == 403:
+            named = {"permission"} if refusal == "PERMISSION_MISSING" else set()
+            assert set(reply.json) == {"statusCode", "message", "error", "code"} | named
             assert reply.json["error"] == "Forbidden"
+            assert reply.json.get("permission") in {None, *route.access.permissions, *route.access.any_permission}
     assert differences == []
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import coaching_service.core.http
 from coaching_service import features
-from coaching_service.core.http.openapi import response_examples
+from coaching_service.core.http.openapi import DRY_RUN_EXAMPLE, response_examples
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
@@ -46,6 +46,10 @@ async def test_the_response_examples_are_real_responses(new_company: NewCompany,
         if route.operation_id not in responses and route.returns not in (None, bytes):
             reply = await call(coach, unconditional(route), fill_path(route, world), world)
             responses[route.operation_id] = reply.ok(route.status)
+        if route.takes_dry_run and route.status == 201:
+            dry = replace(route, example={**route.example, "dryRun": True})
+            shown = (await call(coach, dry, fill_path(route, world), world)).ok(200)
+            responses[f"{route.operation_id}{DRY_RUN_EXAMPLE}"] = shown
 
     examples = Examples()
     recorded = {name: examples.of(response) for name, response in sorted(responses.items())}

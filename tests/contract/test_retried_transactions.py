@@ -49,7 +49,8 @@ async def test_every_operation_succeeds_when_its_transaction_runs_twice(
     statuses = {}
     for route in in_order(routes_of(features.ROUTES)):
         if route.method != "GET":
-            path, headers = fill_path(route, world), {"Idempotency-Key": secrets.token_hex(8)}
+            path = fill_path(route, world)
+            headers = {} if route.refuses_key else {"Idempotency-Key": secrets.token_hex(8)}
             reply = await call(coach, unconditional(route), path, world, headers)
             if reply.status != route.status and route.operation_id not in OTHER_DOCUMENTS:
                 statuses[route.operation_id] = reply.status

@@ -16,7 +16,8 @@ from coaching_service.core.idempotency import (
     Claim,
     ResponseUnreadable,
     StoredResponse,
-    claim_step,
+    claim_steps,
+    find_done_steps,
     run_in_steps,
     run_once,
 )
@@ -42,7 +43,9 @@ async def test_wrong_clock_does_not_repeat_a_request(coach: CoachClient, shift: 
         assert (await run_once(coach.ctx, claims[0], None, work)).replayed
         await run_once(coach.ctx, claims[1], None, work)
         await run_in_steps(coach.ctx, Claim.of(coach.ctx, "in-steps", "POST", "/path", {}), work)
-        assert await claim_step(coach.ctx, claims[1], ObjectId())
+        step = ObjectId()
+        await claim_steps(coach.ctx, claims[1], [step], lambda _: None)
+        assert await find_done_steps(coach.ctx, claims[1], [step]) == {step}
     assert (await run_once(coach.ctx, claims[1], None, work)).replayed
     assert runs == 3
     stored = await coach.ctx.db["replays"].find({"companyId": coach.ctx.company_id}).to_list(None)

@@ -46,7 +46,7 @@ async def test_api_key_is_accepted_as_a_bearer(coach: CoachClient, anonymous: Co
     """Contract 2: all rules of keys apply, a bad one is 401 `{message: "Invalid API key"}`."""
     me = (await coach.with_bearer(str(coach.key)).get("/me")).ok()
     assert me["via"] == "apiKey"
-    assert (await coach.with_bearer(str(coach.key)).get("/coach/api-keys")).refused(403)["code"] == "FORBIDDEN"
+    assert (await coach.with_bearer(str(coach.key)).get("/coach/api-keys")).refused(403)["code"] == "SESSION_REQUIRED"
     for key in ("cs_ak_" + "A" * 43, "cs_ak_", "cs_test_" + "A" * 43):
         bad = {"Authorization": f"Bearer {key}"}
         assert (await anonymous.send("GET", "/me", headers=bad)).refused(401) == {"message": "Invalid API key"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from coaching_service.core.auth.principal import Principal
-from coaching_service.core.errors import Forbidden, Unauthorized
+from coaching_service.core.errors import Forbidden, PermissionMissing, Unauthorized
 
 
 @dataclass(frozen=True)
@@ -100,17 +100,18 @@ def check_access(access: Access, principal: Principal | None, *, writes: bool) -
 def find_denial(access: Access, principal: Principal, *, writes: bool) -> Forbidden | None:
     """Returns the error with which this principal may not call the operation, or None if it may."""
     if access.session_only and principal.via != "session":
-        return Forbidden("This operation needs an interactive session; API keys are refused")
+        return Forbidden("This operation needs an interactive session; API keys are refused", code="SESSION_REQUIRED")
     if access.audience == "coach" and not principal.is_coach:
-        return Forbidden("This operation is for coaches")
+        return Forbidden("This operation is for coaches", code="CLIENT_SESSION")
     if access.audience == "customer" and principal.is_coach:
-        return Forbidden("This operation is for a client's own session")
+        return Forbidden("This operation is for a client's own session", code="CLIENT_SESSION")
     if access.owner_only and (principal.role != "OWNER" or principal.restricted):
-        return Forbidden("This operation is for the company's owner, without restrictions")
+        return Forbidden("This operation is for the company's owner, without restrictions", code="OWNER_ONLY")
     if access.sandbox_only and not (principal.company.is_sandbox and principal.via == "apiKey"):
-        return Forbidden("This operation needs the key of a sandbox")
+        return Forbidden("This operation needs the key of a sandbox", code="SANDBOX")
     if principal.read_only and writes:
-        return Forbidden(f"This {'API key' if principal.via == 'apiKey' else 'access'} is read-only")
+        subject = "API key" if principal.via == "apiKey" else "access"
+        return Forbidden(f"This {subject} is read-only", code="KEY_READ_ONLY")
     missing = [permission for permission in access.permissions if permission not in principal.permissions]
     if access.any_permission and not principal.permissions.intersection(access.any_permission):
         missing += access.any_permission
@@ -123,6 +124,6 @@ def require_permission(principal: Principal, permission: str) -> None:
         raise lacks_permission(permission)
 
 
-def lacks_permission(permission: str) -> Forbidden:
-    """Returns the error for a missing permission, which is also in its details, as `permission`."""
-    return Forbidden(f"The permission {permission} is missing", permission=permission)
+def lacks_permission(permission: str) -> PermissionMissing:
+    """Returns the error for a missing permission, which it names."""
+    return PermissionMissing(permission)

@@ -9,7 +9,7 @@ from typing import Any
 from coaching_service.core.changes import store
 from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, StoredChange
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Documents, declared_collections, version_conflict
+from coaching_service.core.database.documents import Document, Documents, declared_collections
 from coaching_service.core.database.models import DocumentFields, FieldValue
 from coaching_service.core.database.recording import (
     MISSING,
@@ -19,7 +19,7 @@ from coaching_service.core.database.recording import (
     set_path,
     values_at,
 )
-from coaching_service.core.errors import ServiceError
+from coaching_service.core.errors import Conflict
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
 
@@ -46,37 +46,45 @@ class DocumentsRestored(DomainEvent):
         return [document for document in self.documents if document.kind == kind]
 
 
-class DocumentMoved(Exception):
+class DocumentsMoved(Conflict):
+    """Documents have been changed since the change to undo."""
+
+    default_code = "VERSION_CONFLICT"
+
+    def __init__(self, documents: Sequence[ChangedDocument]) -> None:
+        names = ", ".join(f"{document['kind']} {document['_id']}" for document in documents)
+        super().__init__(f"Changed since, so that this cannot be undone: {names}", documents=documents)
+
+    def body(self) -> dict[str, Any]:
+        """The common shape with the documents."""
+        named = [{"kind": document["kind"], "_id": str(document["_id"])} for document in self.details["documents"]]
+        return {**super().body(), "documents": named}
+
+
+class _Moved(Exception):
     """A document has been changed since the change to undo."""
-
-    def __init__(self, document_id: ObjectId) -> None:
-        super().__init__(document_id)
-        self.document_id = document_id
-
-    def error(self) -> ServiceError:
-        """The error that reports it."""
-        return version_conflict(self.document_id)
 
 
 async def restore(ctx: Context, change: StoredChange, patches: Mapping[ObjectId, DocumentPatch]) -> None:
     """Restore every document of a change, mark it as undone, and publish DocumentsRestored, in this transaction.
 
     A document that is derived from the others is left to the features if it has been changed since. Raises
-    DocumentMoved for any other.
+    DocumentsMoved for all others.
     """
     recorder = ctx.changes
     recorder.undo_of = change["_id"]
     collections = declared_collections()
     restored: list[RestoredDocument] = []
+    moved: list[ChangedDocument] = []
     is_derived = [_history(collections, document).undo == "derived" for document in change["documents"]]
     for document, derived in reversed(list(zip(change["documents"], is_derived, strict=True))):
         try:
             restored.append(await _restore(ctx, collections[document["collection"]], change, document, patches))
-        except DocumentMoved:
+        except _Moved:
             if not derived or all(is_derived):
-                raise
-    if not await store.set_undone(ctx, change["_id"], recorder.id):
-        raise DocumentMoved(change["documents"][0]["_id"])
+                moved.insert(0, document)
+    if moved or not await store.set_undone(ctx, change["_id"], recorder.id):
+        raise DocumentsMoved(moved or change["documents"])
     if change["undoOf"] is not None:
         await store.set_effective(ctx, change["undoOf"])
     if change["customerId"] is not None:
@@ -102,12 +110,12 @@ async def _restore(
     current = await collection.find_whole(ctx, identifier)
     if document["action"] == "deleted":
         if current is not None or patch["before"] is None:
-            raise DocumentMoved(identifier)
+            raise _Moved
         ctx.changes.restored[identifier] = document["fromVersion"]
         await collection.reinsert(ctx, patch["before"])
         return RestoredDocument(kind, None, patch["before"])
     if current is None or not await _is_at(ctx, change, document, current["version"]):
-        raise DocumentMoved(identifier)
+        raise _Moved
     if document["action"] == "created":
         await collection.delete(ctx, {"_id": identifier})
         return RestoredDocument(kind, current, None)

@@ -22,6 +22,13 @@ from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.http.deprecation import deprecation_headers, mark_deprecated
 from coaching_service.core.http.downloads import Download, read_with_limit, send_download
+from coaching_service.core.http.dry_runs import (
+    is_dry_run,
+    reject_dry_run,
+    reject_in_body,
+    rolling_back,
+    without_dry_run,
+)
 from coaching_service.core.http.interruption import interruptible
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_limits import RequestLimits
@@ -44,7 +51,7 @@ from coaching_service.core.http.strictness import (
     reject_unknown_parameters,
 )
 from coaching_service.core.http.uploads import attach_files, read_upload, store_upload
-from coaching_service.core.idempotency import Claim, StoredResponse, run_in_steps, run_once
+from coaching_service.core.idempotency import Claim, KeyNotSupported, StoredResponse, run_in_steps, run_once
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import AS_OF_HEADER, as_of
 from coaching_service.core.media import UploadLimits
@@ -54,6 +61,7 @@ Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
 AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _JSON = "application/json; charset=utf-8"
+_IDEMPOTENCY_KEY = "Idempotency-Key"
 
 
 @dataclass(frozen=True)
@@ -142,6 +150,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
             principal = request[PRINCIPAL] = await dependencies.authenticate(dependencies.services, request)
         waited = time.monotonic() - started
         check_access(route.access, principal, writes=route.writes)
+        _reject_key(route, request)
         ctx = Context(
             dependencies.services,
             principal,
@@ -156,12 +165,14 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
             reject_unknown_parameters(query, request)
         if query is not None:
             arguments["query"] = read_query(query, request)
+        await reject_dry_run(route, request, dependencies.body_limit)
         json_body = None
         if route.body is not None:
             limit = route.body_limit or dependencies.body_limit
             json_body = await read_json(ctx, request, limit, optional=route.body_optional)
+            reject_in_body(route, json_body)
             arguments["body"] = validate_body(route.body, json_body)
-            if is_strict:
+            if is_strict or route.rejects_unknown_fields:
                 reject_unknown_fields(route.body, json_body, arguments["body"])
         if route.multipart is not None:
             async with dependencies.services.work_slots.uploads.holding(ctx.slot_holder):
@@ -176,6 +187,12 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
         return _with_headers(response, ctx, read_as_of if route.reports_as_of else None)
 
     return handle
+
+
+def _reject_key(route: Route, request: web.Request) -> None:
+    """Raise KeyNotSupported if the request has an `Idempotency-Key` that the operation refuses."""
+    if route.refuses_key and _IDEMPOTENCY_KEY in request.headers:
+        raise KeyNotSupported
 
 
 def _with_headers(response: web.StreamResponse, ctx: Context, read_as_of: datetime | None = None) -> web.StreamResponse:
@@ -199,6 +216,7 @@ async def _handle_upload(
     """Store the file first, then call the handler, whose transaction attaches the file to its record."""
     limits = dependencies.limits
     with closing(await read_upload(ctx, request, multipart, limits.max_bytes(multipart.size_limit))) as upload:
+        reject_in_body(route, upload.other_names)
         if request[IS_STRICT]:
             reject_unknown_names(upload.other_names)
         arguments["body"] = validate_body(multipart.schema, upload.texts)
@@ -213,9 +231,13 @@ async def _handle_upload(
 
 async def _call(route: Route, request: web.Request, ctx: Context, arguments: dict[str, Any], body: Any) -> Any:
     """Call the handler, at most once per `Idempotency-Key`. `body` identifies the request body."""
-    key = request.headers.get("Idempotency-Key") if route.idempotent else None
-    if route.preview is not None and arguments["body"].get("dryRun"):
-        route, key = replace(route, status=200), None
+    key = request.headers.get(_IDEMPOTENCY_KEY) if route.idempotent else None
+    dry = is_dry_run(route, arguments)
+    if route.rolls_back:
+        arguments = {**arguments, "body": without_dry_run(arguments["body"])}
+    if dry:
+        handler = rolling_back(route.handler, arguments) if route.rolls_back else route.handler
+        route, key = replace(route, status=200 if route.status == 201 else route.status, handler=handler), None
     if key is None and route.on_worker_thread:
         return _json_response(route.status, await _call_on_worker_thread(ctx, route.handler, arguments))
     if key is None:

@@ -34,8 +34,10 @@ Clients, training and progress of coaching businesses.
 **Credentials.** `X-API-Key` for backends; `Authorization: Bearer` for a session. When both are sent, the bearer
 decides.
 
-**Retries.** Reads may be retried. PUT and DELETE leave the same state when repeated. A POST that creates takes an
-`Idempotency-Key`: the same key and body returns the first answer again for 24 hours, with `Idempotent-Replayed: true`.
+**Retries.** Reads may be retried. PUT and DELETE leave the same state when repeated. A POST that changes data takes an
+`Idempotency-Key`: the same key and body returns the first answer again for 24 hours, with `Idempotent-Replayed: true`;
+while the first request is running it is 409 with `Retry-After`. Operations about keys, the team and invitations refuse
+it (400 `IDEMPOTENCY_NOT_SUPPORTED`); sign-in and impersonation ignore it.
 A 500 with a `code` is permanent; another 500 on a write must not be blindly repeated. `x-retry` states it for each
 operation, and `x-retry-policy` in a word: `safe`, `idempotencyKey`, `version` or `never`.
 
@@ -43,6 +45,9 @@ operation, and `x-retry-policy` in a word: `safe`, `idempotencyKey`, `version` o
 The operator may limit the requests a minute of each key and session: then every response to it has `RateLimit-Policy`
 and `RateLimit` (`"requests";r=12;t=1`: 12 remain, and another one is available in 1 second), and 429 says in
 `Retry-After` when to continue.
+
+**Dry runs.** With `dryRun: true` in the body, an operation that has this field returns what it would do and writes
+nothing. Every other operation that writes refuses `dryRun` with 400.
 
 **Strictness.** Unknown query parameters and body fields are ignored. With the header `Prefer: handling=strict`, which
 every operation accepts (`#/components/parameters/Prefer`), they are 400 with the code `UNKNOWN_FIELD`, and the response
@@ -68,6 +73,7 @@ _RETRY = {
 }
 _RETRY_WITH_KEY = ("idempotencyKey", "Send an Idempotency-Key; with it a retry is executed once.")
 _NOT_MODIFIED = 304
+DRY_RUN_EXAMPLE = " dryRun"  # after the operationId, in the recorded examples
 _SUCCESS = {
     200: "The request succeeded.",
     201: "The new document.",
@@ -80,10 +86,12 @@ _SHARED_HEADERS = {
     "Preference-Applied": "`handling=strict` if the request has `Prefer: handling=strict`.",
     "RateLimit": 'What remains of the limit of requests, if there is one: `"requests";r=12;t=1`.',
     "RateLimit-Policy": 'The limit of requests, if there is one: `"requests";q=600;w=60`.',
-    "Retry-After": "Whole seconds to wait before the request is sent again.",
+    "Retry-After": "Whole seconds to wait before the request is sent again. With 409: the first request with the same "
+    "`Idempotency-Key` is still running.",
 }
 _ERROR_HEADERS: dict[type[errors.ServiceError], tuple[str, ...]] = {
     errors.TooManyRequests: ("Retry-After", "RateLimit", "RateLimit-Policy"),
+    errors.Conflict: ("Retry-After",),
     errors.Unavailable: ("Retry-After",),
 }
 # Not a parameter of each operation: clients that are generated from the document send it with every request, or never.
@@ -279,8 +287,8 @@ def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
     responses: dict[str, Any] = {str(route.status): success}
     if route.upserts:
         responses["201"] = {**success, "description": _SUCCESS[201]}
-    if route.preview is not None:
-        responses["200"] = _preview_response(route.preview)
+    if route.takes_dry_run and route.status == 201:
+        responses["200"] = _dry_run_response(route)
     responses |= {
         str(status): "NotModified" if status == _NOT_MODIFIED else {"description": description}
         for status, description in route.other_responses.items()
@@ -309,10 +317,15 @@ def _success_headers(route: Route) -> dict[str, Any]:
     return headers
 
 
-def _preview_response(schema: type[Schema]) -> dict[str, Any]:
-    description = "With `dryRun`: what the operation would do. Nothing is written."
-    content = {"application/json": {"schema": _schema(schema)}}
-    return {"description": description, "headers": _headers(), "content": content}
+def _dry_run_response(route: Route) -> dict[str, Any]:
+    """The response to a dry run: its schema is that of the other, so that clients get one type for both."""
+    description = (
+        "With `dryRun`: what the operation would do. Nothing is written, and what would be new has null as identifier."
+    )
+    content: dict[str, Any] = {"schema": _returned(route.returns)}
+    if (example := response_examples().get(f"{route.operation_id}{DRY_RUN_EXAMPLE}")) is not None:
+        content["example"] = example
+    return {"description": description, "headers": _headers(), "content": {"application/json": content}}
 
 
 def _returned(returns: Any) -> Any:
@@ -381,8 +394,8 @@ def _header(description: str) -> dict[str, Any]:
 def _schema(declared: Any) -> Any:
     """A declared body or response as apispec resolves it: a schema instance, or the schemas of a Variant."""
     if isinstance(declared, Variant | ChangeByStoredType):
+        if isinstance(declared, ChangeByStoredType):  # `type` may be left out: it cannot tell them apart
+            return {"anyOf": list(declared.by_type.values())}
         refs = {word: f"#/components/schemas/{schema_name(schema)}" for word, schema in declared.by_type.items()}
-        discriminator = {"propertyName": "type", "mapping": refs}
-        keyword = "oneOf" if isinstance(declared, Variant) else "anyOf"
-        return {keyword: list(declared.by_type.values()), "discriminator": discriminator}
+        return {"oneOf": list(declared.by_type.values()), "discriminator": {"propertyName": "type", "mapping": refs}}
     return declared() if isinstance(declared, type) else declared

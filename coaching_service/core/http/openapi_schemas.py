@@ -30,6 +30,15 @@ _MESSAGE = {
 }
 ERROR_SCHEMAS: dict[str, dict[str, Any]] = {
     "FieldError": _FIELD_ERROR,
+    "MovedDocument": {
+        "type": "object",
+        "description": "A document that has been changed since the change to undo.",
+        "properties": {
+            "kind": {"type": "string", "description": "The kind of document, such as `workout`."},
+            "_id": {"type": "string", "description": "Its identifier."},
+        },
+        "required": ["kind", "_id"],
+    },
     "Error": {
         "type": "object",
         "description": "A failure. The HTTP status comes first; `code` is stable where it is present.",
@@ -42,6 +51,19 @@ ERROR_SCHEMAS: dict[str, dict[str, Any]] = {
                 "type": "array",
                 "items": {"$ref": "#/components/schemas/FieldError"},
                 "description": "Present on a 400 for invalid fields: one entry for each.",
+            },
+            "permission": {
+                "type": "string",
+                "description": "With the code `PERMISSION_MISSING`: the permission, such as `customers.edit`.",
+            },
+            "_id": {
+                "type": "string",
+                "description": "With the code `EXTERNAL_ID_TAKEN`: the record that has the identifier.",
+            },
+            "documents": {
+                "type": "array",
+                "items": {"$ref": "#/components/schemas/MovedDocument"},
+                "description": "With the code `VERSION_CONFLICT` of an undo: what has been changed since.",
             },
         },
         "required": ["statusCode", "message", "error"],
@@ -162,6 +184,6 @@ def _simplify_schema(schema: dict[str, Any]) -> None:
 
 
 def _move_default(schema: dict[str, Any], default: Any) -> None:
-    if default is not None:
+    if default is not None and "Default:" not in schema.get("description", ""):
         word = {True: "true", False: "false"}.get(default, default) if isinstance(default, bool) else default
         schema["description"] = f"{schema.get('description', '')} Default: {word}.".strip()

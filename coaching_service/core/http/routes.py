@@ -68,13 +68,16 @@ class Route:
 
     `query` and `body` are schema instances; `multipart` describes a multipart body instead.
     `returns` is a schema, a Variant, `list_of(schema)`, `bytes` for a Download, or None for no body.
-    `idempotent`: accepts an `Idempotency-Key`. `resumable`: the operation spans several transactions, so the handler
-    receives the `claim` of that key (or None) and claims each step; a retry continues where the first request stopped.
+    `idempotent`: accepts an `Idempotency-Key`; by default each POST of a coach or client that writes, unless it needs a
+    session. `refuses_key`: a request with one is rejected; by default each other such POST. `resumable`: the operation
+    spans several transactions, so the handler receives the `claim` of that key (or None) and claims each step; a retry
+    continues where the first request stopped.
+    `rolls_back`: a dry run (`dryRun` in the body, which the handler does not receive) is the operation in a transaction
+    that is rolled back. Handlers of other bodies with `dryRun` do it themselves.
+    `rejects_unknown_fields`: body fields that the schema does not have are errors without `Prefer` too.
     `body_limit`: bytes, None for the configured default.
     `request_class`: which concurrency limit applies: `database`, `bulk` (long-running work), or `unlimited` (password
     hashing has a limit of its own).
-    `preview`: the schema of the response to a body with `dryRun`, if the operation creates something: it is 200, and
-    `Idempotency-Key` is ignored.
     `other_responses`: further successful statuses with their descriptions. `example`: a request body for the document.
     `legacy_id_errors`: path parameters for which a malformed identifier is one of the documented legacy failures, with
     its code and message. `operation_id`: the operation's identifier in the document, such as `createWorkoutItem`; by
@@ -99,11 +102,13 @@ class Route:
     multipart: MultipartBody | None = None
     errors: tuple[type[ServiceError], ...] = ()
     idempotent: bool = False
+    refuses_key: bool = False
     resumable: bool = False
+    rolls_back: bool = False
+    rejects_unknown_fields: bool = False
     body_limit: int | None = None
     body_optional: bool = False
     request_class: RequestClass = "database"
-    preview: type[Schema] | None = None
     other_responses: Mapping[int, str] = field(default_factory=dict)
     example: Any = None
     legacy_id_errors: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -131,12 +136,20 @@ class Route:
     @property
     def takes_version(self) -> bool:
         """Whether the body may carry the version of the record the change is based on."""
+        return self._has_body_field("version")
+
+    @property
+    def takes_dry_run(self) -> bool:
+        """Whether the body may have `dryRun`: what the operation would do, and nothing is written."""
+        return self._has_body_field("dryRun")
+
+    def _has_body_field(self, name: str) -> bool:
         if self.multipart is not None:
-            return "version" in self.multipart.schema.fields
+            return name in self.multipart.schema.fields
         if self.body is None:
             return False
         schemas = [self.body] if isinstance(self.body, Schema) else self.body.by_type.values()
-        return any("version" in schema.fields for schema in schemas)
+        return any(name in schema.fields for schema in schemas)
 
     @property
     def reports_as_of(self) -> bool:
@@ -184,8 +197,9 @@ class Routes:
         self, method: str, path: str, access: Access, returns: Any, options: dict[str, Any]
     ) -> Callable[[Handler], Handler]:
         status = options.pop("status", DEFAULT_STATUS[method])
-        creates = method == "POST" and status == 201
-        options.setdefault("idempotent", creates and access.audience == "coach" and not access.session_only)
+        writes = method == "POST" and not options.get("read_only") and access.audience in ("coach", "customer")
+        options.setdefault("idempotent", writes and not access.session_only and not options.get("refuses_key"))
+        options.setdefault("refuses_key", writes and not options["idempotent"])
         full_path = self.prefix + path
         parameters = tuple((wire, snake_case(wire)) for wire in re.findall(r"{(\w+)}", full_path))
 

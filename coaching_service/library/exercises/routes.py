@@ -106,6 +106,7 @@ async def resolve_exercise_names(ctx: Context, body: dict[str, list[str]]) -> di
     returns=Exercise,
     errors=(NotFound,),
     upserts=True,
+    rolls_back=True,
     example={"name": "Garage Squat", "type": "strength"},
 )
 async def upsert_exercise(ctx: Context, external_id: str, body: dict[str, Any]) -> Upserted:

@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import structlog
 
@@ -25,8 +26,8 @@ log = structlog.get_logger("coaching_service")
 
 
 def count(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:
-    """Count one more use of each exercise by the company."""
-    ctx.services.exercise_uses.add(ctx.company_id, exercise_ids)
+    """Count one more use of each exercise by the company once the transaction is committed."""
+    ctx.changes.after_commit.append(partial(ctx.services.exercise_uses.add, ctx.company_id, list(exercise_ids)))
 
 
 async def load_use_counts(ctx: Context) -> dict[ObjectId, int]:

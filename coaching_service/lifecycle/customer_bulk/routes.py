@@ -24,35 +24,35 @@ from coaching_service.lifecycle.customer_bulk.schemas import (
 
 routes = Routes("/coach/customers/bulk", tag="Bulk")
 
-_bulk = partial(routes.post, status=200, returns=BulkResult, request_class="bulk")
+_bulk = partial(routes.post, status=200, returns=BulkResult, request_class="bulk", resumable=True)
 _IDS = {"ids": ["66f0c0ffee0000000000abcd", "66f0c0ffee0000000000abce"]}
 _FILTER = {"filter": {"archived": False, "groups": ["Morning"]}, "excludeIds": ["66f0c0ffee0000000000abcd"]}
 
 
 @_bulk("/archive", access=coach(CUSTOMERS.EDIT), body=CustomerSelection(), example=_IDS)
-async def bulk_archive_customers(ctx: Context, body: models.Selection) -> models.BulkResult:
+async def bulk_archive_customers(ctx: Context, body: models.Selection, claim: Claim | None) -> models.BulkResult:
     """Archive clients."""
-    return await service.archive(ctx, body, archived=True)
+    return await service.archive(ctx, body, archived=True, run=service.Run(claim))
 
 
 @_bulk("/unarchive", access=coach(CUSTOMERS.EDIT), body=CustomerSelection(), example=_IDS)
-async def bulk_unarchive_customers(ctx: Context, body: models.Selection) -> models.BulkResult:
+async def bulk_unarchive_customers(ctx: Context, body: models.Selection, claim: Claim | None) -> models.BulkResult:
     """Restore archived clients."""
-    return await service.archive(ctx, body, archived=False)
+    return await service.archive(ctx, body, archived=False, run=service.Run(claim))
 
 
 @_bulk("/groups-add", access=coach(CUSTOMERS.EDIT), body=BulkGroupsChange(), example={**_FILTER, "groups": ["Spring"]})
-async def bulk_add_groups(ctx: Context, body: models.GroupsChange) -> models.BulkResult:
+async def bulk_add_groups(ctx: Context, body: models.GroupsChange, claim: Claim | None) -> models.BulkResult:
     """Add clients to groups."""
-    return await service.add_groups(ctx, body, body["groups"])
+    return await service.add_groups(ctx, body, body["groups"], run=service.Run(claim))
 
 
 @_bulk(
     "/groups-remove", access=coach(CUSTOMERS.EDIT), body=BulkGroupsChange(), example={**_FILTER, "groups": ["Winter"]}
 )
-async def bulk_remove_groups(ctx: Context, body: models.GroupsChange) -> models.BulkResult:
+async def bulk_remove_groups(ctx: Context, body: models.GroupsChange, claim: Claim | None) -> models.BulkResult:
     """Remove clients from groups."""
-    return await service.remove_groups(ctx, body, body["groups"])
+    return await service.remove_groups(ctx, body, body["groups"], run=service.Run(claim))
 
 
 @_bulk(
@@ -62,12 +62,12 @@ async def bulk_remove_groups(ctx: Context, body: models.GroupsChange) -> models.
     errors=(NotFound,),
     example={**_IDS, "coachId": None},
 )
-async def bulk_assign_trainer(ctx: Context, body: models.TrainerChange) -> models.BulkResult:
+async def bulk_assign_trainer(ctx: Context, body: models.TrainerChange, claim: Claim | None) -> models.BulkResult:
     """Assign clients to a coach.
 
     `coachId` null leaves them without a trainer.
     """
-    return await service.assign_trainer(ctx, body, body["coachId"])
+    return await service.assign_trainer(ctx, body, body["coachId"], run=service.Run(claim))
 
 
 @routes.post(
@@ -77,9 +77,8 @@ async def bulk_assign_trainer(ctx: Context, body: models.TrainerChange) -> model
     body=BulkProgramAssignment(),
     returns=BulkAssignmentResult,
     request_class="bulk",
-    errors=(NotFound,),
-    idempotent=True,
     resumable=True,
+    errors=(NotFound,),
     example={**_IDS, "programId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
 async def bulk_assign_program(
@@ -87,10 +86,10 @@ async def bulk_assign_program(
 ) -> models.BulkAssignmentResult:
     """Assign a program to clients.
 
-    Each client gets all of its blocks or none. With an Idempotency-Key, a repetition assigns it to no client twice.
+    Each client gets all of its blocks or none.
     """
     program = body["programId"], body["startDate"], body["onConflict"]
-    return await service.assign_program(ctx, body, *program, claim=claim)
+    return await service.assign_program(ctx, body, *program, run=service.Run(claim))
 
 
 @_bulk(
@@ -100,32 +99,31 @@ async def bulk_assign_program(
     errors=(NotFound,),
     example={**_IDS, "metricsSetId": "66f0c0ffee0000000000abcd"},
 )
-async def bulk_assign_metrics_set(ctx: Context, body: models.MetricsSetAssignment) -> models.BulkResult:
+async def bulk_assign_metrics_set(
+    ctx: Context, body: models.MetricsSetAssignment, claim: Claim | None
+) -> models.BulkResult:
     """Assign a metric set to clients."""
-    return await service.assign_metrics_set(ctx, body, body["metricsSetId"])
+    return await service.assign_metrics_set(ctx, body, body["metricsSetId"], run=service.Run(claim))
 
 
 @_bulk(
     "/message",
     access=coach(CUSTOMERS.EDIT),
     body=BulkMessage(),
-    idempotent=True,
-    resumable=True,
     example={**_IDS, "text": "The gym is closed on Monday."},
 )
 async def bulk_send_message(ctx: Context, body: models.BulkMessage, claim: Claim | None) -> models.BulkResult:
     """Send a message to clients.
 
-    Each client gets it in a conversation of their own. With an Idempotency-Key, a repetition sends it to no client
-    twice.
+    Each client gets it in a conversation of their own.
     """
-    return await service.send_message(ctx, body, body["text"], claim=claim)
+    return await service.send_message(ctx, body, body["text"], run=service.Run(claim))
 
 
 @_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=CustomerSelection(), example=_IDS)
-async def bulk_delete_customers(ctx: Context, body: models.Selection) -> models.BulkResult:
+async def bulk_delete_customers(ctx: Context, body: models.Selection, claim: Claim | None) -> models.BulkResult:
     """Erase clients.
 
     The clients are deleted at once; the rest of their data is then erased in the background.
     """
-    return await service.erase(ctx, body)
+    return await service.erase(ctx, body, run=service.Run(claim))

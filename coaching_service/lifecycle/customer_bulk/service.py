@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.lifecycle.customer_bulk.models import (
     BulkAssignmentResult,
@@ -42,6 +42,33 @@ FindInvalid = Callable[[Context, list[ObjectId]], Awaitable[dict[ObjectId, str]]
 OnProgress = Callable[["Result"], Awaitable[None]]
 
 
+@dataclass(frozen=True)
+class Run:
+    """One request for an operation.
+
+    Clients who were changed under the same `claim` are counted as changed and not changed again. `on_progress` is
+    called after each batch.
+    """
+
+    claim: Claim | None = None
+    on_progress: OnProgress | None = None
+
+
+@dataclass(frozen=True)
+class Operation:
+    """How clients are changed: `apply` to batches of `batch_size` or BATCH, without those that `find_invalid` names.
+
+    The claims of an operation that `erases` clients remain when they are gone. `preview` is called in a dry run, and
+    writes nothing.
+    """
+
+    apply: Apply
+    find_invalid: FindInvalid | None = None
+    batch_size: int | None = None
+    erases: bool = False
+    preview: Apply | None = None
+
+
 @dataclass
 class Result:
     """The result so far."""
@@ -68,34 +95,48 @@ async def list_selected(ctx: Context, selection: Selection) -> list[ObjectId]:
 
 
 async def archive(
-    ctx: Context, selection: Selection, *, archived: bool, on_progress: OnProgress | None = None
+    ctx: Context,
+    selection: Selection,
+    *,
+    archived: bool,
+    run: Run | None = None,
 ) -> BulkResult:
     """Archive or restore clients."""
-    return await _run(ctx, selection, lambda tx, ids: bulk.set_archived(tx, ids, archived=archived), on_progress)
+    return await _run(ctx, selection, Operation(lambda tx, ids: bulk.set_archived(tx, ids, archived=archived)), run)
 
 
 async def add_groups(
-    ctx: Context, selection: Selection, groups: list[str], *, on_progress: OnProgress | None = None
+    ctx: Context,
+    selection: Selection,
+    groups: list[str],
+    *,
+    run: Run | None = None,
 ) -> BulkResult:
     """Add clients to groups; a client who would be in too many groups fails."""
 
     async def find_invalid(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
         return await bulk.find_over_group_limit(ctx, ids, groups)
 
-    return await _run(
-        ctx, selection, lambda tx, ids: bulk.add_groups(tx, ids, groups), on_progress, find_invalid=find_invalid
-    )
+    return await _run(ctx, selection, Operation(lambda tx, ids: bulk.add_groups(tx, ids, groups), find_invalid), run)
 
 
 async def remove_groups(
-    ctx: Context, selection: Selection, groups: list[str], *, on_progress: OnProgress | None = None
+    ctx: Context,
+    selection: Selection,
+    groups: list[str],
+    *,
+    run: Run | None = None,
 ) -> BulkResult:
     """Remove clients from groups."""
-    return await _run(ctx, selection, lambda tx, ids: bulk.remove_groups(tx, ids, groups), on_progress)
+    return await _run(ctx, selection, Operation(lambda tx, ids: bulk.remove_groups(tx, ids, groups)), run)
 
 
 async def assign_trainer(
-    ctx: Context, selection: Selection, coach_id: ObjectId | None, *, on_progress: OnProgress | None = None
+    ctx: Context,
+    selection: Selection,
+    coach_id: ObjectId | None,
+    *,
+    run: Run | None = None,
 ) -> BulkResult:
     """Assign clients to a coach; None leaves them without a trainer. Raises NotFound if there is no such coach."""
 
@@ -108,7 +149,7 @@ async def assign_trainer(
         await bulk.assign_trainer(ctx, ids, coach_id)
 
     await require_coach(ctx)
-    return await _run(ctx, selection, assign, on_progress)
+    return await _run(ctx, selection, Operation(assign), run)
 
 
 async def assign_program(
@@ -118,22 +159,18 @@ async def assign_program(
     start: str,
     on_conflict: OnConflict,
     *,
-    claim: Claim | None = None,
-    on_progress: OnProgress | None = None,
+    run: Run | None = None,
 ) -> BulkAssignmentResult:
-    """Assign a program to clients from the date `start` on.
+    """Assign a program to clients from the date `start` on. Raises what programs.plan raises.
 
-    A dry run returns the blocks that are on its days. Clients to whom it has been assigned under the same `claim` are
-    counted as changed. Raises what programs.plan
-    raises, and IdempotencyKeyReused if the claim belongs to another request.
+    A dry run returns the blocks that are on its days.
     """
     plan = await programs.load_dated(ctx, program_id, start)
     conflicts: dict[ObjectId, list[ScheduleConflict]] = {}  # by client, as a transaction may be repeated
 
     async def assign(ctx: Context, ids: list[ObjectId]) -> None:
         for customer_id in ids:
-            if claim is None or await idempotency.claim_step(ctx, claim, customer_id):
-                await assignments.add_to_calendar(ctx, plan, customer_id, on_conflict=on_conflict)
+            await assignments.add_to_calendar(ctx, plan, customer_id, on_conflict=on_conflict)
 
     async def preview(ctx: Context, ids: list[ObjectId]) -> None:
         for customer_id in ids:
@@ -141,7 +178,7 @@ async def assign_program(
             if result["conflicts"] and len(conflicts) < _MAX_CONFLICTING:
                 conflicts[customer_id] = result["conflicts"]
 
-    result = await _run(ctx, selection, assign, on_progress, batch_size=_PROGRAM_BATCH, preview=preview)
+    result = await _run(ctx, selection, Operation(assign, batch_size=_PROGRAM_BATCH, preview=preview), run)
     if not conflicts:
         return cast("BulkAssignmentResult", result)
     named = [
@@ -153,11 +190,15 @@ async def assign_program(
 
 
 async def assign_metrics_set(
-    ctx: Context, selection: Selection, set_id: ObjectId, *, on_progress: OnProgress | None = None
+    ctx: Context,
+    selection: Selection,
+    set_id: ObjectId,
+    *,
+    run: Run | None = None,
 ) -> BulkResult:
     """Assign a metric set to clients. Raises NotFound if there is no such set."""
     await metric_sets.read(ctx, set_id)
-    return await _run(ctx, selection, lambda tx, ids: metrics.assign_many(tx, ids, set_id), on_progress)
+    return await _run(ctx, selection, Operation(lambda tx, ids: metrics.assign_many(tx, ids, set_id)), run)
 
 
 async def send_message(
@@ -165,68 +206,45 @@ async def send_message(
     selection: Selection,
     text: str,
     *,
-    claim: Claim | None = None,
-    on_progress: OnProgress | None = None,
+    run: Run | None = None,
 ) -> BulkResult:
-    """Send a message to clients.
-
-    Clients to whom it has been sent under the same `claim` are counted as changed. Raises IdempotencyKeyReused if the
-    claim belongs to another request.
-    """
+    """Send a message to clients."""
 
     async def send(ctx: Context, ids: list[ObjectId]) -> None:
-        unsent = [each for each in ids if claim is None or await idempotency.claim_step(ctx, claim, each)]
-        await conversation.send_to_each(ctx, unsent, text)
+        await conversation.send_to_each(ctx, ids, text)
 
-    return await _run(ctx, selection, send, on_progress, batch_size=_MESSAGE_BATCH)
+    return await _run(ctx, selection, Operation(send, batch_size=_MESSAGE_BATCH), run)
 
 
-async def erase(ctx: Context, selection: Selection, *, on_progress: OnProgress | None = None) -> BulkResult:
+async def erase(ctx: Context, selection: Selection, *, run: Run | None = None) -> BulkResult:
     """Delete clients and queue the erasure of the rest of their data."""
-    return await _run(ctx, selection, bulk.erase, on_progress)
+    return await _run(ctx, selection, Operation(bulk.erase, erases=True), run)
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 
-async def _apply_nothing(_ctx: Context, _ids: list[ObjectId]) -> None:
-    """Do nothing: most changes need no preview."""
-
-
-async def _all_valid(_ctx: Context, _ids: list[ObjectId]) -> dict[ObjectId, str]:
-    return {}
-
-
-async def _run(
-    ctx: Context,
-    selection: Selection,
-    apply: Apply,
-    on_progress: OnProgress | None,
-    *,
-    batch_size: int = BATCH,
-    find_invalid: FindInvalid = _all_valid,
-    preview: Apply = _apply_nothing,
-) -> BulkResult:
-    """Apply a change to the selected clients in batches, or in a dry run its `preview`, which writes nothing."""
-    result = Result()
-    apply = preview if selection["dryRun"] else apply
-    ctx = replace(ctx, batch_id=ObjectId())
+async def _run(ctx: Context, selection: Selection, operation: Operation, run: Run | None) -> BulkResult:
+    run, result = run or Run(), Result()
+    batch_id = ObjectId() if run.claim is None else stable_id(str(run.claim.id), "batch")
+    ctx = replace(ctx, batch_id=batch_id)
     async for ids in _iterate_selected(ctx, selection):
         result.requested += len(ids)
-        for start in range(0, len(ids), batch_size):
-            batch = ids[start : start + batch_size]
-            await _run_batch(ctx, batch, apply, find_invalid, result)
-            if on_progress is not None:
-                await on_progress(result)
+        size = operation.batch_size or BATCH
+        for start in range(0, len(ids), size):
+            batch = ids[start : start + size]
+            await _run_batch(ctx, batch, operation, run.claim, result, dry_run=selection["dryRun"])
+            if run.on_progress is not None:
+                await run.on_progress(result)
     return result.to_response()
 
 
 async def _run_batch(
-    ctx: Context, ids: list[ObjectId], apply: Apply, find_invalid: FindInvalid, result: Result
+    ctx: Context, ids: list[ObjectId], operation: Operation, claim: Claim | None, result: Result, *, dry_run: bool
 ) -> None:
     """Apply the change to a batch in one transaction, and add what happened to each client to the result."""
     try:
-        failures = await _apply(ctx, ids, apply, find_invalid)
+        failures = await _apply(ctx, ids, operation, None if dry_run else claim, dry_run=dry_run)
     except IdempotencyKeyReused:
         raise
     except ServiceError as error:
@@ -242,20 +260,25 @@ async def _run_batch(
 
 @transactional
 async def _apply(
-    ctx: Context, ids: Sequence[ObjectId], apply: Apply, find_invalid: FindInvalid
+    ctx: Context, ids: Sequence[ObjectId], operation: Operation, claim: Claim | None, *, dry_run: bool
 ) -> dict[ObjectId, tuple[str, str]]:
     """Apply the change to those of `ids` that it can be applied to; returns code and message for the others.
 
     Access is checked in the transaction of the change, so that every client who is counted has been changed.
     """
-    accessible = await bulk.find_accessible(ctx, list(ids))
-    allowed = [customer_id for customer_id in ids if accessible.get(customer_id)]
-    invalid = await find_invalid(ctx, allowed)
+    done = set() if claim is None else await idempotency.find_done_steps(ctx, claim, ids)
+    remaining = [customer_id for customer_id in ids if customer_id not in done]
+    accessible = await bulk.find_accessible(ctx, remaining)
+    allowed = [customer_id for customer_id in remaining if accessible.get(customer_id)]
+    invalid = {} if operation.find_invalid is None else await operation.find_invalid(ctx, allowed)
     valid = [customer_id for customer_id in allowed if customer_id not in invalid]
-    if valid:
+    if claim is not None:
+        await idempotency.claim_steps(ctx, claim, valid, lambda each: None if operation.erases else each)
+    apply = operation.preview if dry_run else operation.apply
+    if valid and apply is not None:
         await apply(ctx, valid)
     failures = {customer_id: ("BAD_REQUEST", message) for customer_id, message in invalid.items()}
-    for customer_id in ids:
+    for customer_id in remaining:
         if customer_id not in accessible:
             failures[customer_id] = ("NOT_FOUND", "Customer not found")
         elif not accessible[customer_id]:

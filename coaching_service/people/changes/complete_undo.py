@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coaching_service.core.changes.models import StoredChange
+from coaching_service.core.changes.undo import DocumentsMoved
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
@@ -22,10 +23,8 @@ async def undo_completely(ctx: Context, change_id: ObjectId, changes: Sequence[S
     """
     try:
         result = await undo_change(ctx, change_id)
-    except Conflict as error:
-        if (document_id := error.details.get("documentId")) is not None:
-            raise await _name_conflict(ctx, changes, document_id) from None
-        raise
+    except DocumentsMoved as error:
+        raise await _name_conflict(ctx, changes, error.details["documents"][0]["_id"]) from None
     if result["failed"]:
         raise await _name_conflict(ctx, changes, result["failed"][0]["documentId"])
 

@@ -10,6 +10,7 @@ from coaching_service.core.cursors import CursorPage
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, CursorExpired, NotFound
 from coaching_service.core.http.routes import Routes
+from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.changes import events, models, schemas, service, undo
 
@@ -50,14 +51,15 @@ async def get_change(ctx: Context, change_id: ObjectId) -> models.ChangeDetails:
     returns=schemas.UndoResult,
     errors=(NotFound, Conflict),
     request_class="bulk",
+    resumable=True,
 )
-async def undo_change(ctx: Context, change_id: ObjectId) -> models.UndoResult:
+async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None) -> models.UndoResult:
     """Undo a change, or all changes of a bulk operation by their `batchId`.
 
     Documents are restored unless they have been changed since. The undo is a change itself and can be undone. It needs
     the permission of the operation that reverses the change.
     """
-    return await undo.undo_change(ctx, change_id)
+    return await undo.undo_change(ctx, change_id, claim)
 
 
 @routes.get(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from coaching_service.core import idempotency
+from coaching_service.core.auth.access import require_permission
 from coaching_service.core.auth.permissions import CUSTOMERS, METRICS, Area
 from coaching_service.core.changes import history, undo
 from coaching_service.core.changes.log import interface_of
@@ -12,8 +14,9 @@ from coaching_service.core.changes.models import ChangedDocument, StoredChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, Forbidden, NotFound, ServiceError
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.errors import Conflict, NotFound, ServiceError
+from coaching_service.core.idempotency import Claim
+from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.people.changes import service
 from coaching_service.people.changes.models import UndoFailure, UndoResult
 from coaching_service.people.changes.visibility import AREAS, load_visibility
@@ -22,10 +25,11 @@ from coaching_service.people.customers import service as customers
 _METRICS_KINDS = {"metrics_assignment", "metric_value"}  # a log writes them together with the workout
 
 
-async def undo_change(ctx: Context, change_id: ObjectId) -> UndoResult:
+async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = None) -> UndoResult:
     """Restore the documents of a change, or of every change of a batch, as they were before it.
 
-    Each change is undone completely or not at all; those of a batch that cannot be undone are in `failed`. Raises
+    Each change is undone completely or not at all; those of a batch that cannot be undone are in `failed`. What was
+    undone under the same `claim` is counted and not undone again. Raises
     NotFound if the caller may not see such a change, Forbidden without the permission of the reverse operation,
     Conflict (NOT_UNDOABLE, VERSION_CONFLICT) for a single change that cannot be undone, and for a batch of which none
     can.
@@ -33,7 +37,7 @@ async def undo_change(ctx: Context, change_id: ObjectId) -> UndoResult:
     batch = await history.list_batch(ctx, change_id)
     if not batch:
         change = await service.find_visible(ctx, change_id)
-        return await _undo_single(ctx, change)
+        return await _undo_single(ctx, change, claim)
     visibility = await load_visibility(ctx)
     visible = [change for change in batch if visibility.allows_change(change)]
     if not visible:
@@ -42,7 +46,7 @@ async def undo_change(ctx: Context, change_id: ObjectId) -> UndoResult:
         raise _not_undoable()
     for change in visible:
         _require_permissions(ctx, change)
-    return await _undo_batch(ctx, visible)
+    return await _undo_batch(ctx, visible, claim)
 
 
 async def is_undoable(ctx: Context, change_id: ObjectId) -> bool:
@@ -57,23 +61,28 @@ async def is_undoable(ctx: Context, change_id: ObjectId) -> bool:
     return ctx.caller.permissions.issuperset(_reverse_permissions(change))
 
 
-async def _undo_single(ctx: Context, change: StoredChange) -> UndoResult:
-    try:
-        undone_by = await _undo(ctx, change)
-    except undo.DocumentMoved as error:
-        raise error.error() from None
+async def _undo_single(ctx: Context, change: StoredChange, claim: Claim | None) -> UndoResult:
+    if claim is not None and await idempotency.find_done_steps(ctx, claim, [change["_id"]]):
+        undone_by = change["undoneBy"]
+    else:
+        undone_by = await _undo(ctx, change, claim)
     return {"changeId": undone_by, "ok": len(change["documents"]), "failed": []}
 
 
-async def _undo_batch(ctx: Context, changes: list[StoredChange]) -> UndoResult:
-    ctx = replace(ctx, batch_id=ObjectId())
+async def _undo_batch(ctx: Context, changes: list[StoredChange], claim: Claim | None) -> UndoResult:
+    ctx = replace(ctx, batch_id=ObjectId() if claim is None else stable_id(str(claim.id), "batch"))
+    steps = [change["_id"] for change in changes]
+    done = set() if claim is None else await idempotency.find_done_steps(ctx, claim, steps)
     failed: list[UndoFailure] = []
     count = 0
     for change in reversed(changes):
         try:
-            await _undo(ctx, change)
-        except undo.DocumentMoved as error:
-            failed.append(_failure(error.document_id, error.error()))
+            if change["_id"] not in done:
+                await _undo(ctx, change, claim)
+        except idempotency.IdempotencyKeyReused:
+            raise
+        except undo.DocumentsMoved as error:
+            failed += [_failure(document["_id"], error) for document in error.details["documents"]]
         except ServiceError as error:
             failed += [_failure(document["_id"], error) for document in change["documents"]]
         else:
@@ -85,16 +94,18 @@ def _failure(document_id: ObjectId, error: ServiceError) -> UndoFailure:
     return {"documentId": document_id, "code": error.code or error.reason, "message": str(error.message)}
 
 
-async def _undo(ctx: Context, change: StoredChange) -> ObjectId:
+async def _undo(ctx: Context, change: StoredChange, claim: Claim | None) -> ObjectId:
     if change["customerId"] is not None:
         await customers.get_visible(ctx, change["customerId"])
     _require_undoable(ctx, change)
     _require_permissions(ctx, change)
-    return await _restore(ctx, change)
+    return await _restore(ctx, change, claim)
 
 
 @transactional
-async def _restore(ctx: Context, change: StoredChange) -> ObjectId:
+async def _restore(ctx: Context, change: StoredChange, claim: Claim | None) -> ObjectId:
+    if claim is not None:
+        await idempotency.claim_steps(ctx, claim, [change["_id"]], lambda _: change["customerId"])
     if change["customerId"] is not None:
         await customers.get_visible(ctx, change["customerId"])
         await customers.lock(ctx, change["customerId"])
@@ -124,8 +135,7 @@ def _not_undoable() -> Conflict:
 def _require_permissions(ctx: Context, change: StoredChange) -> None:
     """Raise Forbidden without the permissions of the operations that reverse a change."""
     for permission in _reverse_permissions(change):
-        if permission not in ctx.caller.permissions:
-            raise Forbidden(f"Missing permission: {permission}")
+        require_permission(ctx.caller, permission)
 
 
 def _reverse_permissions(change: StoredChange) -> Iterator[str]:

@@ -42,6 +42,7 @@ async def use_first_access(ctx: Context, body: models.FirstAccess) -> TokensResp
     "/coach/customers/{customerId}/invitation",
     access=coach(CUSTOMERS.EDIT),
     status=200,
+    refuses_key=True,
     returns=Confirmation,
     errors=(Conflict,),
 )
@@ -58,6 +59,7 @@ async def invite_customer(ctx: Context, customer_id: ObjectId) -> MessageRespons
     "/coach/customers/{customerId}/impersonate",
     access=session_only(CUSTOMERS.EDIT),
     status=200,
+    refuses_key=False,
     returns=AccessToken,
     errors=(Conflict,),
 )

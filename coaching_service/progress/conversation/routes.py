@@ -149,7 +149,6 @@ async def list_own_messages(ctx: Context, query: dict[str, Any]) -> CursorPage[m
     body=schemas.NewMessage(),
     returns=schemas.Message,
     errors=(Forbidden, NotFound),
-    idempotent=True,
     example=_NEW_OWN_MESSAGE,
 )
 async def send_own_message(ctx: Context, body: models.NewMessage) -> models.Message:
@@ -190,7 +189,6 @@ async def mark_own_messages_read(ctx: Context) -> models.Conversation:
     multipart=_FILE,
     returns=schemas.MessageAttachment,
     errors=(Forbidden,),
-    idempotent=True,
     example={},
 )
 async def upload_own_message_attachment(

@@ -124,7 +124,6 @@ async def list_own_metrics_sets(ctx: Context) -> list[models.AssignedMetricSet]:
     body=schemas.NewMetricEntry(),
     returns=schemas.MetricEntry,
     errors=(NotFound, Conflict),
-    idempotent=True,
     example=_ENTRY,
 )
 async def record_own_metric_value(
@@ -160,6 +159,7 @@ async def delete_own_metric_value(ctx: Context, metrics_set_id: ObjectId, metric
     access=coach(METRICS.EDIT),
     body=schemas.NewMetricValues(),
     returns=schemas.RecordedMetricValues,
+    rolls_back=True,
     errors=(NotFound, Conflict),
     example={"values": [_ENTRY]},
 )

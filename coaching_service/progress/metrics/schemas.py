@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.core.validation import Date, DateTime, Identifier, Input, ListOf, Number, Output
+from coaching_service.core.validation import Date, DateTime, DryRun, Identifier, Input, ListOf, Number, Output
 from coaching_service.library.metric_sets.schemas import Metric
 
 
@@ -22,7 +22,7 @@ class NewMetricEntry(Input):
     value = Number(minimum=-1e12, required=True)
 
 
-class NewMetricValues(Input):
+class NewMetricValues(DryRun):
     """Values to record."""
 
     values = ListOf(fields.Nested(NewMetricEntry), minimum=1, maximum=500, required=True)

@@ -89,7 +89,6 @@ async def list_own_progress_photos(ctx: Context, query: dict[str, Any]) -> Page[
     access=customer(),
     multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.NewPhoto()),
     returns=schemas.ProgressPhoto,
-    idempotent=True,
     example=_PHOTO,
 )
 async def create_own_progress_photo(ctx: Context, body: dict[str, Any], file: StoredFile | None) -> ProgressPhotos:

@@ -20,7 +20,6 @@ program_routes = Routes("/coach/programs/{programId}", tag="Programs")
     access=coach(CUSTOMERS.EDIT),
     body=schemas.ProgramAssignment(),
     returns=schemas.ProgramAssignmentResult,
-    preview=schemas.ProgramAssignmentResult,
     example={"customerId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
 async def assign_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> models.AssignmentResult:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.core.validation import Boolean, Choice, Date, Identifier, Input, Integer, ListOf, Output
+from coaching_service.core.validation import Boolean, Choice, Date, DryRun, Identifier, Input, Integer, ListOf, Output
 from coaching_service.training.schedule.schemas import on_conflict
-from coaching_service.training.workouts.schemas import DryRun
 
 
 class ProgramAssignment(DryRun):

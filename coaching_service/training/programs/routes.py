@@ -60,6 +60,7 @@ async def create_program(ctx: Context, body: models.ProgramInput) -> models.Prog
     body=upsert_of(NewProgram, name="ProgramUpsert"),
     returns=Program,
     upserts=True,
+    rolls_back=True,
     example={"name": "First twelve weeks", "tags": ["beginner"]},
 )
 async def upsert_program(ctx: Context, external_id: str, body: dict[str, Any]) -> Upserted:

@@ -15,6 +15,7 @@ from coaching_service.core.validation import (
     TEXT_LENGTH,
     Boolean,
     DateTime,
+    DryRun,
     Identifier,
     Input,
     Integer,
@@ -23,7 +24,7 @@ from coaching_service.core.validation import (
     Version,
 )
 from coaching_service.training.programs.models import LAST_DAY
-from coaching_service.training.workouts.schemas import BlockItems, DryRun
+from coaching_service.training.workouts.schemas import BlockItems
 
 
 class ProgramQuery(PageQuery, ExternalIdFilter, UpdatedSinceOrSorted):

@@ -45,7 +45,7 @@ def _declare_change(
     access=coach(CUSTOMERS.EDIT),
     body=schemas.WorkoutBlockBatch(),
     returns=schemas.ScheduleChange,
-    preview=schemas.ScheduleChangePreview,
+    rejects_unknown_fields=True,
     example={
         "blocks": [
             {"name": "Push", "date": "2026-03-02", "items": [_ITEM]},
@@ -56,7 +56,7 @@ def _declare_change(
 async def create_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.ScheduleResult:
     """Schedule many workout blocks with their items.
 
-    All or nothing; a message about an item names it (`blocks.1.items.2.exerciseId`).
+    All or nothing; a message about an item names it (`blocks.1.items.2.exerciseId`). Unknown fields are 400.
     """
     return await service.create_blocks(ctx, ClientCalendar(customer_id), body["blocks"], dry_run=body["dryRun"])
 
@@ -66,7 +66,6 @@ async def create_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[
     access=coach(CUSTOMERS.EDIT),
     body=schemas.ScheduleCopy(),
     returns=schemas.CopiedSchedule,
-    preview=schemas.CopiedSchedulePreview,
     errors=(NotFound,),
     example={**_WEEK, "targetDate": "2026-03-09", "progression": _PROGRESSION},
     on_worker_thread=True,
@@ -157,7 +156,6 @@ async def create_program_from_calendar(ctx: Context, body: dict[str, Any]) -> pr
     access=coach(PROGRAMS.EDIT),
     body=schemas.ProgramDaysCopy(),
     returns=schemas.CopiedSchedule,
-    preview=schemas.CopiedSchedulePreview,
     errors=(NotFound,),
     example={"startDay": 1, "endDay": 7, "targetDay": 8, "repeat": 3, "progression": _PROGRESSION},
     on_worker_thread=True,

@@ -12,6 +12,7 @@ from coaching_service.core.query import DateRange
 from coaching_service.core.validation import (
     Choice,
     Date,
+    DryRun,
     Identifier,
     Input,
     Integer,
@@ -23,12 +24,7 @@ from coaching_service.core.validation import (
 from coaching_service.core.validation_messages import invalid
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.schedule.models import OnConflict
-from coaching_service.training.workouts.schemas import (
-    DryRun,
-    ScheduledWorkoutBlock,
-    WorkoutBlock,
-    WorkoutBlockPreview,
-)
+from coaching_service.training.workouts.schemas import ScheduledWorkoutBlock, WorkoutBlock
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_REPS
 
 MAX_DAYS = 366
@@ -215,12 +211,6 @@ class ScheduleChange(Output):
     removed = fields.List(Identifier(), metadata={"description": "The identifiers of the blocks that were removed."})
 
 
-class ScheduleChangePreview(ScheduleChange):
-    """What an operation would do to a schedule."""
-
-    created = fields.List(fields.Nested(WorkoutBlockPreview), metadata={"description": "The new blocks."})
-
-
 class ScheduleConflict(Output):
     """A block that was on a target day."""
 
@@ -257,10 +247,6 @@ class _Copied(Output):
 
 class CopiedSchedule(_Copied, ScheduleChange):
     """What copying days did, or with `dryRun` would do."""
-
-
-class CopiedSchedulePreview(_Copied, ScheduleChangePreview):
-    """What copying days would do."""
 
 
 class AdjustedSchedule(ScheduleChange):

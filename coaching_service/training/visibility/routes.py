@@ -30,6 +30,7 @@ async def get_visibility(ctx: Context, customer_id: ObjectId, query: dict[str, A
     access=coach(CUSTOMERS.EDIT),
     body=VisibilityChange(),
     returns=list_of(DayVisibility),
+    rolls_back=True,
     example={"startDate": "2026-03-02", "endDate": "2026-03-08", "isVisible": False},
 )
 async def set_visibility(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> list[models.DayVisibility]:

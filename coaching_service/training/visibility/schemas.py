@@ -5,10 +5,10 @@ from __future__ import annotations
 from marshmallow import fields
 
 from coaching_service.core.query import DateRange
-from coaching_service.core.validation import Boolean, Date, Output
+from coaching_service.core.validation import Boolean, Date, DryRun, Output
 
 
-class VisibilityChange(DateRange):
+class VisibilityChange(DateRange, DryRun):
     """The days to show or hide."""
 
     isVisible = Boolean(required=True)

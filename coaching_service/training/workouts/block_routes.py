@@ -21,7 +21,7 @@ from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NEW_ITE
 from coaching_service.training.workouts.last_times import add_last_times
 from coaching_service.training.workouts.models import Block, BlockChange, NewBlock
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
-from coaching_service.training.workouts.schemas import ItemMove, WorkoutBlock, WorkoutBlockPreview, item_response
+from coaching_service.training.workouts.schemas import ItemMove, WorkoutBlock, item_response
 
 ITEM_EXAMPLE = {
     "type": "EXERCISE",
@@ -80,7 +80,7 @@ class BlockRoutes:
         }
         get("/wblock", operation_id=f"list{noun}Blocks", **calendar)(with_owner(self.list_blocks))
         example = {**self.block_example, "items": [ITEM_EXAMPLE]}
-        creation = edit | {"body": self.new_block, "example": example, "preview": WorkoutBlockPreview}
+        creation = edit | {"body": self.new_block, "example": example}
         post("/wblocks", operation_id=f"create{noun}Block", **creation)(with_owner(create_block))
         get("/wblocks/{wblockId}", operation_id=f"get{noun}Block", query=self.block_query, **view)(
             with_owner(get_block)

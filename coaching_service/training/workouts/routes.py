@@ -53,10 +53,11 @@ BlockRoutes(
     status=200,
     body=WorkoutBlockShift(),
     returns=WorkoutBlockShiftResult,
+    rolls_back=True,
     example={"from": "2026-03-02", "days": 7},
 )
 async def shift_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, int]:
-    """WorkoutBlockShift a client's blocks.
+    """Shift a client's workout blocks.
 
     Every block from that date on with nothing done moves by that number of days, back if it is negative.
     """
@@ -67,10 +68,11 @@ async def shift_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[s
     "/wblocks/by-external-id/{externalId}",
     access=coach(CUSTOMERS.EDIT),
     path_fields={"externalId": ExternalId()},
-    body=upsert_of(NewWorkoutBlock, name="WorkoutBlockUpsert", without=("dryRun",)),
+    body=upsert_of(NewWorkoutBlock, name="WorkoutBlockUpsert"),
     returns=WorkoutBlock,
     errors=(NotFound, Conflict),
     upserts=True,
+    rolls_back=True,
     example={"name": "Lower body", "date": "2026-03-02"},
 )
 async def upsert_workout_block(ctx: Context, customer_id: ObjectId, external_id: str, body: dict[str, Any]) -> Upserted:

@@ -12,6 +12,7 @@ from coaching_service.core.validation import (
     Choice,
     Date,
     DateTime,
+    DryRun,
     Identifier,
     Input,
     Integer,
@@ -48,12 +49,6 @@ class BlockItems(Input):
     )
 
 
-class DryRun(Input):
-    """Whether only to report what an operation would do."""
-
-    dryRun = Boolean(load_default=False)
-
-
 class ScheduledWorkoutBlock(WorkoutBlockFields, BlockItems):
     """A workout block with items for a client's calendar."""
 
@@ -68,10 +63,10 @@ class WorkoutBlockCopy(Input):
     date = Date(required=True)
 
 
-class WorkoutBlockShift(Input):
+class WorkoutBlockShift(DryRun):
     """The first date of the blocks to shift, and the number of days."""
 
-    class Meta(Input.Meta):
+    class Meta(DryRun.Meta):
         include = {"from": Date(required=True)}
 
     days = Integer(minimum=-3_660, maximum=3_660, required=True)
@@ -326,17 +321,6 @@ def item_response() -> Variant:
     return Variant(_ITEMS)
 
 
-def _preview_of(schema: type[Schema]) -> type[Schema]:
-    """Return the schema of a document that a dry run does not store, so that it has no identifier."""
-    about = f"{(schema.__doc__ or '').strip()} In a dry run: it is not stored."
-    fields_without_id = {"_id": Identifier(allow_none=True, metadata={"description": "Null: it is not stored."})}
-    built: type[Schema] = type(f"{schema.__name__}Preview", (schema,), {"__doc__": about, **fields_without_id})
-    return built
-
-
-_ITEM_PREVIEWS = {item_type: _preview_of(schema) for item_type, schema in _ITEMS.items()}
-
-
 class WorkoutBlock(IdentityResult):
     """A workout block with its items in order."""
 
@@ -374,10 +358,3 @@ class WorkoutBlock(IdentityResult):
     createdAt = DateTime()
     updatedAt = DateTime()
     version = fields.Integer()
-
-
-class WorkoutBlockPreview(WorkoutBlock):
-    """A workout block that a dry run would create."""
-
-    _id = Identifier(allow_none=True, metadata={"description": "Null: it is not stored."})
-    items = fields.List(Variant(_ITEM_PREVIEWS))

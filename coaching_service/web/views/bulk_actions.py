@@ -41,50 +41,50 @@ class Action:
 
 
 async def _archive(ctx: Context, selection: Selection, _: dict[str, Any], on_progress: OnProgress) -> BulkResult:
-    return await bulk.archive(ctx, selection, archived=True, on_progress=on_progress)
+    return await bulk.archive(ctx, selection, archived=True, run=bulk.Run(on_progress=on_progress))
 
 
 async def _restore(ctx: Context, selection: Selection, _: dict[str, Any], on_progress: OnProgress) -> BulkResult:
-    return await bulk.archive(ctx, selection, archived=False, on_progress=on_progress)
+    return await bulk.archive(ctx, selection, archived=False, run=bulk.Run(on_progress=on_progress))
 
 
 async def _add_groups(ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress) -> BulkResult:
-    return await bulk.add_groups(ctx, selection, form["groupNames"], on_progress=on_progress)
+    return await bulk.add_groups(ctx, selection, form["groupNames"], run=bulk.Run(on_progress=on_progress))
 
 
 async def _remove_groups(
     ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
 ) -> BulkResult:
-    return await bulk.remove_groups(ctx, selection, form["groupNames"], on_progress=on_progress)
+    return await bulk.remove_groups(ctx, selection, form["groupNames"], run=bulk.Run(on_progress=on_progress))
 
 
 async def _assign_trainer(
     ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
 ) -> BulkResult:
-    return await bulk.assign_trainer(ctx, selection, form["coachId"], on_progress=on_progress)
+    return await bulk.assign_trainer(ctx, selection, form["coachId"], run=bulk.Run(on_progress=on_progress))
 
 
 async def _assign_program(
     ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
 ) -> BulkResult:
     program = form["programId"], form["startDate"], form["onConflict"]
-    return await bulk.assign_program(ctx, selection, *program, on_progress=on_progress)
+    return await bulk.assign_program(ctx, selection, *program, run=bulk.Run(on_progress=on_progress))
 
 
 async def _assign_metrics(
     ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
 ) -> BulkResult:
-    return await bulk.assign_metrics_set(ctx, selection, form["metricsSetId"], on_progress=on_progress)
+    return await bulk.assign_metrics_set(ctx, selection, form["metricsSetId"], run=bulk.Run(on_progress=on_progress))
 
 
 async def _send_message(
     ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
 ) -> BulkResult:
-    return await bulk.send_message(ctx, selection, form["text"], on_progress=on_progress)
+    return await bulk.send_message(ctx, selection, form["text"], run=bulk.Run(on_progress=on_progress))
 
 
 async def _delete(ctx: Context, selection: Selection, _: dict[str, Any], on_progress: OnProgress) -> BulkResult:
-    return await bulk.erase(ctx, selection, on_progress=on_progress)
+    return await bulk.erase(ctx, selection, run=bulk.Run(on_progress=on_progress))
 
 
 ACTIONS = {

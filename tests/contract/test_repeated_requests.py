@@ -1,0 +1,179 @@
+"""Every POST that changes coaching data is executed once for each `Idempotency-Key`; the others refuse or ignore it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from coaching_service import features
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.routes import Route, routes_of
+from coaching_service.core.idempotency import Claim, StoredResponse, run_once
+from tests.conftest import NewCompany
+from tests.contract.test_declared import call, fill_path
+from tests.support.client import MONDAY, SUNDAY, UNKNOWN, CoachClient
+from tests.support.declared_world import World, make_world
+from tests.support.training import exercise_of
+
+# Contract 1: keys, team and invitations refuse a key; sign-in and impersonation ignore it.
+REFUSED = {
+    "POST /coach/api-keys",
+    "POST /coach/employees",
+    "POST /coach/customers/{customerId}/invitation",
+    "POST /coach/sandbox",
+}
+IGNORED = {
+    "POST /auth/register",
+    "POST /auth/login",
+    "POST /auth/refresh",
+    "POST /auth/logout",
+    "POST /auth/password/forgot",
+    "POST /auth/password/reset",
+    "POST /auth/first-access",
+    "POST /coach/customers/{customerId}/impersonate",
+}
+CHANGES_NOTHING = {"POST /exercises/resolve"}
+
+
+def name_of(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+def without_dry_run(route: Route) -> Route:
+    example = route.example
+    return replace(route, example={each: example[each] for each in example if each != "dryRun"} if example else example)
+
+
+POSTS = {name_of(route): route for route in routes_of(features.ROUTES) if route.method == "POST"}
+# The clients of the example are deleted last: the other operations are about them.
+EXECUTED_ONCE = sorted(
+    POSTS.keys() - REFUSED - IGNORED - CHANGES_NOTHING, key=lambda name: (name.endswith("/bulk/delete"), name)
+)
+
+
+@pytest.fixture(scope="module")
+async def company(new_company: NewCompany) -> CoachClient:
+    return await new_company()
+
+
+@pytest.fixture(scope="module")
+async def world(company: CoachClient) -> World:
+    return await make_world(company)
+
+
+def test_which_operations_take_a_key() -> None:
+    assert {name for name, route in POSTS.items() if route.idempotent} == set(EXECUTED_ONCE)
+    assert {name for name, route in POSTS.items() if route.refuses_key} == REFUSED
+    assert not [route for route in routes_of(features.ROUTES) if route.method != "POST" and route.idempotent]
+
+
+@pytest.mark.parametrize("name", EXECUTED_ONCE)
+async def test_a_repetition_returns_the_first_response(company: CoachClient, world: World, name: str) -> None:
+    route = without_dry_run(POSTS[name])
+    key = {"Idempotency-Key": secrets.token_hex(8)}
+    first, second = [await call(company, route, fill_path(route, world), world, headers=key) for _ in range(2)]
+
+    first.ok(route.status)
+    assert "Idempotent-Replayed" not in first.headers
+    assert (second.ok(route.status), second.headers["Idempotent-Replayed"]) == (first.json, "true")
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+async def test_a_key_is_refused(company: CoachClient, world: World, name: str) -> None:
+    route = POSTS[name]
+    reply = await call(company, route, fill_path(route, world), world, headers={"Idempotency-Key": "one"})
+    assert reply.refused(400)["code"] == "IDEMPOTENCY_NOT_SUPPORTED"
+
+
+async def test_a_key_is_refused_only_after_access_is_checked(company: CoachClient) -> None:
+    reply = await company.post("/coach/api-keys", {"name": "Extra"}, headers={"Idempotency-Key": "one"})
+    assert reply.refused(403)["code"] == "SESSION_REQUIRED"
+
+
+async def squat_loads(coach: CoachClient, customer: dict[str, Any]) -> list[float]:
+    return [
+        planned["load"]
+        for block in await coach.calendar(customer)
+        for item in block["items"]
+        for planned in item["exerciseSets"]
+    ]
+
+
+async def test_a_relative_change_is_made_once(coach: CoachClient) -> None:
+    customer, exercise = await coach.create_customer(), await coach.create_exercise()
+    block = await coach.schedule(customer)
+    client = f"/coach/customers/{customer['_id']}"
+    (await coach.post(f"{client}/wblocks/{block['_id']}/witems", exercise_of(exercise))).ok(201)
+    loads = await squat_loads(coach, customer)
+    body = {"startDate": MONDAY, "endDate": SUNDAY, "progression": {"load": {"add": 5}}}
+
+    replies = await asyncio.gather(
+        *(coach.post(f"{client}/schedule/adjust", body, headers={"Idempotency-Key": "adjust"}) for _ in range(4))
+    )
+
+    assert {reply.status for reply in replies} <= {200, 409}
+    assert all(reply.headers["Retry-After"] == "1" for reply in replies if reply.status == 409)
+    assert await squat_loads(coach, customer) == [load + 5 for load in loads]
+    other = await coach.post(
+        f"{client}/schedule/adjust", {**body, "endDate": MONDAY}, headers={"Idempotency-Key": "adjust"}
+    )
+    assert other.refused(409)["code"] == "IDEMPOTENCY_KEY_REUSED"
+    assert "Retry-After" not in other.headers
+
+
+async def test_a_running_request_is_a_conflict_with_a_time_to_wait(coach: CoachClient) -> None:
+    body, replies = {"name": "Ana"}, []
+
+    async def work(_: Context) -> tuple[StoredResponse, None]:
+        replies.append(await coach.post("/coach/customers", body, headers={"Idempotency-Key": "one"}))
+        return StoredResponse(201, b"{}"), None
+
+    await run_once(coach.ctx, Claim.of(coach.ctx, "one", "POST", "/coach/customers", body), None, work)
+
+    assert replies[0].refused(409)["code"] == "IDEMPOTENCY_KEY_IN_USE"
+    assert replies[0].headers["Retry-After"] == "1"
+
+
+async def test_a_bulk_operation_that_was_cut_off_continues(coach: CoachClient) -> None:
+    """Deleted clients are not reported as unknown by the repetition."""
+    ids = [(await coach.create_customer(name))["_id"] for name in ("Ana", "Bo")]
+    path, body, key = "/coach/customers/bulk/delete", {"ids": [*ids, UNKNOWN]}, {"Idempotency-Key": "delete"}
+    first = (await coach.post(path, body, headers=key)).ok()
+    assert (first["ok"], [each["customerId"] for each in first["failed"]]) == (2, [UNKNOWN])
+    await coach.ctx.db["replays"].delete_one({"companyId": coach.ctx.company_id, "answer": {"$exists": True}})
+
+    resumed = await coach.post(path, body, headers=key)
+
+    assert "Idempotent-Replayed" not in resumed.headers
+    assert resumed.ok() == first
+
+
+async def test_a_dry_run_of_a_bulk_operation_ignores_the_key(coach: CoachClient) -> None:
+    customer = await coach.create_customer()
+    path, key = "/coach/customers/bulk/archive", {"Idempotency-Key": "archive"}
+    body = {"ids": [customer["_id"]]}
+    assert (await coach.post(path, {**body, "dryRun": True}, headers=key)).ok()["ok"] == 1
+    assert "Idempotent-Replayed" not in (await coach.post(path, body, headers=key)).headers
+    assert (await coach.get(f"/coach/customers/{customer['_id']}")).ok()["customerRoleData"]["isArchived"] is True
+
+
+@pytest.mark.parametrize("batch", [False, True], ids=["change", "batch"])
+async def test_an_undo_that_was_cut_off_continues(coach: CoachClient, *, batch: bool) -> None:
+    """The repetition counts what is undone already, and returns the same change."""
+    customer = await coach.create_customer()
+    if batch:
+        archived = await coach.post("/coach/customers/bulk/archive", {"ids": [customer["_id"]]})
+    else:
+        archived = await coach.put("/coach/customers/archive", {"id": customer["_id"]})
+    path, key = f"/coach/changes/{archived.headers['X-Change-Id']}/undo", {"Idempotency-Key": "undo"}
+    first = (await coach.post(path, headers=key)).ok()
+    assert (await coach.post(path, headers=key)).headers["Idempotent-Replayed"] == "true"
+    await coach.ctx.db["replays"].delete_one({"companyId": coach.ctx.company_id, "answer": {"$exists": True}})
+
+    assert (await coach.post(path, headers=key)).ok() == first
+    again = await coach.post(path)
+    assert again.ok()["ok"] == 0 if batch else again.refused(409)
