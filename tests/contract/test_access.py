@@ -138,10 +138,10 @@ async def test_every_operation_accepts_only_the_declared_credentials(
         path = fill_path(route, dict.fromkeys((wire for wire, _ in route.path_parameters), UNKNOWN))
         reply = await anonymous.send(route.method, path, headers=headers, json={"id": []})
         refusal = expected(route, credential)
-        found = reply.json["code"] if reply.status == 403 else str(reply.status)
-        matches = found == refusal if refusal else reply.status not in (401, 403)
+        outcome = reply.json["code"] if reply.status == 403 else str(reply.status)
+        matches = outcome == refusal if refusal else reply.status not in (401, 403)
         if not matches:
-            differences.append((route.method, route.path, found, refusal))
+            differences.append((route.method, route.path, outcome, refusal))
         if reply.status == 403:
             named = {"permission"} if refusal == "PERMISSION_MISSING" else set()
             assert set(reply.json) == {"statusCode", "message", "error", "code"} | named

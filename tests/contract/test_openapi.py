@@ -200,9 +200,9 @@ def test_a_dry_run_has_the_type_of_the_operation() -> None:
 def test_discriminators_are_required_fields() -> None:
     """A generator reads the discriminator before it knows the schema."""
     schemas = document()["components"]["schemas"]
-    found = list(find_discriminators(document()))
-    assert found
-    for node in found:
+    discriminators = list(find_discriminators(document()))
+    assert discriminators
+    for node in discriminators:
         for reference in node.get("oneOf", node.get("anyOf")):
             name = reference["$ref"].rpartition("/")[2]
             assert node["discriminator"]["propertyName"] in schemas[name].get("required", []), name

@@ -69,8 +69,8 @@ async def test_identifiers_of_common_systems_are_accepted(coach: CoachClient, pa
     assert created["externalId"] == external_id
     assert (await coach.put(by_id, body_of(path))).ok(200)["_id"] == created["_id"]
     if path == "/coach/customers":
-        found = (await coach.get(path, pageSize=1, pageNum=1, archived="false", externalId=external_id)).ok()
-        assert [each["_id"] for each in found["docs"]] == [created["_id"]]
+        listed = (await coach.get(path, pageSize=1, pageNum=1, archived="false", externalId=external_id)).ok()
+        assert [each["_id"] for each in listed["docs"]] == [created["_id"]]
 
 
 async def test_ten_at_once_create_one(coach: CoachClient, path: str) -> None:
