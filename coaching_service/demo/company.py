@@ -28,6 +28,8 @@ from coaching_service.people.customers import creation
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.team import service as team
+from coaching_service.progress.check_ins import service as check_ins
+from coaching_service.progress.check_ins.models import CheckInInput
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import SampleMessage
 from coaching_service.progress.form_responses import service as form_responses
@@ -135,7 +137,10 @@ async def _create_client(
     today = ctx.caller.today()
     customer_id = assets.customer_ids[client.name]
     await _add_customer(ctx, client, trainer, assets, today)
-    await logs.add_logged_blocks(ctx, customer_id, list(training.schedule(client, check_in, today)))
+    client_today = ctx.caller.today(client.timezone)
+    weekly = await check_ins.create(ctx, customer_id, _weekly(check_in, client_today - timedelta(weeks=client.weeks)))
+    answered = training.past_check_ins(client, weekly["_id"], check_in, client_today)
+    await logs.add_logged_blocks(ctx, customer_id, [*training.schedule(client, today), *answered])
     if client.name == content.WITH_PROGRAM:
         monday = today - timedelta(days=today.weekday() + 7)
         await assignments.add_to_calendar(ctx, await programs.load_dated(ctx, program_id, str(monday)), customer_id)
@@ -155,6 +160,18 @@ async def _create_client(
         for version in range(1, PLAN_VERSIONS + 1):
             file = await assets.attach(ctx, f"plan/{client.name}/{version}")
             await nutrition_plans.upload(ctx, customer_id, file)
+
+
+def _weekly(form: Form, start: date) -> CheckInInput:
+    return {
+        "formId": form["_id"],
+        "metricsSetId": None,
+        "taskFields": None,
+        "weekday": training.CHECK_IN_WEEKDAY,
+        "everyDays": None,
+        "startDate": str(start),
+        "until": None,
+    }
 
 
 async def _add_messages(ctx: Context, client: Client, customer_id: ObjectId) -> None:

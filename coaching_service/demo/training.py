@@ -16,14 +16,14 @@ from coaching_service.training.workouts.models import BlockPlan, LoggedBlock
 from coaching_service.training.workouts.set_models import CustomerSet
 
 WEEKS_AHEAD = 2
-_CHECK_IN_WEEKDAY = 6
+CHECK_IN_WEEKDAY = 7
 _SESSION_TIME = time(17, 30)
 _GAP_OF_RETURNING = range(3, 8)
 _INJURED_SINCE, _EASING_SINCE = 5, 9
 
 
-def schedule(client: Client, check_in: Form, today: date) -> Iterator[LoggedBlock]:
-    """Yield the blocks of a client from the first week to two weeks ahead, those before `today` with their logs."""
+def schedule(client: Client, today: date) -> Iterator[LoggedBlock]:
+    """Yield the workouts of a client from the first week to two weeks ahead, those before `today` with their logs."""
     randomizer = random.Random(client.name)  # noqa: S311 - sample data, not a secret
     monday = today - timedelta(days=today.weekday() + 7 * client.weeks)
     number = 0
@@ -33,9 +33,6 @@ def schedule(client: Client, check_in: Form, today: date) -> Iterator[LoggedBloc
             session = client.sessions[number % len(client.sessions)]
             number += 1
             yield _session(client, session, week, day, today, randomizer)
-        yield _check_in(
-            client, check_in, week, monday + timedelta(weeks=week, days=_CHECK_IN_WEEKDAY), today, randomizer
-        )
 
 
 # --- sessions --------------------------------------------------------------------------------------------------------
@@ -121,7 +118,7 @@ def _sets(client: Client, item: dict[str, Any], load_factor: float, randomizer: 
             for planned in entry["sets"]
         ]
     sets = [_set(planned, load_factor, randomizer) for planned in item["exerciseSets"]]
-    if client.character in ("fading", "new") and randomizer.random() < 0.25:
+    if randomizer.random() < {"fading": 0.02, "new": 0.25}.get(client.character, 0):
         reps = sets[-1]["reps"]
         sets[-1] = {**sets[-1], "isCompleted": False, "reps": max(1, reps - 3) if reps else reps}
     return sets
@@ -155,13 +152,23 @@ def _set(
 # --- check-ins and measurements --------------------------------------------------------------------------------------
 
 
+def past_check_ins(client: Client, check_in_id: ObjectId, check_in: Form, today: date) -> Iterator[LoggedBlock]:
+    """Yield the blocks of the weekly check-in before `today`, which is the client's, with their answers."""
+    randomizer = random.Random(f"{client.name} check-ins")  # noqa: S311 - sample data, not a secret
+    monday = today - timedelta(days=today.weekday() + 7 * client.weeks)
+    for week in range(client.weeks + 1):
+        day = monday + timedelta(weeks=week, days=CHECK_IN_WEEKDAY - 1)
+        if day < today:
+            yield _check_in(client, check_in_id, check_in, week, day, randomizer)
+
+
 def _check_in(
-    client: Client, check_in: Form, week: int, day: date, today: date, randomizer: random.Random
+    client: Client, check_in_id: ObjectId, check_in: Form, week: int, day: date, randomizer: random.Random
 ) -> LoggedBlock:
-    """Return a block with the weekly form; those of past weeks are answered as reliably as the client trains."""
+    """Return a block with the weekly form, answered as reliably as the client trains."""
     form = {"formId": check_in["_id"], "name": check_in["name"], "questions": check_in["questions"]}
     item = cast("WorkItem", {"type": "FORM", "form": form})
-    answered = day < today and _share_done(client, week, randomizer) > 0
+    answered = _share_done(client, week, randomizer) > 0
     log: ItemLog | None = None
     if answered:
         sleep, text, pain = (question["_id"] for question in check_in["questions"])
@@ -173,7 +180,13 @@ def _check_in(
             {"questionId": pain, "value": ["Knee"] if hurts else ["Nowhere"]},
         ]
         log = cast("ItemLog", {"isCompleted": True, "comment": None, "answers": answers})
-    plan: BlockPlan = {"name": check_in["name"], "date": str(day), "isRest": False, "items": [item]}
+    plan: BlockPlan = {
+        "name": check_in["name"],
+        "date": str(day),
+        "isRest": False,
+        "items": [item],
+        "checkInId": check_in_id,
+    }
     at = datetime.combine(day, time(19), UTC).replace(tzinfo=None)
     return {
         "plan": plan,

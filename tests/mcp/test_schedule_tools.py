@@ -137,3 +137,22 @@ async def test_small_steps_are_exact_and_days_with_workouts_are_named(mcp: McpHt
     assign = {**about, "programId": program["_id"], "startDate": DAYS[7], "onConflict": "replace"}
     assigned = tool_change(await mcp.call("assign_program", **assign))
     assert assigned["summary"].endswith(f"; these days had workouts, replaced where nothing is done: {DAYS[7]} «Swim».")
+
+
+async def test_sets_of_another_exercise_are_named(mcp: McpHttpClient, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    squat, press = [await coach.create_exercise(name) for name in ("Back squat", "Leg press")]
+    days = [{"date": DAYS[0], "name": "A", "text": "Back squat: 2x8 @60kg"}]
+    tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))
+    [block] = (await coach.get(f"/coach/customers/{client['_id']}/wblock", startDate=DAYS[0], endDate=DAYS[0])).ok()
+    sets = [
+        {"index": 1, "reps": 8, "load": 60, "exerciseId": squat["_id"], "isCompleted": True},
+        {"index": 2, "reps": 12, "load": 140, "exerciseId": press["_id"], "isCompleted": True},
+    ]
+    log = {"isCompleted": True, "customerSets": sets, "swappedFor": {"exerciseId": press["_id"], "reason": None}}
+    path = f"/customer/wblocks/{block['_id']}/witems/{block['items'][0]['_id']}/log"
+    (await (await coach.as_client(client)).put(path, log)).ok()
+
+    dates = {"startDate": DAYS[0], "endDate": DAYS[0]}
+    content = (await mcp.call("get_workouts", customerId=client["_id"], **dates))["structuredContent"]
+    assert "done: 8 @60kg; done instead «Leg press»: #2 12 @140kg" in content["docs"][0]["lines"]

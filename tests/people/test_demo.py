@@ -69,7 +69,7 @@ async def test_every_client_has_weeks_of_training_before_and_after_today(demo: C
     today = datetime.now(UTC).date()
     for client in await pages(demo, "/coach/customers", archived="false"):
         blocks = await demo.calendar(client, str(today - timedelta(weeks=13)), str(today + timedelta(weeks=3)))
-        days = [date.fromisoformat(block["date"]) for block in blocks]
+        days = [date.fromisoformat(block["date"]) for block in blocks if block["checkInId"] is None]
         logged = [block for block in blocks if any(item["isCompleted"] for item in block["items"])]
 
         assert (today - min(days)).days >= 6 * 7
@@ -175,6 +175,14 @@ async def test_forms_are_answered_and_pending(demo: CoachClient) -> None:
     pending = [item for block in ahead for item in block["items"] if item["type"] == "FORM"]
     assert pending
     assert not any(item["isCompleted"] for item in pending)
+    [weekly] = (await demo.get(f"{path}/check-ins")).ok()
+    assert (weekly["name"], weekly["weekday"]) == ("Weekly check-in", 7)
+    calendar = await demo.calendar(client, str(today - timedelta(weeks=13)), str(today + timedelta(weeks=4)))
+    of_forms = {block["checkInId"] for block in calendar if any(item["type"] == "FORM" for item in block["items"])}
+    assert of_forms == {weekly["_id"]}, "no plain block that would count as a workout"
+    dates = [block["date"] for block in calendar if block["checkInId"] is not None]
+    assert len(dates) == len(set(dates))
+    assert {date.fromisoformat(day).isoweekday() for day in dates} == {7}
 
 
 async def test_one_client_has_a_program_in_progress(demo: CoachClient) -> None:
@@ -195,10 +203,14 @@ async def test_activity_is_dated_when_it_happened(demo: CoachClient) -> None:
 
 def test_training_is_the_same_for_every_seeding() -> None:
     questions = [{"_id": ObjectId(), "label": "?", "type": "text", "options": [], "required": True} for _ in range(3)]
+    identifier = ObjectId()
     check_in: Any = {"_id": ObjectId(), "name": "Check-in", "questions": questions}
     today = date(2026, 3, 4)
     for client in content.CLIENTS:
-        assert list(training.schedule(client, check_in, today)) == list(training.schedule(client, check_in, today))
+        assert list(training.schedule(client, today)) == list(training.schedule(client, today))
+        answers = [list(training.past_check_ins(client, identifier, check_in, today)) for _ in range(2)]
+        assert answers[0] == answers[1]
+        assert answers[0]
         assert training.measurements(client, today) == training.measurements(client, today)
 
 

@@ -75,6 +75,8 @@ async def test_review_shows_how_each_set_differs_from_the_plan(coach: CoachClien
 async def test_swapped_and_skipped_exercises_are_not_compared(coach: CoachClient, owner_page: Visitor) -> None:
     squat, press = [await coach.create_exercise(name) for name in ("Squat", "Leg press")]
     ana = await coach.create_customer("Ana")
+    before = await block_with(coach, ana, exercise_of(squat), date="2026-02-23")
+    (await training.log(coach, before, before["items"][0], isCompleted=True, customerSets=[done(1)])).ok()
     block = await block_with(coach, ana, exercise_of(squat), exercise_of(press))
     client = await coach.as_client(ana)
     swap = {"exerciseId": press["_id"], "reason": "Rack taken"}
@@ -86,7 +88,26 @@ async def test_swapped_and_skipped_exercises_are_not_compared(coach: CoachClient
     page = (await owner_page.get(review_of(block))).ok()
 
     page.says("Did instead: Leg press: Rack taken", "Skipped: No time")
-    assert rows_of(page, "Squat") == [f"{index} 8–10, 60 kg 12, 140 kg As planned" for index in (1, 2, 3)]
+    page.says("6 sets differ from the plan")
+    assert rows_of(page, "Squat") == [f"{index} 8–10, 60 kg 12, 140 kg Another exercise" for index in (1, 2, 3)]
+    assert "Last time" not in page.text, "the loads of the planned exercise say nothing about another one"
+
+
+async def test_swap_in_the_middle_is_compared_set_by_set(coach: CoachClient, owner_page: Visitor) -> None:
+    squat, press = [await coach.create_exercise(name) for name in ("Squat", "Leg press")]
+    ana = await coach.create_customer("Ana")
+    block = await block_with(coach, ana, exercise_of(squat))
+    sets = [done(1, 8, 60, exerciseId=squat["_id"]), done(2, 9, 60, exerciseId=press["_id"])]
+    log = {"isCompleted": False, "customerSets": sets, "swappedFor": {"exerciseId": press["_id"], "reason": None}}
+    (await training.own_log(await coach.as_client(ana), block, block["items"][0], **log)).ok()
+
+    page = (await owner_page.get(review_of(block))).ok()
+
+    assert rows_of(page, "Squat") == [
+        "1 8–10, 60 kg 8, 60 kg As planned",
+        "2 8–10, 60 kg 9, 60 kg Another exercise",
+        "3 8–10, 60 kg – Not done",
+    ]
 
 
 async def test_workout_that_is_not_logged_shows_its_plan_only(coach: CoachClient, owner_page: Visitor) -> None:

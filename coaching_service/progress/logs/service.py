@@ -255,7 +255,7 @@ def _block_data(block: StoredBlock) -> _BlockData:
 
 @transactional
 async def add_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequence[LoggedBlock]) -> None:
-    """Add blocks with their logs to a client's empty calendar, with records, responses and activity of the client.
+    """Add blocks with their logs to the calendar of a client who has none, with records, responses and activity.
 
     The activity feed has the times of the logs. For sample data: access and references are not checked.
     """
@@ -266,7 +266,10 @@ async def add_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequenc
     stored = await block_logs.add_logged_blocks(ctx, calendar, marked)
     times = {str(block["plan"].get("date")): block["loggedAt"] for block in blocks}
     entries: list[ImportedEvent] = []
+    added = {block["_id"] for block in stored}
     for block in await workouts.list_blocks(ctx, calendar, min(times), max(times)):
+        if block["_id"] not in added:
+            continue
         entries += await _add_log_of_block(ctx, customer_id, block, times[str(block["date"])], actor)
     await activity.add_many(ctx, entries)
     await calendar.after_completed_work_change(ctx, [item for block in stored for item in block["items"]])

@@ -190,7 +190,7 @@ def _write_result(item: WorkItem, load_unit: str) -> list[str]:
     """Return the words for the sets or values of an item, and whether it is completed or skipped."""
     words = []
     if item["type"] == "EXERCISE" and item["customerSets"]:
-        words.append(f"done: {write_done_sets(item['customerSets'], load_unit, item['exerciseSets'])}")
+        words.append(_write_sets(item, load_unit))
     elif item["isCompleted"]:
         words.append("done")
     if item["type"] == "METRICS" and item["values"]:
@@ -200,6 +200,18 @@ def _write_result(item: WorkItem, load_unit: str) -> list[str]:
     elif words and not item["isCompleted"]:
         words.append("(not completed)")
     return words
+
+
+def _write_sets(item: ExerciseItem, load_unit: str) -> str:
+    """Return the done sets of an exercise, and by name those of the exercise that was done in its place."""
+    swap = item.get("swappedFor")
+    own = [each for each in item["customerSets"] if each["exerciseId"] in (None, item["exerciseId"])]
+    others = [each for each in item["customerSets"] if each not in own]
+    parts = [f"done: {write_done_sets(own, load_unit, item['exerciseSets'])}"] if own else []
+    if others:
+        name = swap["exercise"]["name"] if swap is not None and "exercise" in swap else "another exercise"
+        parts.append(f"done instead {quote(name)}: {write_done_sets(others, load_unit, item['exerciseSets'])}")
+    return "; ".join(parts)
 
 
 def _write_values(item: MetricsItem) -> str:

@@ -26,15 +26,15 @@ from coaching_service.training.workouts.session_fields import SESSION_FIELDS, Se
 
 @transactional
 async def add_logged_blocks(ctx: Context, owner: ScheduleOwner, logged: Sequence[LoggedBlock]) -> list[StoredBlock]:
-    """Add blocks with what was done in them to an empty schedule of an owner whose access has been checked.
+    """Add blocks with what was done in them to the schedule of an owner whose access has been checked.
 
     Returns the stored blocks. What follows from the logs is up to the caller.
     """
     blocks = [_new_logged_block(owner, block) for block in logged]
     await service.fix_load_unit(ctx, [item for block in blocks for item in block["items"]])
-    await store.insert_many(ctx, blocks)
+    stored = await store.insert_many(ctx, blocks)
     await owner.after_schedule_change(ctx)
-    return await store.find_all(ctx, owner.block_filter, owner.day_field)
+    return stored
 
 
 def _new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent:

@@ -9,13 +9,16 @@ from coaching_service.training.workouts.set_models import CustomerSet, PlannedSe
 from coaching_service.web.formatting import quantity
 from coaching_service.web.views.item_descriptions import EFFORT_FIELDS, format_number
 
-DeviationKind = Literal["less", "more", "missed", "extra"]
+DeviationKind = Literal["less", "more", "missed", "extra", "swapped"]
 _Bounds = tuple[float | None, float | None]
 _UNLIMITED = float("inf")
 
 
 class Deviation(TypedDict):
-    """A difference in words; `less` and `more` than planned, `missed` for a set that was not completed."""
+    """A difference in words; `less` and `more` than planned, `missed` for a set that was not completed.
+
+    `swapped` is a set of another exercise.
+    """
 
     kind: DeviationKind
     text: str
@@ -26,13 +29,15 @@ def find_deviations(
 ) -> list[Deviation]:
     """Return how a set differs from its plan; loads are in `unit`.
 
-    Amounts that were not logged are taken as planned. Of a set of another exercise only whether it was done counts.
+    Amounts that were not logged are taken as planned; those of another exercise are not compared.
     """
     if logged is None:
         return [{"kind": "missed", "text": "Not done"}]
     if planned is None:
         return [{"kind": "extra", "text": "Extra set"}]
-    differing = list(_amounts(planned, logged, unit)) if same_exercise else []
+    differing: list[Deviation] = (
+        [*_amounts(planned, logged, unit)] if same_exercise else [{"kind": "swapped", "text": "Another exercise"}]
+    )
     if not logged["isCompleted"]:
         return [{"kind": "missed", "text": "Not completed" if _has_amounts(logged) else "Not done"}, *differing]
     return [*differing, *_efforts(planned, logged)] if same_exercise else differing

@@ -36,7 +36,10 @@ class ReviewRow(TypedDict):
 
 
 class ReviewTable(TypedDict):
-    """The sets of an exercise; `lastTime` is what the client did the time before, with its date."""
+    """The sets of an exercise; `lastTime` is what the client did the time before, with its date.
+
+    It is empty for an exercise that was swapped for another.
+    """
 
     exerciseId: ObjectId | None
     name: str
@@ -90,7 +93,7 @@ def _state_of(item: WorkItem) -> ItemState:
 def _exercise_table(item: ExerciseItem, unit: str) -> ReviewTable:
     planned = {each["index"]: each for each in item["exerciseSets"]}
     logged = {each["index"]: each for each in item["customerSets"]}
-    last = item.get("lastTime")
+    last = item.get("lastTime") if item.get("swappedFor") is None else None
     return {
         "exerciseId": item["exerciseId"],
         "name": item["exercise"]["name"],
