@@ -111,6 +111,8 @@ async def handle_message(server: Server[Any], ctx: Context, decoded: Any, header
 async def _handle_one(server: Server[Any], ctx: Context, decoded: Any, version: str | None, headers: Headers) -> Reply:
     if not isinstance(decoded, dict):
         return invalid_request("a message is a JSON object")
+    if decoded.get("params", ...) is None:  # some clients send null for none
+        decoded = {name: value for name, value in decoded.items() if name != "params"}
     identifier = _identifier(decoded)
     if not isinstance(decoded.get("params", {}), dict):
         return invalid_request("params must be an object", identifier)

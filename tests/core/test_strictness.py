@@ -71,3 +71,16 @@ async def test_unknown_parts_of_an_upload_are_refused(coach: CoachClient) -> Non
     assert unknown(await coach.send("POST", path, data=sent, headers=STRICT)) == ["note"]
     assert (await coach.get(path, pageSize=1, pageNum=1)).ok()["totalDocs"] == 0
     (await coach.send("POST", path, data=form(picture(), **fields), headers=STRICT)).ok(201)
+
+
+@pytest.mark.parametrize("name", ["groups[]", "groups[0]", "groups[a][b]", "archived[]", "pageSize[0]", "ids[0]"])
+async def test_brackets_after_a_known_parameter_are_refused(coach: CoachClient, name: str) -> None:
+    """Issue 35: such a parameter is never meant to be ignored."""
+    query = {"archived": "false", "pageSize": "3", "pageNum": "1", name: "Runners"}
+    refused = (await coach.get("/coach/customers", **query)).refused(400)
+    assert [(each["field"], each["code"]) for each in refused["errors"]] == [(name, "BRACKETS")]
+
+
+async def test_brackets_after_an_unknown_parameter_are_ignored(coach: CoachClient) -> None:
+    (await coach.get("/coach/customers", archived="false", pageSize="3", pageNum="1", **{"color[]": "x"})).ok()
+    (await coach.get("/coach/events", limit="3", **{"types[]": "customer.created"})).refused(400, "repeat")

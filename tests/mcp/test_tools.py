@@ -182,7 +182,7 @@ async def test_items_are_added_and_moved(mcp: McpHttpClient, coach: CoachClient)
         ({"meters": 400, "loadPercent": 5}, "loadPercent must not be combined with meters"),
         ({"reps": 5, "load": 60, "loadPercent": 70}, "loadPercent must not be combined with load"),
         ({"perSide": True}, "must have exactly one of reps, seconds and meters"),
-        ({"reps": "5"}, "reps must be an integer"),
+        ({"reps": "5 or so"}, "reps must be an integer"),
         ({"reps": 5, "weight": 5}, "exercises.0.sets.0 unknown field; the known ones are reps, repsMax"),
         ({"reps": 5, "count": 21}, "count must not be greater than 20"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import Any
@@ -39,6 +40,7 @@ Check = Callable[[bytes], Awaitable[None]]
 BODY_SECONDS = 60.0
 INVALID_ID_MESSAGE = "must be an identifier of 24 hexadecimal characters"
 _MAX_ADDRESS_LENGTH = 100
+_BRACKETED = re.compile(r"(\w+)(?:\[[^\[\]]*\])+")
 _MAX_CACHED_QUERY = 256  # characters
 _CACHED_FIELDS = (fields.Integer, fields.Boolean, Choice, Date, Identifier, QueryIdentifiers, QueryTime)
 
@@ -88,6 +90,11 @@ def _load_cached(schema: Schema, query_string: str) -> dict[str, Any]:
 
 
 def _load_query(schema: Schema, sent_values: MultiMapping[str]) -> dict[str, Any]:
+    for name in sent_values:
+        if (bracketed := _BRACKETED.fullmatch(name)) and bracketed[1] in schema.fields:
+            repeated = ": repeat it instead" if isinstance(schema.fields[bracketed[1]], fields.List) else ""
+            message = f"is not supported: the name of the parameter is {bracketed[1]}, without brackets{repeated}"
+            raise _one_invalid({"field": name, "code": "BRACKETS", "message": message})
     values: dict[str, str | list[str]] = {}
     for name, field in schema.fields.items():
         if not (sent := sent_values.getall(name, [])):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cache
 from typing import Any
 
+import orjson
 from apispec import APISpec
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import RAISE, Schema, ValidationError, fields, validates_schema
@@ -22,6 +24,8 @@ UNLISTED = {"unlisted": True}
 # The metadata of an argument that is listed as required, although an unlisted one may take its place.
 LISTED_AS_REQUIRED = {"listedAsRequired": True}
 _MAX_MESSAGES = 8
+_NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
+_BOOLEANS = {"true": True, "false": False}
 
 
 class Arguments(Input):
@@ -94,10 +98,11 @@ class OpenDates(Arguments):
 def validate_arguments(schema: Schema, arguments: Any) -> dict[str, Any]:
     """Returns the arguments as `schema` loads them: null is the same as absent, 5.0 as 5, and «text» as text.
 
-    Raises InvalidArguments with one message per error; none quotes the arguments.
+    Many models write an array, an object, a number or a boolean as text, and an empty text for nothing: these are read
+    as what the argument takes. Raises InvalidArguments with one message per error; none quotes the arguments.
     """
     try:
-        loaded: dict[str, Any] = schema.load(_normalize(arguments or {}))
+        loaded: dict[str, Any] = schema.load(_normalize(arguments or {}, schema))
     except ValidationError as error:
         messages = body_messages(ValidationError(_without_quotes(error.messages, schema)))
         more = [f"and {len(messages) - _MAX_MESSAGES} more of the kind"] if len(messages) > _MAX_MESSAGES else []
@@ -107,14 +112,45 @@ def validate_arguments(schema: Schema, arguments: Any) -> dict[str, Any]:
     return loaded
 
 
-def _normalize(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _normalize(inner) for name, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [_normalize(inner) for inner in value]
+def _normalize(value: Any, takes: Schema | fields.Field[Any] | None) -> Any:
+    """Return a value that is sent for `takes`; None: an argument that is not known."""
     if isinstance(value, str):
-        return without_marks(value)
+        value = _read_text(without_marks(value), takes)
+    if isinstance(value, dict):
+        schema = takes.schema if isinstance(takes, fields.Nested) else takes
+        known = schema.fields if isinstance(schema, Schema) else {}
+        sent = {name: inner for name, inner in value.items() if not _is_absent(inner, known.get(name))}
+        return {name: _normalize(inner, known.get(name)) for name, inner in sent.items()}
+    if isinstance(value, list):
+        return [_normalize(inner, takes.inner if isinstance(takes, fields.List) else None) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _is_absent(value: Any, field: fields.Field[Any] | None) -> bool:
+    """Whether a value is null, or an empty text for an optional argument that takes none."""
+    is_empty = isinstance(value, str) and not value.strip()
+    return value is None or (
+        is_empty and field is not None and not field.required and not getattr(field, "allow_blank", False)
+    )
+
+
+def _read_text(text: str, takes: Schema | fields.Field[Any] | None) -> Any:
+    """Return what a text is as JSON if `takes` is no text and the text is such a value; otherwise the text."""
+    if isinstance(takes, fields.List | fields.Nested):
+        opening = "[" if isinstance(takes, fields.List) else "{"
+        return _decode(text) if text.lstrip().startswith(opening) else text
+    if isinstance(takes, fields.Integer | fields.Float) and _NUMBER.fullmatch(text.strip()):
+        return float(text) if "." in text else int(text)
+    if isinstance(takes, fields.Boolean):
+        return _BOOLEANS.get(text.strip().lower(), text)
+    return text
+
+
+def _decode(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
 
 
 def _without_quotes(messages: Any, schema: Schema | None) -> Any:
