@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+import pytest
 
 from coaching_service import features
 from coaching_service.core.http.docs_page import curl_command, render, type_name
+from coaching_service.core.http.guides_pages import PATH, list_guides, render_guide
 from coaching_service.core.http.routes import routes_of
 from tests.support.client import CoachClient, document
 
 ROUTES = routes_of(features.ROUTES)
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_page_has_every_operation_schema_and_curl_command() -> None:
@@ -19,7 +24,7 @@ def test_the_page_has_every_operation_schema_and_curl_command() -> None:
     for name in document()["components"]["schemas"]:
         assert f'<article id="schema-{name}">' in page
     assert page.count("<summary>Copy as curl</summary>") == len(ROUTES)
-    assert "<script" not in page
+    assert page.count("<script") == page.count('<script src="/docs/docs.js" defer>') == 1
 
 
 def test_every_link_of_the_page_leads_to_something_on_it() -> None:
@@ -67,3 +72,44 @@ async def test_the_page_has_an_icon(anonymous: CoachClient) -> None:
     assert "img-src 'self'" in page.headers["Content-Security-Policy"]
     icon = await anonymous.get("/docs/icon.svg")
     assert icon.headers["Content-Type"].startswith("image/svg+xml")
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/docs.js", "/docs/guides/integrations", "/swagger-json"])
+async def test_pages_are_compressed_and_sent_once(anonymous: CoachClient, path: str) -> None:
+    compressed = await anonymous.send("GET", path, headers={"Accept-Encoding": "gzip"})
+    plain = await anonymous.send("GET", path, headers={"Accept-Encoding": "identity"})
+    assert (compressed.headers["Content-Encoding"], "Content-Encoding" in plain.headers) == ("gzip", False)
+    assert int(compressed.headers["Content-Length"]) < 300_000
+    assert compressed.headers["ETag"] == f"W/{plain.headers['ETag']}"
+    for reply in (compressed, plain):
+        again = await anonymous.send("GET", path, headers={"If-None-Match": reply.headers["ETag"]})
+        assert (again.status, again.raw) == (304, b"")
+
+
+def test_every_guide_is_served_and_linked() -> None:
+    names = {path.stem for folder in (DOCS, DOCS / "tasks") for path in folder.glob("*.md")}
+    page = render(document(), list_guides(), PATH)
+    assert {guide.name for guide in list_guides()} == names
+    assert set(re.findall(rf'href="{PATH}/([^"]+)"', page)) == names
+
+
+def test_links_between_guides_lead_to_a_heading() -> None:
+    pages = {guide.name: render_guide(guide) for guide in list_guides()}
+    anchors = {name: set(re.findall(r'id="([^"]+)"', page)) for name, page in pages.items()}
+    links = [
+        (name, target or name, anchor)
+        for name, page in pages.items()
+        for target, anchor in re.findall(rf'href="(?:{PATH}/([^"#]+))?(?:#([^"]+))?"', page)
+    ]
+    assert ("integrations", "configuration", "") in links
+    assert [link for link in links if link[1] not in pages or (link[2] and link[2] not in anchors[link[1]])] == []
+    assert not any(re.search(r'href="[^"]*\.md|<img', page) for page in pages.values())
+
+
+async def test_a_guide_is_a_page(anonymous: CoachClient) -> None:
+    page = await anonymous.get("/docs/guides/sync-a-crm")
+    assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "script-src 'self'" in page.headers["Content-Security-Policy"]
+    assert b"<h1 id=" in page.raw
+    assert b"<pre><code class=" in page.raw
+    (await anonymous.get("/docs/guides/unknown")).refused(404)

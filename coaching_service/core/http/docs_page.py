@@ -1,4 +1,4 @@
-"""The /docs page: the OpenAPI document as HTML without scripts."""
+"""The /docs page: the OpenAPI document as HTML, which a script can filter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, Protocol
 
 import jinja2
 
@@ -16,11 +16,28 @@ _DATE = "2026-03-02"
 MAX_DEPTH = 2
 
 
-def render(document: Mapping[str, Any]) -> str:
-    """Return the page of an OpenAPI document."""
-    environment = jinja2.Environment(
+class GuideLink(Protocol):
+    """A guide that the page links to."""
+
+    @property
+    def name(self) -> str:
+        """The last part of its address."""
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+
+
+def make_environment() -> jinja2.Environment:
+    """Return the environment of the templates of these pages."""
+    return jinja2.Environment(
         loader=jinja2.PackageLoader(__package__, "pages"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
+
+
+def render(document: Mapping[str, Any], guides: Sequence[GuideLink] = (), guides_path: str = "") -> str:
+    """Return the page of an OpenAPI document, with links to guides."""
+    environment = make_environment()
     environment.filters |= {
         "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
         "curl": lambda operation, method, path: curl_command(document, method, path, operation),
@@ -30,11 +47,17 @@ def render(document: Mapping[str, Any]) -> str:
         "options": options,
     }
     template = environment.get_template("docs.html")
-    return template.render(spec=document, groups=_operations_by_tag(document), max_depth=MAX_DEPTH)
+    return template.render(
+        spec=document,
+        groups=_operations_by_tag(document),
+        max_depth=MAX_DEPTH,
+        guides=guides,
+        guides_path=guides_path,
+    )
 
 
 def page_file(name: str) -> str:
-    """Return a file of the page: `docs.css` or `icon.svg`."""
+    """Return a file of the page: `docs.css`, `docs.js` or `icon.svg`."""
     return files(__package__).joinpath("pages", name).read_text("utf-8")
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
-import hashlib
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
-from aiohttp import hdrs, web
+from aiohttp import web
 
 from coaching_service import __version__
 from coaching_service.core.background import retrieve_failure
@@ -19,27 +17,31 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import missing_indexes
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.http import docs_page
-from coaching_service.core.http.compression import accepts_gzip
-from coaching_service.core.http.conditional import is_not_modified
+from coaching_service.core.http import docs_page, guides_pages
+from coaching_service.core.http.guides_pages import Guide
 from coaching_service.core.http.metrics import metrics_handler
 from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import Route
+from coaching_service.core.http.static_content import StaticContent
 from coaching_service.core.metrics import Reading
 
-_JSON = {"Content-Type": "application/json; charset=utf-8"}
+_JSON_TYPE, _HTML = "application/json; charset=utf-8", "text/html; charset=utf-8"
+_JSON = {"Content-Type": _JSON_TYPE}
 _CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
 )
+_PAGE_HEADERS = {"Content-Security-Policy": _CONTENT_SECURITY_POLICY}
 
 
 class OperatorEndpoints:
-    """/healthz, /readyz, /swagger-json, /docs and, unless it has a port of its own, /metrics."""
+    """/healthz, /readyz, /swagger-json, /docs with its guides and, unless it has a port of its own, /metrics."""
 
     def __init__(self, services: Services, routes: Sequence[Route], tags: Sequence[tuple[str, str]]) -> None:
         self.services, self._routes, self._tags = services, routes, tags
         self._has_indexes = False
+        self._guides: dict[str, StaticContent] = {}
         self._readiness_check: asyncio.Task[None] | None = None
 
     def routes(self, readings: Sequence[Reading] | None) -> list[web.RouteDef]:
@@ -50,7 +52,12 @@ class OperatorEndpoints:
             web.get("/swagger-json", self.swagger_json),
             web.get("/docs", self.docs),
             web.get("/docs/docs.css", self.docs_style),
+            web.get("/docs/docs.js", self.docs_script),
             web.get("/docs/icon.svg", self.docs_icon),
+            *(
+                web.get(f"{guides_pages.PATH}/{guide.name}", partial(self.docs_guide, guide))
+                for guide in guides_pages.list_guides()
+            ),
         ]
         if readings is not None:
             routes.append(web.get("/metrics", metrics_handler(self.services, readings)))
@@ -62,20 +69,13 @@ class OperatorEndpoints:
         return describe(self._routes, self._tags, self.services.base_url)
 
     @cached_property
-    def _document_json(self) -> bytes:
-        return to_json(self.document)
+    def _document_json(self) -> StaticContent:
+        return StaticContent(to_json(self.document), _JSON_TYPE)
 
     @cached_property
-    def _compressed_json(self) -> bytes:
-        return gzip.compress(self._document_json, mtime=0)
-
-    @cached_property
-    def _etag(self) -> str:
-        return f'"{hashlib.sha256(self._document_json).hexdigest()}"'
-
-    @cached_property
-    def _page(self) -> str:
-        return docs_page.render(self.document)
+    def _page(self) -> StaticContent:
+        page = docs_page.render(self.document, guides_pages.list_guides(), guides_pages.PATH)
+        return StaticContent(page, _HTML)
 
     async def healthz(self, _: web.Request) -> web.Response:
         """Responds 200 while the process is alive, with its version."""
@@ -114,24 +114,25 @@ class OperatorEndpoints:
 
     async def swagger_json(self, request: web.Request) -> web.Response:
         """The OpenAPI document; 304 if the caller has it."""
-        is_compressed = accepts_gzip(request)
-        etag = f"W/{self._etag}" if is_compressed else self._etag  # the compressed bytes differ
-        headers = {hdrs.ETAG: etag, hdrs.CACHE_CONTROL: "no-cache", hdrs.VARY: hdrs.ACCEPT_ENCODING}
-        if is_not_modified(request, etag):
-            return web.Response(status=304, headers=headers)
-        if is_compressed:
-            headers[hdrs.CONTENT_ENCODING] = "gzip"
-        body = self._compressed_json if is_compressed else self._document_json
-        return web.Response(body=body, headers=_JSON | headers)
+        return self._document_json.respond(request)
 
-    async def docs(self, _: web.Request) -> web.Response:
-        """The OpenAPI document as a self-contained page."""
-        headers = {"Content-Security-Policy": _CONTENT_SECURITY_POLICY}
-        return web.Response(text=self._page, content_type="text/html", headers=headers)
+    async def docs(self, request: web.Request) -> web.Response:
+        """The OpenAPI document as a page."""
+        return self._page.respond(request, _PAGE_HEADERS)
 
-    async def docs_style(self, _: web.Request) -> web.Response:
-        """The stylesheet of that page."""
-        return web.Response(text=docs_page.page_file("docs.css"), content_type="text/css")
+    async def docs_guide(self, guide: Guide, request: web.Request) -> web.Response:
+        """A guide as a page."""
+        if (content := self._guides.get(guide.name)) is None:
+            content = self._guides[guide.name] = StaticContent(guides_pages.render_guide(guide), _HTML)
+        return content.respond(request, _PAGE_HEADERS)
+
+    async def docs_style(self, request: web.Request) -> web.Response:
+        """The stylesheet of these pages."""
+        return StaticContent(docs_page.page_file("docs.css"), "text/css; charset=utf-8").respond(request)
+
+    async def docs_script(self, request: web.Request) -> web.Response:
+        """The filter of that page."""
+        return StaticContent(docs_page.page_file("docs.js"), "text/javascript; charset=utf-8").respond(request)
 
     async def docs_icon(self, _: web.Request) -> web.Response:
         """The icon of that page."""
