@@ -11,12 +11,13 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.changes import undo as service
-from tests.support.client import CoachClient, Reply
+from tests.support.client import MONDAY, SUNDAY, CoachClient, Reply
 from tests.support.training import (
     add,
     block_with,
     client_path,
     employee_key,
+    exercise_of,
     log,
     metric_set,
     metrics_of,
@@ -132,3 +133,22 @@ async def test_an_assistant_undoes_only_what_was_changed_with_its_own_credential
     assert refused.value.code == "NOT_UNDOABLE"
     same = own.acting_as(replace(own.caller, credential_id=credential))
     assert (await service.undo_change(same, ObjectId(foreign.headers["X-Change-Id"])))["ok"] == 1
+
+
+async def test_a_conflict_names_every_document_that_has_changed_since(coach: CoachClient) -> None:
+    customer, exercise = await coach.create_customer(), await coach.create_exercise()
+    client = f"/coach/customers/{customer['_id']}"
+    blocks = [await coach.schedule(customer, name=name) for name in ("One", "Two", "Three")]
+    for block in blocks:
+        (await coach.post(f"{client}/wblocks/{block['_id']}/witems", exercise_of(exercise))).ok(201)
+    body = {"startDate": MONDAY, "endDate": SUNDAY, "progression": {"load": {"add": 5}}}
+    adjusted = await coach.post(f"{client}/schedule/adjust", body)
+    for block in blocks[:2]:
+        (await coach.patch(f"{client}/wblocks/{block['_id']}", {"name": "Renamed"})).ok()
+
+    refused = (await coach.post(f"/coach/changes/{adjusted.headers['X-Change-Id']}/undo")).refused(409)
+
+    assert refused["code"] == "VERSION_CONFLICT"
+    assert refused["documents"] == [{"kind": "workout", "_id": block["_id"]} for block in blocks[:2]]
+    assert all(block["_id"] in refused["message"] for block in blocks[:2])
+    assert [block["name"] for block in await coach.calendar(customer)] == ["Renamed", "Renamed", "Three"]
