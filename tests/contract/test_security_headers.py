@@ -48,8 +48,10 @@ PAGE = CONSENT_PAGE | {
 REDIRECT = JSON | {"Referrer-Policy": "same-origin"}
 STATIC_FILE = JSON | {"Cache-Control": "public, max-age=31536000, immutable"}
 DOCUMENTATION = JSON | {
+    "Cache-Control": "no-cache",
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
     ),
 }
 UPLOADED_FILE = JSON | {
@@ -120,8 +122,12 @@ async def test_headers_of_static_files(visitor: Visitor) -> None:
 async def test_headers_of_the_documentation(visitor: Visitor) -> None:
     page = (await visitor.get("/docs")).ok()
     assert security_headers(page.headers) == DOCUMENTATION
-    for path in re.findall(r'<link rel="stylesheet" href="([^"]+)"', page.html):
-        assert security_headers((await visitor.get(path)).ok().headers) == JSON, path
+    files = re.findall(r'<(?:link rel="stylesheet" href|script src)="([^"]+)"', page.html)
+    assert len(files) == 2
+    for path in files:
+        assert security_headers((await visitor.get(path)).ok().headers) == JSON | {"Cache-Control": "no-cache"}, path
+    guide = (await visitor.get("/docs/guides/integrations")).ok()
+    assert security_headers(guide.headers) == DOCUMENTATION
 
 
 async def test_headers_of_json_responses(visitor: Visitor) -> None:
