@@ -119,7 +119,7 @@ class Settings(BaseSettings):
         "created in `DATA_DIR/secret.key`. `coaching-service new-secret-key` prints a new one.",
     )
     max_body_bytes: Size = Field(default=1_048_576, description="Largest JSON request body, in bytes.")
-    max_photo_bytes: Size = Field(default=15_000_000, description="Largest photo, in bytes.")
+    max_photo_bytes: Size = Field(default=60_000_000, description="Largest photo, in bytes.")
     max_plan_bytes: Size = Field(default=25_000_000, description="Largest nutrition plan, in bytes.")
     max_attachment_bytes: Size = Field(
         default=100_000_000,
@@ -138,7 +138,9 @@ class Settings(BaseSettings):
         description="Files that one company may store, with their thumbnails; more are refused with 413. 0: no limit.",
     )
     max_photo_pixels: Size = Field(
-        default=40_000_000, description="Largest picture, in pixels once decoded, all frames of an animation together."
+        default=50_000_000,
+        description="Largest picture, in pixels, all frames of an animation together. A JPEG that is not progressive "
+        "is scaled down while it is decoded, and may have 8 times as many.",
     )
     database_concurrency: int = Field(
         default=8,

@@ -10,6 +10,7 @@ import errno
 import io
 import json
 import os
+import resource
 import socket
 import sys
 import warnings
@@ -18,9 +19,21 @@ from typing import IO, cast
 
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
+try:
+    from pillow_heif import register_heif_opener
+except ImportError:  # the extra "heic" is not installed: HEIC pictures are of an unsupported type
+    pass
+else:
+    register_heif_opener(thumbnails=False, depth_images=False, aux_images=False, decode_threads=1)
+
 THUMBNAIL_SIDE = 320
 MAX_SIDE = 4096
 MAX_FRAMES = 2000
+MAX_MEMORY_BYTES = 1_500_000_000
+# The longer side of a JPEG is scaled to at least this: photos of 48, 50 and 200 megapixels then have about MAX_SIDE.
+_SCALED_SIDE = 4000
+# Pictures that are stored in another format: MPO is a JPEG file with several pictures, as phones and 3D cameras write.
+_STORED_AS = {"MPO": "JPEG", "HEIF": "JPEG"}
 MAX_MESSAGE_BYTES = 4096
 
 # Pillow compares the size of a picture, and of each frame, with `Image.MAX_IMAGE_PIXELS` before it reserves memory.
@@ -38,7 +51,6 @@ def main(connection: socket.socket) -> None:
         with source, image, thumbnail:
             request = json.loads(message)
             try:
-                Image.MAX_IMAGE_PIXELS = request["pixels"]
                 reply = {"format": rewrite(source, _complete(image), _complete(thumbnail), **request)}
             except Exception as error:  # noqa: BLE001 - decoders fail with any exception on broken files
                 reply = {"error": _describe(error)}
@@ -72,6 +84,7 @@ class TooManyPixels(Exception):
 
 _ERRORS: dict[type[Exception], str] = {
     TooManyPixels: "pixels",
+    MemoryError: "pixels",
     Image.DecompressionBombWarning: "pixels",
     Image.DecompressionBombError: "pixels",
     UnidentifiedImageError: "type",
@@ -92,33 +105,55 @@ def rewrite(
     *,
     formats: Sequence[str],
     pixels: int,
+    jpeg_pixels: int = 0,
     animated: bool,
 ) -> str:
     """Write the picture in `source` to `image`, and a JPEG of at most 320 x 320 pixels to `thumbnail`.
 
-    Returns its format. The copy is upright, in sRGB and holds nothing but pixels: no EXIF, no location, no comments.
-    With `animated`, a GIF or WebP keeps its frames, which together have at most `pixels` pixels; otherwise only the
-    first frame is kept. Raises TooManyPixels, and any other exception if the source is not a complete picture of one
-    of the `formats`.
+    Returns the format of the copy: JPEG for a HEIC picture. The copy is upright, in sRGB and holds nothing but pixels:
+    no EXIF, no location, no comments. With `animated`, a GIF or WebP keeps its frames, which together have at most
+    `pixels` pixels; otherwise only the first picture is kept. A JPEG that is not progressive may have `jpeg_pixels`,
+    because it is scaled down while it is decoded.
+    Raises TooManyPixels, and any other exception if the source is not a complete picture of one of the `formats`.
     """
     source.seek(0)
-    with Image.open(source, formats=list(formats)) as picture:
-        format_name = str(picture.format)
-        if picture.width * picture.height > pixels:
-            raise TooManyPixels
+    Image.MAX_IMAGE_PIXELS = max(pixels, jpeg_pixels)
+    with Image.open(source, formats=_opened_as(formats)) as picture:
+        format_name = _STORED_AS.get(str(picture.format), str(picture.format))
+        scale = _find_scale(picture, pixels)
+        Image.MAX_IMAGE_PIXELS = pixels
         if animated and format_name in ("GIF", "WEBP") and getattr(picture, "is_animated", False):
             _rewrite_animation(picture, image, thumbnail, pixels)
             return format_name
-        picture.draft("RGB", (MAX_SIDE, MAX_SIDE))  # decodes a JPEG no larger than it is stored
+        if scale > 1:
+            picture.draft("RGB", (picture.width // scale, picture.height // scale))
         picture.load()
         ImageOps.exif_transpose(picture, in_place=True)
         converted = _to_8_bit_srgb(picture)
+        converted = _on_white(converted) if format_name == "JPEG" else converted
         converted.info.clear()
         converted.thumbnail((MAX_SIDE, MAX_SIDE))
         converted.save(image, format_name, **({"quality": 90} if format_name in ("JPEG", "WEBP") else {}))
         converted.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
         _on_white(converted).save(thumbnail, "JPEG", quality=80)
         return format_name
+
+
+def _opened_as(formats: Sequence[str]) -> list[str]:
+    """The formats of pictures that are stored in one of `formats`. Pillow opens MPO as JPEG."""
+    return [*formats, "HEIF"] if "JPEG" in formats and "HEIF" in Image.OPEN else list(formats)
+
+
+def _find_scale(picture: Image.Image, pixels: int) -> int:
+    """Return 1, or by how much to scale a JPEG down while it is decoded. Raises TooManyPixels.
+
+    At any scale, a progressive JPEG needs memory for all of its pixels.
+    """
+    count, side = picture.width * picture.height, max(picture.size)
+    scales = (1, 2, 4, 8) if picture.format in ("JPEG", "MPO") else (1,)
+    if count > pixels and (len(scales) == 1 or "progressive" in picture.info):
+        raise TooManyPixels
+    return next(scale for scale in scales if scale == scales[-1] or side < 2 * scale * _SCALED_SIDE)
 
 
 def _rewrite_animation(picture: Image.Image, image: IO[bytes], thumbnail: IO[bytes], max_pixels: int) -> None:
@@ -184,4 +219,6 @@ def _on_white(picture: Image.Image) -> Image.Image:
 
 
 if __name__ == "__main__":
+    if sys.platform == "linux":  # elsewhere, memory is limited by the sizes of pictures alone
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     main(socket.socket(fileno=int(sys.argv[1])))

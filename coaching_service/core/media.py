@@ -14,6 +14,7 @@ import sys
 from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -22,6 +23,7 @@ from coaching_service.core.slots import RequestSlots
 from coaching_service.core.temporary_files import no_space, open_temporary
 from coaching_service.core.video import (
     MP4,
+    QUICKTIME,
     VIDEO_TYPES,
     WEBM,
     BrokenVideo,
@@ -34,6 +36,8 @@ from coaching_service.core.video import (
 JPEG, PNG, WEBP, GIF, PDF = "image/jpeg", "image/png", "image/webp", "image/gif", "application/pdf"
 ZIP, CSV = "application/zip", "text/csv"
 IMAGE_TYPES = (JPEG, PNG, WEBP)
+# Pictures that are stored as JPEG, if the extra "heic" is installed, with which the image worker reads them.
+_HEIC_TYPES = ("image/heic", "image/heif") if find_spec("pillow_heif") else ()
 # Pictures, also moving ones, and videos. Where GIF is accepted, pictures keep all their frames.
 MEDIA_TYPES = (*IMAGE_TYPES, GIF, *VIDEO_TYPES)
 _EXTENSIONS = {
@@ -43,12 +47,15 @@ _EXTENSIONS = {
     GIF: ".gif",
     PDF: ".pdf",
     MP4: ".mp4",
+    QUICKTIME: ".mov",
     WEBM: ".webm",
     ZIP: ".zip",
     CSV: ".csv",
 }
 
 _FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP, "GIF": GIF}
+# A JPEG that is not progressive is scaled down while it is decoded, so it may have this many times more pixels.
+_SCALED_JPEG = 8
 _WORKER = Path(__file__).with_name("image_worker.py")
 _WORKER_SECONDS = 60.0
 _MAX_REPLY_BYTES = 4096
@@ -63,6 +70,10 @@ class InvalidFile(Exception):
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
         self.message, self.code = message, code
+
+
+class DecodingFailed(Unavailable):
+    """Decoding a picture took too long or crashed the worker: another attempt may succeed, or fail again."""
 
 
 SizeLimit = Literal["photo", "plan", "attachment", "import"]
@@ -84,9 +95,9 @@ class UploadLimits:
     import; pixels of a picture.
     """
 
-    photo_bytes: int = 15_000_000
+    photo_bytes: int = 60_000_000
     plan_bytes: int = 25_000_000
-    photo_pixels: int = 40_000_000
+    photo_pixels: int = 50_000_000
     attachment_bytes: int = 100_000_000
     import_bytes: int = 1_000_000_000
 
@@ -104,6 +115,11 @@ class UploadLimits:
 def file_extension(content_type: str) -> str:
     """The file extension of a content type, with its dot; empty for one the service does not store."""
     return _EXTENSIONS.get(content_type, "")
+
+
+def sendable_types(content_types: Sequence[str]) -> tuple[str, ...]:
+    """Returns the content types of the files that may be sent where files are stored with these `content_types`."""
+    return (*content_types, *(_HEIC_TYPES if JPEG in content_types else ()))
 
 
 @dataclass(frozen=True)
@@ -139,18 +155,24 @@ class ImageProcessor:
         """Returns the image, upright and without metadata, and its thumbnail. Companies take turns.
 
         `max_pixels`: of all frames together. With GIF among the `content_types`, all frames are kept, otherwise the
-        first. Raises InvalidFile if it is broken, too large or of another content type, and Unavailable if decoding it
-        takes too long or crashes the worker, or if there is no space for the result.
+        first. A HEIC picture becomes a JPEG. Raises InvalidFile if it is broken, too large or of another content type,
+        DecodingFailed, and Unavailable if there is no space for the result.
         """
         formats = [name for name, content_type in _FORMATS.items() if content_type in content_types]
         with ExitStack() as on_failure:
             image, thumbnail = (on_failure.enter_context(open_temporary(name)) for name in ("image", "thumbnail"))
-            request = {"formats": formats, "pixels": max_pixels, "animated": GIF in content_types}
+            request = {
+                "formats": formats,
+                "pixels": max_pixels,
+                "jpeg_pixels": _SCALED_JPEG * max_pixels,
+                "animated": GIF in content_types,
+            }
             async with self._slot.holding(company):
                 reply = await self._request(request, [file, image, thumbnail])
             if reply.get("error") == "pixels":
                 frames = " in all frames together" if GIF in content_types else ""
-                raise InvalidFile(f"must not have more than {max_pixels} pixels{frames}", "TOO_MANY_PIXELS")
+                limit = f"{max_pixels} pixels{frames}, or {_SCALED_JPEG * max_pixels} as a JPEG that is not progressive"
+                raise InvalidFile(f"must not have more than {limit}", "TOO_MANY_PIXELS")
             if reply.get("error") == "space":
                 raise no_space()
             if reply.get("error") == "broken":
@@ -174,7 +196,7 @@ class ImageProcessor:
             if not reply:  # the worker crashed or hangs, or this request was cancelled
                 self.close()
         if not reply:
-            raise Unavailable("The picture could not be decoded; try again, or send it smaller")
+            raise DecodingFailed("The picture could not be decoded; try again, or send it smaller")
         decoded: dict[str, Any] = json.loads(reply)
         return decoded
 
@@ -240,7 +262,7 @@ def _validate_video(file: IO[bytes], content_types: Sequence[str]) -> ValidatedF
     except UnsupportedVideo:
         raise _unsupported(content_types) from None
     except UnsupportedTrack:
-        message = "must contain only picture and sound: other tracks, such as GPS positions, show where it was recorded"
+        message = "must contain only picture and sound: its other tracks may show where it was recorded"
         raise InvalidFile(message, "UNSUPPORTED_TRACK") from None
     except BrokenVideo:
         raise InvalidFile("must be a complete video", "BROKEN_VIDEO") from None
@@ -251,4 +273,4 @@ def _validate_video(file: IO[bytes], content_types: Sequence[str]) -> ValidatedF
 
 
 def _unsupported(content_types: Sequence[str]) -> InvalidFile:
-    return InvalidFile(f"must be one of: {', '.join(content_types)}", "UNSUPPORTED_FILE_TYPE")
+    return InvalidFile(f"must be one of: {', '.join(sendable_types(content_types))}", "UNSUPPORTED_FILE_TYPE")

@@ -1,22 +1,26 @@
-"""Validation of MP4 and WebM files by their structure, and removal of all that is neither picture nor sound.
+"""Validation of MP4, QuickTime and WebM files by their structure, and removal of all that is neither picture nor sound.
 
-A video is not decoded: only its boxes (MP4, ISO/IEC 14496-12) or elements (WebM, RFC 8794 and 9559) are walked. What a
-video needs to be played stays; metadata, such as the location, is overwritten in place with empty padding of the same
-size, so that no offset changes. A track of another kind (cameras write GPS positions as such) cannot be removed that
-way, so the file is rejected.
+A video is not decoded: only its boxes (MP4, ISO/IEC 14496-12, and QuickTime) or elements (WebM, RFC 8794 and 9559)
+are walked. What a video needs to be played stays; metadata, such as the location, is overwritten in place with empty
+padding of the same size, so that no offset changes. So is a track of another kind (cameras write GPS positions as such)
+with its samples, if its tables say where they are; otherwise the file is rejected.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import IO
 
-MP4, WEBM = "video/mp4", "video/webm"
-VIDEO_TYPES = (MP4, WEBM)
+MP4, QUICKTIME, WEBM = "video/mp4", "video/quicktime", "video/webm"
+VIDEO_TYPES = (MP4, QUICKTIME, WEBM)
 
-_MAX_ENTRIES = 200_000  # boxes or elements; half an hour recorded by a browser has about 150,000
+_MAX_ENTRIES = (
+    200_000  # boxes, elements, or samples of a removed track; half an hour recorded by a browser has about 150,000
+)
 _ZEROS = bytes(64 * 1024)
 
 
@@ -25,11 +29,11 @@ class BrokenVideo(Exception):
 
 
 class UnsupportedVideo(Exception):
-    """The file is of another format than MP4 and WebM, or contains no picture."""
+    """The file is of another format than MP4, QuickTime and WebM, or contains no picture."""
 
 
 class UnsupportedTrack(Exception):
-    """The file has a track that is neither picture nor sound; it may contain the location."""
+    """The file has a track that is neither picture nor sound and cannot be removed; it may contain the location."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,8 @@ class _Entry:
 
 
 def is_video(head: bytes) -> bool:
-    """Return whether a file with these first bytes claims to be an MP4 or a WebM file."""
-    return head[4:8] == b"ftyp" or head.startswith(_EBML)
+    """Return whether a file with these first bytes claims to be a video: one with boxes, or a WebM file."""
+    return (head[4:8] == b"ftyp" and head[8:12] not in _PICTURE_BRANDS) or head.startswith(_EBML)
 
 
 def clean_video(file: IO[bytes]) -> str:
@@ -58,8 +62,7 @@ def clean_video(file: IO[bytes]) -> str:
     if file.read(4) == _EBML:
         _clean_webm(file, size)
         return WEBM
-    _clean_mp4(file, size)
-    return MP4
+    return _clean_mp4(file, size)
 
 
 class _Budget:
@@ -68,8 +71,8 @@ class _Budget:
     def __init__(self) -> None:
         self._left = _MAX_ENTRIES
 
-    def spend(self) -> None:
-        self._left -= 1
+    def spend(self, count: int = 1) -> None:
+        self._left -= count
         if self._left < 0:
             raise BrokenVideo
 
@@ -90,7 +93,10 @@ def _write_zeros(file: IO[bytes], start: int, end: int) -> None:
 
 # --- MP4 -----------------------------------------------------------------------------------------------------------
 
-# The QuickTime brand `qt  ` and those of pictures and sound alone are not among them.
+# HEIC and AVIF: pictures in the same boxes.
+_PICTURE_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"avif", b"avis"}
+_QUICKTIME_BRAND = b"qt  "
+# The brands of pictures and sound alone are not among them.
 _BRANDS = {
     *(b"isom", b"iso2", b"iso3", b"iso4", b"iso5", b"iso6", b"iso7", b"iso8", b"iso9"),
     *(b"mp41", b"mp42", b"avc1", b"M4V ", b"M4VH", b"M4VP", b"MSNV", b"dash", b"cmfc", b"cmf2", b"hvc1", b"av01"),
@@ -99,7 +105,7 @@ _BRANDS = {
 _BOXES: dict[bytes, set[bytes]] = {
     b"": {b"ftyp", b"styp", b"moov", b"mdat", b"moof", b"sidx", b"ssix", b"prft", b"mfra", b"pdin", b"free"},
     b"moov": {b"mvhd", b"trak", b"mvex", b"iods", b"free"},
-    b"trak": {b"tkhd", b"tref", b"edts", b"mdia", b"free"},
+    b"trak": {b"tkhd", b"tapt", b"tref", b"edts", b"mdia", b"free"},
     b"mdia": {b"mdhd", b"hdlr", b"elng", b"minf", b"free"},
     b"minf": {b"vmhd", b"smhd", b"nmhd", b"gmhd", b"hdlr", b"dinf", b"stbl", b"free"},
     b"moof": {b"mfhd", b"traf", b"free"},
@@ -107,50 +113,121 @@ _BOXES: dict[bytes, set[bytes]] = {
 }
 _PADDING = (b"free", b"skip")
 _PICTURE, _ALLOWED_TRACKS = b"vide", {b"vide", b"soun", b"tmcd"}  # tmcd: time codes
+_SIZES, _CHUNKS, _POSITIONS, _LARGE_POSITIONS = b"stsz", b"stsc", b"stco", b"co64"
 
 
-def _clean_mp4(file: IO[bytes], size: int) -> None:
-    _require_mp4_brand(file, size)
-    handlers: set[bytes] = set()
-    names: set[bytes] = set()
-    _clean_boxes(file, b"", 0, size, _Budget(), handlers, names)
-    if not {b"moov", b"mdat"} <= names:
+@dataclass
+class _Mp4:
+    """An MP4 or QuickTime file, its top-level boxes, and the kinds of the tracks found so far."""
+
+    file: IO[bytes]
+    boxes: Sequence[_Entry]
+    budget: _Budget
+    kinds: set[bytes] = field(default_factory=set)
+
+    def has(self, name: bytes) -> bool:
+        return any(box.name == name for box in self.boxes)
+
+
+def _clean_mp4(file: IO[bytes], size: int) -> str:
+    content_type = _read_brand(file, size)
+    budget = _Budget()
+    video = _Mp4(file, list(_iterate_boxes(file, 0, size, budget)), budget)
+    _clean_boxes(video, b"", video.boxes)
+    if not (video.has(b"moov") and video.has(b"mdat")):
         raise BrokenVideo
-    if _PICTURE not in handlers:
+    if _PICTURE not in video.kinds:
         raise UnsupportedVideo
-    if not handlers <= _ALLOWED_TRACKS:
-        raise UnsupportedTrack
+    return content_type
 
 
-def _require_mp4_brand(file: IO[bytes], size: int) -> None:
+def _read_brand(file: IO[bytes], size: int) -> str:
     first = next(_iterate_boxes(file, 0, size, _Budget()))
     length = min(first.end - first.content, 1024)
     brands = _read(file, first.content, length)
     major, compatible = brands[:4], {brands[at : at + 4] for at in range(8, length, 4)}
-    if first.name != b"ftyp" or major == b"qt  " or not {major, *compatible} & _BRANDS:
+    if first.name == b"ftyp" and major == _QUICKTIME_BRAND:
+        return QUICKTIME
+    if first.name != b"ftyp" or not {major, *compatible} & _BRANDS:
         raise UnsupportedVideo
+    return MP4
 
 
-def _clean_boxes(
-    file: IO[bytes],
-    container: bytes,
-    start: int,
-    end: int,
-    budget: _Budget,
-    handlers: set[bytes],
-    names: set[bytes],
-) -> None:
-    """Turn every box in a container that is not needed into padding, and add the kinds of tracks to `handlers`."""
-    for box in _iterate_boxes(file, start, end, budget):
-        names.add(box.name)
+def _clean_boxes(video: _Mp4, container: bytes, boxes: Iterator[_Entry] | Sequence[_Entry]) -> None:
+    """Turn every box of a container that is not needed into padding."""
+    for box in boxes:
         if box.name not in _BOXES[container] or box.name in _PADDING:
-            file.seek(box.start + 4)
-            file.write(b"free")
-            _write_zeros(file, box.content, box.end)
-        elif box.name == b"hdlr" and container == b"mdia":
-            handlers.add(_read(file, box.content + 8, 4))
+            _free(video.file, box)
+        elif box.name == b"trak":
+            _clean_track(video, box)
         elif box.name in _BOXES:
-            _clean_boxes(file, box.name, box.content, box.end, budget, handlers, names)
+            _clean_boxes(video, box.name, _iterate_boxes(video.file, box.content, box.end, video.budget))
+
+
+def _clean_track(video: _Mp4, track: _Entry) -> None:
+    """Clean a track of picture or sound, and remove another one. Raises UnsupportedTrack if that is not possible."""
+    handler = _find_box(video, track, b"mdia", b"hdlr")
+    kind = b"" if handler is None else _read(video.file, handler.content + 8, 4)
+    if kind in _ALLOWED_TRACKS:
+        video.kinds.add(kind)
+        _clean_boxes(video, b"trak", _iterate_boxes(video.file, track.content, track.end, video.budget))
+    else:
+        _remove_samples(video, track)
+        _free(video.file, track)
+
+
+def _free(file: IO[bytes], box: _Entry) -> None:
+    file.seek(box.start + 4)
+    file.write(b"free")
+    _write_zeros(file, box.content, box.end)
+
+
+def _find_box(video: _Mp4, parent: _Entry, *path: bytes) -> _Entry | None:
+    """Return the first box at a path of names."""
+    for box in _iterate_boxes(video.file, parent.content, parent.end, video.budget):
+        if box.name == path[0]:
+            return box if len(path) == 1 else _find_box(video, box, *path[1:])
+    return None
+
+
+def _remove_samples(video: _Mp4, track: _Entry) -> None:
+    """Overwrite the samples of a track. Raises UnsupportedTrack if its tables do not say where all of them are."""
+    tables = _find_box(video, track, b"mdia", b"minf", b"stbl")
+    if tables is None or video.has(b"moof"):
+        raise UnsupportedTrack
+    media = [box for box in video.boxes if box.name == b"mdat"]
+    starts = [box.content for box in media]
+    for start, end in _iterate_chunks(video, tables):
+        number = bisect_right(starts, start) - 1
+        if number < 0 or end > media[number].end:
+            raise BrokenVideo
+        _write_zeros(video.file, start, end)
+
+
+def _iterate_chunks(video: _Mp4, tables: _Entry) -> Iterator[tuple[int, int]]:
+    """Iterate over the chunks of a track: where the samples begin that follow each other, and where they end."""
+    boxes = {box.name: box for box in _iterate_boxes(video.file, tables.content, tables.end, video.budget)}
+    positions = boxes.get(_POSITIONS) or boxes.get(_LARGE_POSITIONS)
+    if positions is None or not {_SIZES, _CHUNKS} <= boxes.keys():
+        raise UnsupportedTrack
+    starts = _read_table(video, positions, 4, ">Q" if positions.name == _LARGE_POSITIONS else ">I")
+    (size_of_all,) = struct.unpack(">I", _read(video.file, boxes[_SIZES].content + 4, 4))
+    sizes = iter([] if size_of_all else _read_table(video, boxes[_SIZES], 8, ">I"))
+    runs = _read_table(video, boxes[_CHUNKS], 4, ">III")  # the first chunk of each run, and samples in a chunk
+    run = -1
+    for number, (start,) in enumerate(starts, 1):
+        while run + 1 < len(runs) and runs[run + 1][0] <= number:
+            run += 1
+        count = runs[run][1] if run >= 0 else 0
+        video.budget.spend(count)
+        yield start, start + (size_of_all * count if size_of_all else sum(next(sizes, (0,))[0] for _ in range(count)))
+
+
+def _read_table(video: _Mp4, box: _Entry, offset: int, entry: str) -> list[tuple[int, ...]]:
+    """Return the entries of a table, which follow their number at an offset."""
+    (count,) = struct.unpack(">I", _read(video.file, box.content + offset, 4))
+    video.budget.spend(count)
+    return list(struct.iter_unpack(entry, _read(video.file, box.content + offset + 4, count * struct.calcsize(entry))))
 
 
 def _iterate_boxes(file: IO[bytes], start: int, end: int, budget: _Budget) -> Iterator[_Entry]:

@@ -12,12 +12,14 @@ from aiohttp import web
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.http.compression import COMPRESSIBLE
-from coaching_service.core.media import UploadLimits
+from coaching_service.core.media import IMAGE_TYPES, MEDIA_TYPES, PDF, UploadLimits
 from coaching_service.core.validation import TIMEZONES
+from coaching_service.progress.conversation import attachments
 from coaching_service.web import static_files
 from coaching_service.web.browser_sessions import BrowserSession, home_of, is_client_path, is_secure
 from coaching_service.web.formatting import FILTERS
 from coaching_service.web.forms import FormState
+from coaching_service.web.uploads import accepted_files
 
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
@@ -37,7 +39,7 @@ _TIMEZONES = sorted(name for name in TIMEZONES if name.partition("/")[0] in _TIM
 
 
 def configure_templates(app: web.Application, limits: UploadLimits) -> None:
-    """Set up Jinja for `app`; templates state the upload `limits` next to file inputs."""
+    """Set up Jinja for `app`; templates state next to file inputs what is accepted, and the upload `limits`."""
     environment = aiohttp_jinja2.setup(
         app,
         loader=jinja2.PackageLoader(__package__, "templates"),
@@ -55,6 +57,12 @@ def configure_templates(app: web.Application, limits: UploadLimits) -> None:
         new_token=new_token,
         timezones=_TIMEZONES,
         limits=limits,
+        accepted={
+            "photo": accepted_files(IMAGE_TYPES),
+            "plan": accepted_files((PDF, *IMAGE_TYPES)),
+            "media": accepted_files(MEDIA_TYPES),
+            "attachment": accepted_files(attachments.CONTENT_TYPES),
+        },
     )
 
 

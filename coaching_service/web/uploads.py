@@ -5,7 +5,7 @@ A rejected file is an error of its field. The other values stay; the file has to
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,13 +20,15 @@ from coaching_service.core.errors import BadRequest, FieldError, InvalidFields, 
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.http.uploads import Upload, attach_files, read_upload, store_upload
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import GIF, PDF, ZIP, UploadLimits
+from coaching_service.core.media import GIF, JPEG, PDF, PNG, WEBP, ZIP, UploadLimits, sendable_types
 from coaching_service.core.video import MP4
 from coaching_service.web.browser_sessions import CSRF_FIELD
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
 from coaching_service.web.formatting import file_size
 from coaching_service.web.forms import FIELD_MESSAGES, FormData, field_names, read_form
 from coaching_service.web.pages import Page
+
+_PICTURE_NAMES = {JPEG: "JPEG", PNG: "PNG", WEBP: "WebP", "image/heic": "HEIC", GIF: "GIF"}
 
 
 async def read_submission(
@@ -55,11 +57,26 @@ def file_messages(multipart: MultipartBody | None) -> dict[str, str]:
         return {}
     if ZIP in multipart.content_types:
         return {"UNSUPPORTED_FILE_TYPE": "must be an export of a company (ZIP), or a CSV file"}
-    kinds = ["a PDF"] if PDF in multipart.content_types else []
-    kinds += ["an MP4 or WebM video"] if MP4 in multipart.content_types else []
-    picture = "a JPEG, PNG, WebP or GIF picture" if GIF in multipart.content_types else "a JPEG, PNG or WebP picture"
-    accepted = ", or ".join([*kinds, picture])
-    return {"UNSUPPORTED_FILE_TYPE": f"must be {accepted}"}
+    return {"UNSUPPORTED_FILE_TYPE": f"must be {accepted_files(multipart.content_types).sentence}"}
+
+
+@dataclass(frozen=True)
+class AcceptedFiles:
+    """What a file field accepts: the types for the browser, the formats of pictures, and all of it in a sentence."""
+
+    types: str
+    pictures: str
+    sentence: str
+
+
+def accepted_files(content_types: Sequence[str]) -> AcceptedFiles:
+    """Return what to say next to a field for files that are stored with these content types."""
+    types = sendable_types(content_types)
+    *formats, last = (name for content_type, name in _PICTURE_NAMES.items() if content_type in types)
+    pictures = f"{', '.join(formats)} or {last}"
+    kinds = ["a PDF"] if PDF in types else []
+    kinds += ["an MP4, MOV or WebM video"] if MP4 in types else []
+    return AcceptedFiles(",".join(types), pictures, ", or ".join([*kinds, f"a {pictures} picture"]))
 
 
 @dataclass(frozen=True)

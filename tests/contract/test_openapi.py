@@ -17,7 +17,7 @@ from tests.support.client import document
 
 ROUTES = routes_of(features.ROUTES)
 VERBS = (
-    "adjust|apply|archive|assign|bulk|clear|copy|create|delete|dismiss|disconnect|download|end|export|get|"
+    "adjust|apply|archive|assign|bulk|cancel|clear|copy|create|delete|dismiss|disconnect|download|end|export|get|"
     "impersonate|import|invite|list|log|mark|move|record|redeliver|refresh|replace|request|reset|resolve|reveal|rotate|"
     "send|set|shift|sign|unarchive|unassign|undo|update|upsert|upload|use"
 )

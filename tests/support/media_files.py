@@ -39,6 +39,49 @@ def track(handler: bytes = b"vide", *extra: bytes) -> bytes:
     return box(b"trak", box(b"tkhd", bytes(84)), box(b"mdia", box(b"mdhd", bytes(24)), kind, box(b"minf")), *extra)
 
 
+def sampled_track(handler: bytes, chunks: Sequence[tuple[int, Sequence[int]]], *, large: bool = False) -> bytes:
+    """A track whose tables say where its samples are: where each chunk begins, and the sizes of its samples."""
+    sizes = [size for _, samples in chunks for size in samples]
+    same = sizes[0] if len(set(sizes)) == 1 else 0
+    tables = box(
+        b"stbl",
+        box(b"stsd", bytes(8)),
+        box(b"stsz", _numbers(0, same, len(sizes), *([] if same else sizes))),
+        box(
+            b"stsc",
+            _numbers(
+                0, len(chunks), *(each for i, (_, samples) in enumerate(chunks) for each in (i + 1, len(samples), 1))
+            ),
+        ),
+        box(
+            b"co64" if large else b"stco",
+            _numbers(0, len(chunks)),
+            *(_number(at, 8 if large else 4) for at, _ in chunks),
+        ),
+    )
+    kind = box(b"hdlr", bytes(4), b"mhlr", handler, bytes(12), b"\0")
+    return box(b"trak", box(b"tkhd", bytes(84)), box(b"mdia", box(b"mdhd", bytes(24)), kind, box(b"minf", tables)))
+
+
+def _number(value: int, length: int = 4) -> bytes:
+    return value.to_bytes(length, "big")
+
+
+def _numbers(*values: int) -> bytes:
+    return b"".join(map(_number, values))
+
+
+MOV_DATA = 36  # where the media data of `mov` begins
+
+
+def mov(
+    data: bytes, *tracks: bytes, moov: Sequence[bytes] = (), brand: bytes = b"qt  ", end: Sequence[bytes] = ()
+) -> bytes:
+    """A QuickTime file as phones write it: the media data first, then the tracks."""
+    head = box(b"ftyp", brand, bytes(4), brand) + box(b"wide") + box(b"mdat", data)
+    return b"".join([head, box(b"moov", box(b"mvhd", bytes(100)), *tracks, *moov), *end])
+
+
 def mp4(
     *tracks: bytes,
     brand: bytes = b"isom",

@@ -63,12 +63,12 @@ async def test_invalid_photo_is_reported_at_its_field_and_input_is_preserved(
     coach: CoachClient, owner_page: Visitor, ana: str
 ) -> None:
     for file, sentence in (
-        (("notes.txt", b"not a picture"), "This must be a JPEG, PNG or WebP picture."),
+        (("notes.txt", b"not a picture"), "This must be a JPEG, PNG, WebP or HEIC picture."),
         (
             ("cut.jpg", picture(size=(900, 900))[:-400]),
             "This is incomplete or damaged: choose another file.",
         ),
-        (("empty.jpg", b""), "This must be a JPEG, PNG or WebP picture."),
+        (("empty.jpg", b""), "This must be a JPEG, PNG, WebP or HEIC picture."),
     ):
         rejected = (await upload(owner_page, ana, file, createdAt="2026-02-03")).ok(400)
         rejected.says(sentence, "Choose the file again")
@@ -106,14 +106,14 @@ async def test_photos_that_are_accepted_are_saved_without_the_others(
     broken, text = ("cut.jpg", picture(size=(900, 900))[:-400]), ("notes.txt", b"text")
     saved = await upload(owner_page, ana, PHOTO, side=text, back=broken)
     saved.ok().says(
-        "Front photo saved. The side photo was not saved: it must be a JPEG, PNG or WebP picture. "
+        "Front photo saved. The side photo was not saved: it must be a JPEG, PNG, WebP or HEIC picture. "
         "The back photo was not saved: it is incomplete or damaged: choose another file."
     )
     (record,) = await photos(coach, ana)
     assert (record["photos"]["sideKey"], record["photos"]["backKey"]) == (None, None)
     assert await stored(coach) == (2, 0)
     rejected = (await upload(owner_page, ana, text, side=broken)).ok(400)
-    rejected.says("This must be a JPEG, PNG or WebP picture.", "This is incomplete or damaged: choose another file.")
+    rejected.says("This must be a JPEG, PNG, WebP or HEIC picture.", "This is incomplete or damaged: choose another file.")
     visitor = Visitor(narrow)
     (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
     saved = await upload(visitor, ana, ("big.jpg", b"\xff" * 100_000), side=PHOTO)
@@ -177,7 +177,7 @@ async def test_repeated_upload_is_stored_once(coach: CoachClient, owner_page: Vi
 async def test_plan_is_uploaded_and_deleted(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
     page = (await owner_page.get(f"{ana}/plans")).says("No nutrition plan yet")
     invalid = await owner_page.submit(page, f"{ana}/plans", file=("plan.docx", b"PK\x03\x04"))
-    invalid.ok(400).says("This must be a PDF, or a JPEG, PNG or WebP picture.")
+    invalid.ok(400).says("This must be a PDF, or a JPEG, PNG, WebP or HEIC picture.")
     (await owner_page.submit(invalid, f"{ana}/plans", file=("Plan März.pdf", PDF))).says("Plan März.pdf saved")
     saved = await owner_page.submit(page, f"{ana}/plans", file=PHOTO)
     delete = next(link for link in saved.links if link.endswith("/delete"))
@@ -192,7 +192,7 @@ async def test_plan_is_uploaded_and_deleted(coach: CoachClient, owner_page: Visi
 async def test_profile_photo_is_shown_on_the_details_page(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
     page = await owner_page.get(f"{ana}/details")
     invalid = await owner_page.submit(page, f"{ana}/profile-photo", profilePhotoFile=("me.pdf", PDF))
-    invalid.ok(400).says("This must be a JPEG, PNG or WebP picture.")
+    invalid.ok(400).says("This must be a JPEG, PNG, WebP or HEIC picture.")
 
     saved = await owner_page.submit(invalid, f"{ana}/profile-photo", profilePhotoFile=PHOTO)
 
@@ -247,7 +247,7 @@ async def test_upload_forms_are_hidden_without_permission(
 
 async def test_thumbnails_link_to_the_full_photos(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
     compared = await upload(owner_page, ana, ("front.jpg", picture(size=(900, 600))))
-    compared.says("JPEG, PNG or WebP, up to 15 MB")
+    compared.says("JPEG, PNG, WebP or HEIC, up to 15 MB")
     (record,) = await photos(coach, ana)
     assert linked_and_shown(compared) == [
         record["photos"]["frontKey"].removesuffix(".jpg"),

@@ -126,7 +126,7 @@ async def test_rejected_file_is_not_sent(coach: CoachClient, owner_page: Visitor
     ana = await coach.create_customer("Ana")
     page = await owner_page.get(messages_of(ana))
     rejected = await owner_page.submit(page, messages_of(ana), text="x", file=("x.exe", b"MZ"))
-    rejected.ok(400).says("must be a PDF, or an MP4 or WebM video, or a JPEG, PNG or WebP picture")
+    rejected.ok(400).says("must be a PDF, or an MP4, MOV or WebM video, or a JPEG, PNG, WebP or HEIC picture")
     assert await stored(coach, ana) == []
 
 

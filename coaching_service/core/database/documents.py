@@ -46,6 +46,7 @@ __all__ = [
 ]
 
 _REWRITES = 50
+_IMPORTED = ("createdAt", "updatedAt", "version")  # metadata of a document of an export, where it is data
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,12 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         return [self.without_private(cast("D", document)) for document in stored]
 
     async def import_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> None:
-        """Store new documents in the caller's transaction that have been exported: each has its `createdAt`.
+        """Store new documents in the caller's transaction that have been exported, with the metadata that they have.
 
         Raises DocumentExists if one of them is there, or another with the same unique fields; the transaction is over.
         """
         stored = [
-            {**self.with_metadata(ctx, document), "createdAt": document["createdAt"]}
-            | ({"version": document["version"]} if "version" in document else {})
+            {**self.with_metadata(ctx, document), **{name: document[name] for name in _IMPORTED if name in document}}
             for document in documents
         ]
         try:

@@ -58,7 +58,7 @@ class Portable:
     to store, or raises InvalidFields. `checks` are fields of request schemas that the values at their paths must
     satisfy. `references` are paths of identifiers of documents, by path the collection: they must exist; those in
     `optional_references` become null if they do not. `files`: documents have files, in objects with a `fileId`.
-    `keeps_version`: the version is data.
+    `keeps`: what of the metadata is data too, beside `createdAt`.
     """
 
     model: Any
@@ -71,12 +71,12 @@ class Portable:
     files: FileRule | None = None
     complete: Callable[[dict[str, Any]], dict[str, Any]] = lambda document: document
     after: AfterImport | None = None
-    keeps_version: bool = False
+    keeps: tuple[Literal["updatedAt", "version"], ...] = ()
 
     @cached_property
     def _top_level(self) -> dict[str, Any]:
         hints = {**fields_of(self.model), **self.extra}
-        metadata = ("createdAt", *(("version",) if self.keeps_version else ()))
+        metadata = ("createdAt", *self.keeps)
         dropped = {name for name in _METADATA if name not in metadata} | set(self.computed)
         return {name: hint for name, hint in hints.items() if name not in dropped}
 
@@ -97,7 +97,7 @@ class Portable:
     def _converter(self) -> Converter:
         required: frozenset[str] = self.model.__required_keys__
         hints = {
-            name: hint if name in required or name in self.extra else NotRequired[hint]
+            name: hint if name in (required - {"updatedAt"}) or name in self.extra else NotRequired[hint]
             for name, hint in self._top_level.items()
         }
         return converter_of(TypedDict(f"Imported{self.model.__name__}", hints))  # type: ignore[operator]  # made at run time

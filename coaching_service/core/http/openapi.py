@@ -26,6 +26,7 @@ from coaching_service.core.http.openapi_schemas import (
     variant_attributes,
 )
 from coaching_service.core.http.routes import MultipartBody, PlainList, Route
+from coaching_service.core.media import sendable_types
 from coaching_service.core.variants import ChangeByStoredType, Variant
 
 _INTRODUCTION = """\
@@ -210,13 +211,14 @@ def _operation(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
 
 def _multipart(form: MultipartBody, *, required: bool) -> dict[str, Any]:
     """A multipart body: the file and the text fields."""
-    file = {"type": "string", "format": "binary", "description": f"One of: {', '.join(form.content_types)}."}
+    types = ", ".join(sendable_types(form.content_types))
+    file = {"type": "string", "format": "binary", "description": f"One of: {types}."}
     schema: dict[str, Any] = {"type": "object", "properties": {form.file_field: file, **_text_properties(form.schema)}}
     needed = [form.file_field] if form.file_required else []
     needed += [name for name, field in form.schema.fields.items() if field.required]
     if needed:
         schema["required"] = needed
-    encoding = {form.file_field: {"contentType": ", ".join(form.content_types)}}
+    encoding = {form.file_field: {"contentType": types}}
     return {"required": required, "content": {"multipart/form-data": {"schema": schema, "encoding": encoding}}}
 
 

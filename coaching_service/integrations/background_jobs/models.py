@@ -9,7 +9,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import OnConflict
 
 JobKind = Literal["import"]
-JobStatus = Literal["queued", "running", "done", "failed"]
+JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
 class JobError(TypedDict):

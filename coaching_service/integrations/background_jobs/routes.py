@@ -21,3 +21,13 @@ async def get_job(ctx: Context, job_id: ObjectId) -> models.StoredCompanyJob:
     Jobs are removed 30 days after they began.
     """
     return await service.read(ctx, job_id)
+
+
+@routes.post("/{jobId}/cancel", access=owner(), returns=BackgroundJob, status=200, idempotent=True)
+async def cancel_job(ctx: Context, job_id: ObjectId) -> models.StoredCompanyJob:
+    """Cancel a job.
+
+    It ends before its next step, with `status: cancelled`; what it has stored stays. A job that has ended already is
+    returned as it is.
+    """
+    return await service.cancel(ctx, job_id)

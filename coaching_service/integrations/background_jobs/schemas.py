@@ -40,11 +40,14 @@ class BackgroundJob(Output):
         "running",
         "done",
         "failed",
-        metadata={"description": "`failed`: it ended before everything was processed; what was stored before stays."},
+        "cancelled",
+        metadata={
+            "description": "`failed`, `cancelled`: it ended before everything was processed; what it had stored stays."
+        },
     )
     done = fields.Integer(metadata={"description": "Number of records processed."})
     total = fields.Integer(metadata={"description": "Number of records; 0 until they are counted."})
-    result = fields.Nested(ImportResult, allow_none=True, metadata={"description": "null until the job is done."})
+    result = fields.Nested(ImportResult, allow_none=True, metadata={"description": "null until the job has ended."})
     errors = fields.List(fields.Nested(BackgroundJobError), metadata={"description": "The first 100 problems."})
     createdAt = DateTime()
     updatedAt = DateTime()

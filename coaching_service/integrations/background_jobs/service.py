@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from coaching_service.core import audit
+from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs import store
-from coaching_service.integrations.background_jobs.models import JobError, JobKind, NewJob, StoredCompanyJob
+from coaching_service.integrations.background_jobs.models import (
+    ImportResult,
+    ImportWork,
+    JobError,
+    JobKind,
+    JobStatus,
+    NewJob,
+    StoredCompanyJob,
+)
+from coaching_service.progress.attention import renewal
 
 
 class Superseded(Exception):
@@ -71,3 +83,30 @@ async def update(
     position = (job["work"]["entry"], job["work"]["record"])
     if not await store.update(ctx, job["_id"], position, fields, done=done, errors=errors):
         raise Superseded
+
+
+async def end(ctx: Context, job: StoredCompanyJob, status: JobStatus, errors: Sequence[JobError] = ()) -> None:
+    """Store the result of a job and delete its file, in the caller's transaction. Raises Superseded as `update`.
+
+    The figures of all clients are renewed: while records were stored, some have been computed from a part of them.
+    """
+    work: ImportWork = {**job["work"], "fileId": None}
+    result: ImportResult = {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}
+    await update(ctx, job, {"status": status, "result": result, "work": work}, errors=errors)
+    if job["work"]["fileId"] is not None:
+        await files.discard(ctx, [job["work"]["fileId"]])
+    if not work["isDryRun"]:
+        await renewal.queue_renewal_of_all(ctx)
+
+
+@transactional
+async def cancel(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
+    """End a job of the company before its next step and return it; what it has stored stays.
+
+    A job that has ended stays as it is. Raises NotFound.
+    """
+    job = await read_with_work(ctx, job_id)
+    if job["status"] in ("queued", "running"):
+        await end(ctx, job, "cancelled")
+        await audit.record(ctx, "company.jobCancelled", jobId=job_id, kind=job["kind"])
+    return await read(ctx, job_id)

@@ -15,7 +15,7 @@ from coaching_service.integrations.background_jobs.models import JobError, NewJo
 
 MAX_ERRORS = 100
 RETENTION = timedelta(days=30)
-_FIRST_UNFINISHED = "queued"  # in the alphabet: done, failed, queued, running
+_FIRST_UNFINISHED = "queued"  # in the alphabet: cancelled, done, failed, queued, running
 
 jobs = Documents[StoredCompanyJob](
     "companyJobs",
@@ -50,7 +50,7 @@ async def find_with_work(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | N
 async def find_latest(ctx: Context, kind: str, limit: int) -> list[StoredCompanyJob]:
     """Return the latest jobs of a kind with the private field `work`, newest first."""
     fields = ("kind", "status", "done", "total", "result", "errors", "work", "createdAt")
-    states = {"$in": ["queued", "running", "done", "failed"]}
+    states = {"$in": ["queued", "running", "done", "failed", "cancelled"]}
     return await jobs.find(ctx, {"kind": kind, "status": states}, sort=("-createdAt",), limit=limit, fields=fields)
 
 

@@ -10,7 +10,7 @@ from coaching_service.core.database.file_storage import storing
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.portable import FileRule, file_holders
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import InvalidFile
+from coaching_service.core.media import DecodingFailed, InvalidFile
 from coaching_service.integrations.company_import.archive_reader import ArchiveReader
 
 
@@ -46,8 +46,8 @@ async def store_files(
             )
             try:
                 file = await stack.enter_async_context(storage)
-            except InvalidFile as error:
-                problems.append(f"the file {error.message}")
+            except (InvalidFile, DecodingFailed) as error:
+                problems.append(_describe(error))
                 _remove(document, holder)
                 continue
         stored.append(file)
@@ -60,6 +60,12 @@ async def check_files(ctx: Context, reader: ArchiveReader, rule: FileRule, docum
     async with AsyncExitStack() as stack:
         _, problems = await store_files(ctx, reader, rule, document, None, stack)
     return problems
+
+
+def _describe(error: InvalidFile | DecodingFailed) -> str:
+    if isinstance(error, InvalidFile):
+        return f"the file {error.message}"
+    return "the picture could not be decoded: it took too long, or the decoder failed"
 
 
 def _refer(holder: dict[str, Any], file: StoredFile) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import (
-    ImportResult,
     ImportWork,
     JobError,
     JobStatus,
@@ -55,7 +53,13 @@ class Progress:
     async def start(self, total: int, write: Write, errors: Sequence[JobError]) -> None:
         """Store that the file has been checked and has `total` records, with what `write` stores."""
         work: ImportWork = {**self.work, "isStarted": True}
-        await self._commit({"status": "running", "total": total, "work": work}, write, 0, errors)
+        fields = {"status": "running", "total": total, "work": work}
+
+        async def store(tx: Context) -> None:
+            await background_jobs.update(tx, self._job, fields, errors=errors)
+            await write(tx)
+
+        await self._commit(store, work)
 
     async def advance(self, position: tuple[int, int], done: int, outcome: Outcome, write: Write | None = None) -> None:
         """Store that the import is at `position` after `done` more records, with what `write` stores."""
@@ -70,28 +74,34 @@ class Progress:
             "imported": imported,
             "failed": self.work["failed"] + outcome.failed,
         }
-        await self._commit({"work": work}, write, done, outcome.errors)
 
-    async def finish(self, write: Write) -> None:
-        """Store the result, with what `write` stores, which deletes the file."""
-        await self._end("done", write, ())
-
-    async def fail(self, error: JobError, write: Write) -> None:
-        """Store that the import has ended with an error, like finish; what was imported before it stays."""
-        await self._end("failed", write, [error])
-
-    async def _end(self, status: JobStatus, write: Write, errors: Sequence[JobError]) -> None:
-        work: ImportWork = {**self.work, "fileId": None}
-        result: ImportResult = {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}
-        await self._commit({"status": status, "result": result, "work": work}, write, 0, errors)
-
-    async def _commit(self, fields: dict[str, Any], write: Write | None, done: int, errors: Sequence[JobError]) -> None:
-        async def work(tx: Context) -> None:
-            await background_jobs.update(tx, self._job, fields, done=done, errors=errors)
+        async def store(tx: Context) -> None:
+            await background_jobs.update(tx, self._job, {"work": work}, done=done, errors=outcome.errors)
             if write is not None:
                 await write(tx)
+
+        await self._commit(store, work)
+
+    async def finish(self) -> None:
+        """Store the result, and delete the file."""
+        await self._end("done")
+
+    async def fail(self, error: JobError) -> None:
+        """Store that the import has ended with an error, like finish; what was imported before it stays."""
+        await self._end("failed", [error])
+
+    async def _end(self, status: JobStatus, errors: Sequence[JobError] = ()) -> None:
+        async def store(tx: Context) -> None:
+            await background_jobs.end(tx, self._job, status, errors)
+
+        await self._commit(store, self.work)
+
+    async def _commit(self, store: Write, work: ImportWork) -> None:
+        """Run `store` in a transaction; afterwards the next step needs `work`."""
+
+        async def run(tx: Context) -> None:
+            await store(tx)
             tx.changes.prevent_undo()
 
-        await in_transaction(self.ctx, work)
-        if "work" in fields:
-            self._job["work"] = fields["work"]
+        await in_transaction(self.ctx, run)
+        self._job["work"] = work

@@ -16,10 +16,11 @@ from typing import IO, Protocol
 from coaching_service.core import audit
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database import files
+from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import NotFound, StorageQuotaExceeded, invalid_field
+from coaching_service.core.errors import Conflict, NotFound, StorageQuotaExceeded, Unavailable, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import inspection, queue
 from coaching_service.core.jobs.queue import Job, RunAgain
@@ -38,7 +39,8 @@ from coaching_service.people.team import service as team
 IMPORT = "import_company"
 OPERATION = "importCompany"
 _STEP_SECONDS = 15.0
-_MAX_ATTEMPTS = 8
+_MAX_ATTEMPTS = 8  # that were interrupted, by a lost database or the end of a process
+_MAX_FAILURES = 3  # attempts that failed for another reason, which the next one has too
 _AFTER_OVERTAKING = timedelta(seconds=5)
 
 
@@ -121,6 +123,11 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
             InvalidArchive(f"could not be imported completely. {error.message}", code="STORAGE_QUOTA_EXCEEDED"),
         )
         return None
+    except Exception as error:
+        if job.attempts < _MAX_FAILURES or isinstance(as_service_error(error), (Unavailable, Conflict)):
+            raise
+        await _end(progress, InvalidArchive("could not be imported: the service failed at it. Its log has the reason"))
+        return None
 
 
 async def list_abandoned(services: Services) -> dict[ObjectId, ObjectId]:
@@ -167,16 +174,11 @@ async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
 
 async def _end(progress: Progress, error: InvalidArchive | None) -> None:
     """Store the result or the error, and delete the file."""
-
-    async def write(tx: Context) -> None:
-        if progress.work["fileId"] is not None:
-            await files.discard(tx, [progress.work["fileId"]])
-
     if error is None:
-        await progress.finish(write)
+        await progress.finish()
     else:
         entry = error.entry or progress.work["fileName"]
-        await progress.fail({"entry": entry, "field": None, "code": error.code, "message": error.message}, write)
+        await progress.fail({"entry": entry, "field": None, "code": error.code, "message": error.message})
 
 
 @asynccontextmanager

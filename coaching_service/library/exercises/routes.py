@@ -192,8 +192,9 @@ async def upload_exercise_media(
 ) -> models.Media:
     """Add a picture or video to an exercise, own or shared.
 
-    JPEG, PNG, WebP, GIF, MP4 or WebM, recognised by content. Metadata, such as the location, is removed; a video with
-    tracks other than picture and sound is refused. On a shared exercise only the company sees it.
+    JPEG, PNG, WebP, GIF, HEIC (stored as JPEG), MP4, QuickTime or WebM, recognised by content. Metadata, such as the
+    location, is removed, and so are tracks other than picture and sound; a video with one that cannot be removed is
+    refused. On a shared exercise only the company sees it.
     """
     del body
     return await customization.add_media(ctx, exercise_id, file)

@@ -64,8 +64,8 @@ async def _renew(services: Services, company_id: ObjectId, clients: list[Custome
     return True
 
 
-async def queue_renewal_of_all(ctx: Context, _: FigureSettingsChanged | CompanyResumed) -> None:
-    """Have the figures of all clients renewed, after a change of what they are computed with, or a suspension."""
+async def queue_renewal_of_all(ctx: Context, _: FigureSettingsChanged | CompanyResumed | None = None) -> None:
+    """Have the figures of all clients renewed: what they are computed with has changed, or could not be followed."""
     await queue.enqueue(ctx, MARK_ALL_DUE, {"last": None})
 
 

@@ -114,8 +114,8 @@ async def upload_message_attachment(
 ) -> models.Attachment:
     """Upload a file for a message.
 
-    A picture, an MP4 or WebM video, or a PDF. It is deleted unless a message of the same author contains it within a
-    day. Metadata, such as the location, is removed from pictures.
+    A picture, an MP4, QuickTime or WebM video, or a PDF. It is deleted unless a message of the same author contains it
+    within a day. Metadata, such as the location, is removed from pictures.
     """
     del body
     return await attachments.add(ctx, customer_id, file)
@@ -196,8 +196,8 @@ async def upload_own_message_attachment(
 ) -> models.Attachment:
     """Upload a file for a message of mine.
 
-    A picture, an MP4 or WebM video, or a PDF. It is deleted unless a message of mine contains it within a day.
-    Metadata, such as the location, is removed from pictures.
+    A picture, an MP4, QuickTime or WebM video, or a PDF. It is deleted unless a message of mine contains it within a
+    day. Metadata, such as the location, is removed from pictures.
     """
     del body
     return await attachments.add(ctx, ctx.caller.id, file)

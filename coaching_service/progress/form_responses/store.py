@@ -34,6 +34,7 @@ responses = Documents[StoredResponse](
         RECORDS,
         checks={"formName": Text(), "date": Date()},
         references={"customerId": "customers"},
+        keeps=("updatedAt",),  # when it was answered
     ),
 )
 _NOT_REVIEWED = responses.index_name("customerId", "updatedAt")

@@ -44,7 +44,7 @@ counters = Documents[PlanCounter](
     "planCounters",
     (Index(("customerId",), unique=True),),
     client_field="customerId",
-    transfer=Portable(PlanCounter, RECORDS, references={"customerId": "customers"}, keeps_version=True),
+    transfer=Portable(PlanCounter, RECORDS, references={"customerId": "customers"}, keeps=("version",)),
     cross_company_reason=_REASON,
 )
 

@@ -165,7 +165,7 @@ async def test_photos_of_others_are_not_found_and_wrong_files_are_reported(
 ) -> None:
     page = await ana_page.get("/train/photos")
     rejected = await add_photo(ana_page, page, ("notes.txt", b"text"), createdAt=days_ago(coach, 5))
-    rejected.ok(400).says("This must be a JPEG, PNG or WebP picture.", "Choose the file again")
+    rejected.ok(400).says("This must be a JPEG, PNG, WebP or HEIC picture.", "Choose the file again")
     assert rejected.form("/train/photos").controls["createdAt"]["value"] == days_ago(coach, 5)
     (await add_photo(ana_page, page, createdAt=days_ago(coach, -2))).ok(400).says("not after today")
 

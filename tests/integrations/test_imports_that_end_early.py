@@ -1,0 +1,191 @@
+"""Imports that are cancelled, and imports with what cannot be read: they end, and others can begin."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coaching_service import features
+from coaching_service.core import media
+from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.errors import Unavailable
+from coaching_service.core.jobs import worker
+from coaching_service.integrations.company_import import service as company_import
+from coaching_service.integrations.company_import.archive_import import ArchiveImport
+from tests.conftest import NewCompany
+from tests.core.test_phone_pictures import PHONE_PICTURES
+from tests.core.test_uploads import add, picture, stored
+from tests.support.client import UNKNOWN, CoachClient
+from tests.support.training import Json, employee_key
+from tests.support.transfer import Entries, export, import_file, make_zip, run, send
+
+STEPS = {company_import.IMPORT: features.STEPS[company_import.IMPORT]}
+DUE = {"$set": {"runAfter": datetime(2020, 1, 1)}}  # noqa: DTZ001 - stored times are UTC without a time zone
+
+
+async def read(coach: CoachClient, job: Json) -> Json:
+    """A job as it is now."""
+    result: Json = (await coach.get(f"/coach/jobs/{job['_id']}")).ok()
+    return result
+
+
+async def run_now(coach: CoachClient, job: Json) -> Json:
+    """Run one step of an import, also if it waits for another attempt."""
+    await coach.ctx.db["jobs"].update_many({"kind": company_import.IMPORT}, DUE)
+    await worker.run_due(coach.ctx.services, STEPS, limit=1)
+    return await read(coach, job)
+
+
+# --- cancelling ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_cancelled_import_ends_with_what_it_has_stored(
+    coach: CoachClient, new_company: NewCompany, monkeypatch: pytest.MonkeyPatch, *, dry_run: bool
+) -> None:
+    for number in range(3):
+        await coach.schedule(await coach.create_customer(f"Client {number}"))
+    content = make_zip(await export(coach))
+    monkeypatch.setattr(company_import, "_STEP_SECONDS", -1)
+    target = await new_company()
+    job = (await send(target, content, dry_run=dry_run)).ok(202)
+    while not job["done"]:
+        job = await run_now(target, job)
+    assert job["status"] == "running"
+
+    cancelled = (await target.post(f"/coach/jobs/{job['_id']}/cancel")).ok()
+
+    assert (cancelled["status"], cancelled["done"], cancelled["errors"]) == ("cancelled", 3, [])
+    assert cancelled["result"] == {"dryRun": dry_run, "imported": {"customers": 3}, "failed": 0}
+    assert (await target.customers())["totalDocs"] == (0 if dry_run else 3)
+    assert await stored(target) == (0, 0), "the uploaded archive is deleted"
+    assert await run_now(target, job) == cancelled, "no further step"
+    assert await target.ctx.db["jobs"].count_documents({"kind": company_import.IMPORT}) == 0
+    assert (await target.post(f"/coach/jobs/{job['_id']}/cancel")).ok() == cancelled
+    assert (await import_file(target, content, dry_run=True))["status"] == "done", "another import can begin"
+
+
+async def test_import_that_waits_is_cancelled_before_it_begins(coach: CoachClient) -> None:
+    job = (await send(coach, b"name\nAna\n", name="clients.csv")).ok(202)
+    (await send(coach, b"name\nAna\n", name="clients.csv")).refused(409, "not finished")
+    key = {"Idempotency-Key": "cancel-once"}
+    first, second = [await coach.send("POST", f"/coach/jobs/{job['_id']}/cancel", headers=key) for _ in range(2)]
+    assert first.ok() == second.ok()
+    audit = coach.ctx.db["audit"]
+    assert await audit.count_documents({"companyId": coach.ctx.company_id, "action": "company.jobCancelled"}) == 1
+    assert second.headers["Idempotent-Replayed"] == "true"
+    assert (await import_file(coach, b"name\nEva\n", name="clients.csv"))["status"] == "done"
+    await run(coach)
+    assert await coach.names() == ["Eva"]
+
+
+async def test_step_that_runs_while_its_job_is_cancelled_stores_nothing_more(
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = company_import.CustomerImport.run_batch
+
+    async def cancel_first(self: Any) -> bool:
+        (await coach.post(f"/coach/jobs/{job['_id']}/cancel")).ok()
+        return await original(self)
+
+    monkeypatch.setattr(company_import.CustomerImport, "run_batch", cancel_first)
+    job = (await send(coach, b"name\nAna\n", name="clients.csv")).ok(202)
+    await run(coach)
+    job = await run_now(coach, job)
+    assert (job["status"], job["done"], job["result"]["imported"]) == ("cancelled", 0, {})
+    assert await coach.names() == []
+
+
+async def test_only_the_owner_cancels_jobs_and_those_that_have_ended_stay(coach: CoachClient, other_company: CoachClient) -> None:
+    job = await import_file(coach, b"name\nAna\n", name="clients.csv")
+    path = f"/coach/jobs/{job['_id']}/cancel"
+    assert (await coach.post(path)).ok() == await read(coach, job) == job, "it stays done"
+    (await other_company.post(path)).refused(404)
+    (await coach.post(f"/coach/jobs/{UNKNOWN}/cancel")).refused(404)
+    employee = coach.with_key(await employee_key(coach, *sorted(ALL_PERMISSIONS), scope="all"))
+    (await employee.post(path)).refused(403)
+
+
+# --- what cannot be read -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def entries(coach: CoachClient) -> Entries:
+    """The export of a client with a photo."""
+    ana = f"/coach/customers/{(await coach.create_customer())['_id']}"
+    (await add(coach, ana, picture())).ok(201)
+    return await export(coach)
+
+
+def with_photo(entries: Entries, content: bytes) -> bytes:
+    """The export with another picture."""
+    (name,) = [name for name in entries if name.startswith("files/")]
+    return make_zip({**entries, name: content})
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("case", ["two pictures of one size", "HEIC"])
+async def test_pictures_of_phones_are_imported(
+    new_company: NewCompany, entries: Entries, case: str, *, dry_run: bool
+) -> None:
+    target = await new_company()
+    job = await import_file(target, with_photo(entries, PHONE_PICTURES[case]), dry_run=dry_run)
+    assert (job["status"], job["errors"]) == ("done", [])
+    assert job["result"]["imported"]["progressPhotos"] == 1
+    assert await stored(target) == ((0, 0) if dry_run else (2, 0))
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_picture_that_the_decoder_fails_on_is_a_problem(
+    new_company: NewCompany, entries: Entries, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, dry_run: bool
+) -> None:
+    target = await new_company()
+    (program := tmp_path / "worker.py").write_text("raise SystemExit(1)")
+    monkeypatch.setattr(media, "_WORKER", program)
+    target.ctx.services.image_processor.close()  # the next picture starts it
+    job = await import_file(target, with_photo(entries, picture()), dry_run=dry_run)
+    (problem,) = job["errors"]
+    assert (job["status"], problem["entry"], problem["field"]) == ("done", "records/progressPhotos.jsonl:1", "fileId")
+    assert "could not be decoded" in problem["message"]
+    assert await stored(target) == (0, 0)
+
+
+async def test_import_that_fails_again_ends(
+    new_company: NewCompany, entries: Entries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = await new_company()
+
+    async def fail(_: ArchiveImport) -> bool:
+        raise KeyError("MPO")
+
+    monkeypatch.setattr(ArchiveImport, "run_batch", fail)
+    job = (await send(target, make_zip(entries))).ok(202)
+    states = []
+    while job["status"] in ("queued", "running"):
+        job = await run_now(target, job)
+        states.append(job["status"])
+    assert states == ["running", "running", "running", "failed"], "checked, then three attempts"
+    assert "the service failed" in job["errors"][0]["message"]
+    monkeypatch.undo()
+    assert (await import_file(target, make_zip(entries)))["status"] == "done"
+
+
+async def test_import_waits_longer_for_a_lost_database(
+    new_company: NewCompany, entries: Entries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = await new_company()
+
+    async def fail(_: ArchiveImport) -> bool:
+        raise Unavailable("The database cannot be reached")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ArchiveImport, "run_batch", fail)
+        job = (await send(target, make_zip(entries))).ok(202)
+        for _ in range(6):
+            job = await run_now(target, job)
+    assert job["status"] == "running"
+    await run_now(target, job)
+    assert (await read(target, job))["status"] == "done"
