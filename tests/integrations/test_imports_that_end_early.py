@@ -99,7 +99,9 @@ async def test_step_that_runs_while_its_job_is_cancelled_stores_nothing_more(
     assert await coach.names() == []
 
 
-async def test_only_the_owner_cancels_jobs_and_those_that_have_ended_stay(coach: CoachClient, other_company: CoachClient) -> None:
+async def test_only_the_owner_cancels_jobs_and_those_that_have_ended_stay(
+    coach: CoachClient, other_company: CoachClient
+) -> None:
     job = await import_file(coach, b"name\nAna\n", name="clients.csv")
     path = f"/coach/jobs/{job['_id']}/cancel"
     assert (await coach.post(path)).ok() == await read(coach, job) == job, "it stays done"

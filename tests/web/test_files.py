@@ -113,7 +113,9 @@ async def test_photos_that_are_accepted_are_saved_without_the_others(
     assert (record["photos"]["sideKey"], record["photos"]["backKey"]) == (None, None)
     assert await stored(coach) == (2, 0)
     rejected = (await upload(owner_page, ana, text, side=broken)).ok(400)
-    rejected.says("This must be a JPEG, PNG, WebP or HEIC picture.", "This is incomplete or damaged: choose another file.")
+    rejected.says(
+        "This must be a JPEG, PNG, WebP or HEIC picture.", "This is incomplete or damaged: choose another file."
+    )
     visitor = Visitor(narrow)
     (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
     saved = await upload(visitor, ana, ("big.jpg", b"\xff" * 100_000), side=PHOTO)
