@@ -38,10 +38,10 @@ def ana(customer: Mapping[str, Any]) -> str:
 def gradient(size: tuple[int, int]) -> Image.Image:
     """A picture that is red on the left and blue on the right."""
     left, right = (Image.new("RGB", (size[0] // 2, size[1]), color) for color in ("red", "blue"))
-    whole = Image.new("RGB", size)
-    whole.paste(left, (0, 0))
-    whole.paste(right, (size[0] // 2, 0))
-    return whole
+    picture = Image.new("RGB", size)
+    picture.paste(left, (0, 0))
+    picture.paste(right, (size[0] // 2, 0))
+    return picture
 
 
 def exif() -> Image.Exif:
@@ -149,10 +149,10 @@ def test_large_jpeg_is_scaled_down(
 ) -> None:
     source = io.BytesIO(saved("JPEG", Image.new("L", size, 200), quality=30, **options))
     image, thumbnail = io.BytesIO(), io.BytesIO()
-    kept = rewrite(
+    stored_as = rewrite(
         source, image, thumbnail, formats=["JPEG"], pixels=50_000_000, jpeg_pixels=400_000_000, animated=False
     )
-    assert (kept, Image.open(image).size) == ("JPEG", stored_size)
+    assert (stored_as, Image.open(image).size) == ("JPEG", stored_size)
     assert max(Image.open(thumbnail).size) == 320
 
 

@@ -16,7 +16,7 @@ async def rows(coach: CoachClient) -> list[dict[str, str]]:
     reply = await coach.get("/coach/export", format="csv", kind="workouts")
     assert reply.status == 200
     assert reply.headers["Content-Type"] == "text/csv; charset=utf-8"
-    return list(csv.DictReader(io.StringIO(reply.raw.decode("utf-8"))))
+    return list(csv.DictReader(io.StringIO(reply.raw.decode("utf-8-sig"))))
 
 
 async def test_one_row_for_each_logged_set(coach: CoachClient) -> None:

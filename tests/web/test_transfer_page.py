@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from tests.support.client import CoachClient
-from tests.support.transfer import make_zip, read_zip, run
+from tests.support.transfer import import_file, make_zip, read_zip, run
 from tests.support.visitor import HtmlPage, Visitor
+from tests.web.conftest import Colleague
 
 PATH = "/app/settings/transfer"
 SHEET = b"name,email,shoe size\nAna,ana@example.com,38\nBo,no address,40\n"
@@ -38,7 +41,7 @@ async def test_the_owner_downloads_and_imports_everything(coach: CoachClient, ow
         content = await response.read()
     assert b'"Ana"' in read_zip(content)["records/customers.jsonl"]
     async with owner_page._http.get(f"{PATH}/workouts.csv") as response:
-        assert (await response.text()).startswith("client_id,client_name,title")
+        assert (await response.text()).startswith("\ufeffclient_id,client_name,title")
 
     page = await upload(owner_page, coach, "company.zip", content, None)
     page.says("Imported.", "1 client")
@@ -50,3 +53,54 @@ async def test_files_that_cannot_be_imported_are_explained(coach: CoachClient, o
     page.ok(400).says("must be an export of a company (ZIP), or a CSV file")
     page = await upload(owner_page, coach, "other.zip", make_zip({"hello.txt": b"Hello"}), None)
     page.says("The file cannot be imported.", "export.json", "is missing")
+
+
+async def test_import_is_cancelled(coach: CoachClient, owner_page: Visitor) -> None:
+    page = await owner_page.submit(await owner_page.get(PATH), PATH, file=("clients.csv", SHEET), dryRun=None)
+    page.says("You can leave this page", "Cancel the import")
+    page = await owner_page.submit(page, f"{page.path}/cancel")
+    page.says("The import was cancelled.")
+    assert [words for words in ("Cancel the import", "Undo") if words in page.text] == []
+    await run(coach)
+    assert await coach.names() == []
+    (await owner_page.get(PATH)).says("Cancelled", "0 of 0")
+
+
+async def test_clients_of_an_import_are_deleted_from_its_page(coach: CoachClient, owner_page: Visitor) -> None:
+    await coach.create_exercise("Sled push")
+    for name in ("Ana", "Kim"):
+        await coach.create_customer(name)
+    before = {each["_id"] for each in (await coach.customers())["docs"]}
+    content = (await coach.get("/coach/export")).raw
+
+    imported = await upload(owner_page, coach, "company.zip", content, None)
+    imported.says("Undo this import", "2 clients of this import are still here", "Delete the 2 clients")
+    assert "/app/exercises" in imported.links
+    (form,) = [form for form in imported.forms if form.action == "/app/customers/bulk"]
+    confirmation = await owner_page.get(f"{form.action}?{urlencode(form.fields)}")
+    confirmation.ok().says("Delete permanently", "2 clients", "Ana", "Kim")
+    (await owner_page.submit(confirmation, form.action)).ok()
+
+    assert {each["_id"] for each in (await coach.customers())["docs"]} == before
+    page = (await owner_page.get(imported.path)).says("Undo this import", "Exercises")
+    assert "still here" not in page.text
+
+
+async def test_a_check_has_nothing_to_undo(coach: CoachClient, owner_page: Visitor) -> None:
+    page = await upload(owner_page, coach, "clients.csv", SHEET, "true")
+    assert "Undo" not in page.text
+    page = await upload(owner_page, coach, "clients.csv", SHEET, None)
+    page.says("1 client of this import is still here", "Delete the client")
+    assert "took over" not in page.text
+
+
+async def test_clients_links_to_the_import_for_the_owner(owner_page: Visitor, colleague: Colleague) -> None:
+    assert PATH in (await owner_page.get("/app/customers")).links
+    employee = await colleague("customers.view", "customers.create")
+    assert PATH not in (await employee.get("/app/customers")).links
+
+
+async def test_changes_of_an_import_share_the_identifier_of_its_job(coach: CoachClient) -> None:
+    job = await import_file(coach, SHEET, name="clients.csv")
+    changes = await coach.ctx.db["changes"].find({"companyId": coach.ctx.company_id}).to_list(None)
+    assert {str(change["batchId"]) for change in changes} == {job["_id"]}

@@ -40,6 +40,11 @@ async def list_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
     return await store.find_batch(ctx, batch_id)
 
 
+async def list_clients_created_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
+    """Return the clients that a bulk operation has created, erased ones excepted, in the order of their identifiers."""
+    return await store.find_clients_created_by_batch(ctx, batch_id)
+
+
 async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:
     """Return the key, grant or session with which changes were made, by change."""
     loaded = await store.find_credentials(ctx, change_ids) if change_ids else []

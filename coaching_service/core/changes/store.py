@@ -66,6 +66,7 @@ _NUMBERED = tuple(name for name in NumberedChange.__annotations__ if name != "_i
 _OLD_BATCH = 500
 _BY_FEED, _BY_COMPANY_FEED = changes.index_name(*_FEED_FIELDS), changes.index_name(*_COMPANY_FEED_FIELDS)
 _BY_CLIENT = changes.index_name(*_CLIENT_FIELDS)
+_BY_BATCH = changes.index_name("batchId")
 NEWEST_FIRST = ("-createdAt", "-_id")
 COMPANY_FEED_ORDER = ("-feedAt", "-_id", "-feed._id")
 
@@ -140,6 +141,16 @@ async def find_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> list
 async def find_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
     """Return the changes of a batch without their patches."""
     return await changes.find(ctx, {"batchId": batch_id}, sort=("_id",), fields=_SUMMARY)
+
+
+async def find_clients_created_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
+    """Return the clients that the changes of a batch have created, in the order of their identifiers."""
+    created = {"$elemMatch": {"kind": "customer", "action": "created"}}
+    where: Filter = {"batchId": batch_id, "customerId": {"$type": "objectId"}, "documents": created}
+    groups = await changes.aggregate(
+        ctx, where, {"$group": {"_id": "$customerId"}}, {"$sort": {"_id": 1}}, hint=_BY_BATCH
+    )
+    return [group["_id"] for group in groups]
 
 
 async def find_newest(ctx: Context, where: Filter, limit: int) -> list[StoredChange]:

@@ -58,7 +58,7 @@ class Portable:
     to store, or raises InvalidFields. `checks` are fields of request schemas that the values at their paths must
     satisfy. `references` are paths of identifiers of documents, by path the collection: they must exist; those in
     `optional_references` become null if they do not. `files`: documents have files, in objects with a `fileId`.
-    `keeps`: what of the metadata is data too, beside `createdAt`.
+    `keeps`: the metadata that is data too, apart from `createdAt`.
     """
 
     model: Any

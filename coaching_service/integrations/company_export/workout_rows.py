@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -42,9 +43,12 @@ _SET_TYPES = {"drop": "dropset", "failure": "failure"}
 
 
 async def iterate(ctx: Context) -> AsyncGenerator[bytes, None]:
-    """Yield the CSV in chunks: the columns, then a row for each logged set of every client."""
+    """Yield the CSV in chunks: the columns, then a row for each logged set of every client.
+
+    It begins with a byte order mark, without which Excel takes UTF-8 for another encoding.
+    """
     weight = _WEIGHT[ctx.caller.company.load_unit]
-    yield write_rows([[column.format(weight=weight) for column in _COLUMNS]])
+    yield codecs.BOM_UTF8 + write_rows([[column.format(weight=weight) for column in _COLUMNS]])
     batch: list[StoredBlock] = []
     async for block in queries.iterate_logged_blocks(ctx):
         batch.append(block)

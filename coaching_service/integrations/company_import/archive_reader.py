@@ -77,20 +77,26 @@ class ArchiveReader:
         self._inflated = 0
         self._entries: dict[str, zipfile.ZipInfo] = {}
         self._files: dict[ObjectId, tuple[str, zipfile.ZipInfo]] = {}
+        self._folder = _find_folder(self._zip.namelist())
         for info in self._zip.infolist():
             _check_entry(info)
             if info.is_dir():
                 continue
-            if (file_name := file_of(info.filename)) is not None:
+            name = self._name_of(info)
+            if (file_name := file_of(name)) is not None:
                 if (file_id := parse_id(file_name[0])) is not None and _FILE_NAME.fullmatch(file_name[1]):
                     _add(self._files, file_id, (file_name[1], info), info.filename)
             else:
-                _add(self._entries, info.filename, info, info.filename)
+                _add(self._entries, name, info, info.filename)
         header = self.read_object(HEADER)
         if header.get("format") != FORMAT:
             raise InvalidArchive("is not an export of a company", HEADER)
         if header.get("version") != VERSION:
             raise InvalidArchive(f"has another version of the format than {VERSION}", HEADER)
+
+    def _name_of(self, info: zipfile.ZipInfo) -> str:
+        """The name that the entry has in the export."""
+        return info.filename.removeprefix(self._folder)
 
     @property
     def collections(self) -> list[str]:
@@ -156,11 +162,12 @@ class ArchiveReader:
         known = (info for entry, info in self._entries.items() if is_known(entry) and entry != MANIFEST)
         count = 0
         for info in (*known, *files):
-            if (expected := sums.pop(info.filename, None)) is None:
+            name = self._name_of(info)
+            if (expected := sums.pop(name, None)) is None:
                 raise InvalidArchive(f"has no checksum in {MANIFEST}", info.filename)
             digest = hashlib.sha256()
-            if info.filename in lists:
-                count += sum(1 for _ in self.lines(info.filename, update=digest.update))
+            if name in lists:
+                count += sum(1 for _ in self.lines(name, update=digest.update))
             else:
                 for chunk in self._inflate(info):
                     digest.update(chunk)
@@ -204,6 +211,14 @@ class ArchiveReader:
                 if size > limit or self._inflated > self._max_bytes:
                     raise InvalidArchive(f"inflates to more than {MAX_RATIO} times its size", info.filename)
                 yield chunk
+
+
+def _find_folder(names: Collection[str]) -> str:
+    """The folder that an export has been packed again with, such as `export/`; empty if there is none."""
+    if HEADER in names:
+        return ""
+    folders = [name.removesuffix(HEADER) for name in names if name.endswith(f"/{HEADER}") and name.count("/") == 1]
+    return folders[0] if len(folders) == 1 else ""
 
 
 def _checksums(manifest: Mapping[str, Any]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import IO, Protocol
 
 from coaching_service.core import audit
 from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.changes import history
 from coaching_service.core.database import files
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services
@@ -33,6 +34,7 @@ from coaching_service.integrations.company_import.archive_import import ArchiveI
 from coaching_service.integrations.company_import.archive_reader import InvalidArchive
 from coaching_service.integrations.company_import.customer_import import CustomerImport
 from coaching_service.integrations.company_import.progress import Progress
+from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.team import service as team
 
@@ -99,8 +101,9 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
         owner = await team.load_owner(services, job.company_id or ObjectId())
     except NotFound:  # the company has been deleted
         return None
-    ctx = Context(services, operation=OPERATION).acting_as(owner)
-    stored = await background_jobs.find_unfinished(ctx, job.arguments["jobId"])
+    job_id: ObjectId = job.arguments["jobId"]
+    ctx = Context(services, operation=OPERATION, batch_id=job_id).acting_as(owner)
+    stored = await background_jobs.find_unfinished(ctx, job_id)
     if stored is None:
         return None
     progress = Progress(ctx, stored)
@@ -128,6 +131,13 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
             raise
         await _end(progress, InvalidArchive("could not be imported: the service failed at it. Its log has the reason"))
         return None
+
+
+async def list_clients(ctx: Context, job_id: ObjectId) -> list[ObjectId]:
+    """Return the clients that an import has created and that still exist."""
+    created = await history.list_clients_created_by_batch(ctx, job_id)
+    existing = await customers.find_references(ctx, created)
+    return [client for client in created if client in existing]
 
 
 async def list_abandoned(services: Services) -> dict[ObjectId, ObjectId]:

@@ -14,6 +14,7 @@ from coaching_service.core.http.responses import to_json
 
 _CHUNK_SIZE, _BYTES_AT_ONCE = 64 * 1024, 16 * 1024
 _MAX_RATIO = 50
+_MAX_SIZE = 2_000_000_000  # of an entry with sizes of 32 bits, for which zipfile has a limit of 2 GiB
 
 
 class ManifestEntry(TypedDict):
@@ -80,10 +81,13 @@ class Archive:
         self.manifest: list[ManifestEntry] = []
 
     async def add(self, name: str, chunks: AsyncIterator[bytes], *, compressed: bool = False) -> AsyncIterator[bytes]:
-        """Write an entry and yield the bytes of the archive so far; `compressed` content is stored as it is."""
+        """Write an entry and yield the bytes of the archive so far; `compressed` content is stored as it is.
+
+        Readers of streams, such as Java's ZipInputStream, expect sizes of 32 bits after an entry that needs no more.
+        """
         digest, size = hashlib.sha256(), 0
         self._zip.compresslevel = 0 if compressed else None
-        with self._zip.open(name, "w", force_zip64=True) as entry:
+        with self._zip.open(name, "w") as entry:
             if not compressed:
                 vars(entry)["_compressor"] = _BoundedDeflate()  # zipfile has no other way to set it
 
@@ -96,6 +100,7 @@ class Archive:
                 size += len(chunk)
                 if len(output := self.buffer.take()) > 0:
                     yield output
+            vars(entry)["_zip64"] = size > _MAX_SIZE  # zipfile would decide it before the size is known
         self.manifest.append({"name": name, "bytes": size, "sha256": digest.hexdigest()})
         yield self.buffer.take()
 

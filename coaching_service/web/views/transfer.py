@@ -22,7 +22,23 @@ from coaching_service.web.pages import Pages, Redirect
 pages = Pages("/app/settings/transfer")
 _PATH = "/app/settings/transfer"
 _LISTED = 10
-_STATUSES = {"queued": "Waiting", "running": "Running", "done": "Finished", "failed": "Failed"}
+_STATUSES = {
+    "queued": "Waiting",
+    "running": "Running",
+    "done": "Finished",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
+}
+_DELETED_AT_ONCE = 200  # clients that the address of the page which confirms it can name
+# Where to delete what belongs to no client.
+_LIBRARIES = {
+    "exercises": ("Exercises", "/app/exercises"),
+    "exerciseOverrides": ("Exercises", "/app/exercises"),
+    "programs": ("Programs", "/app/programs"),
+    "workoutTemplates": ("Programs", "/app/programs"),
+    "forms": ("Forms", "/app/settings/forms"),
+    "metricSets": ("Metric sets", "/app/settings/metric-sets"),
+}
 # What the records of an import are, in the words of the pages.
 _NAMES = {
     "exercises": "exercise",
@@ -89,8 +105,27 @@ async def import_file(ctx: Context, form: dict[str, Any], file: StoredFile) -> R
 
 @pages.get("/{jobId}", access=owner_session(), template="settings/import.html")
 async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any]:
-    """The progress of an import, and its problems."""
-    return {"job": _describe(await background_jobs.read_with_work(ctx, job_id))}
+    """The progress of an import, its problems, and how to undo it."""
+    job = await background_jobs.read_with_work(ctx, job_id)
+    work = job["work"]
+    has_ended = job["status"] not in ("queued", "running")
+    clients = await company_import.list_clients(ctx, job_id) if has_ended and not work["isDryRun"] else []
+    return {
+        "job": _describe(job),
+        "client_count": len(clients),
+        "clients": clients[:_DELETED_AT_ONCE],
+        "added_to": dict(_LIBRARIES[name] for name in work["imported"] if name in _LIBRARIES),
+        "changed_known": work.get("onConflict") == "update",
+        "took_over_settings": work["contentType"] == ZIP,
+    }
+
+
+@pages.post("/{jobId}/cancel", access=owner_session(), on=import_page)
+async def cancel_import(ctx: Context, job_id: ObjectId) -> Redirect:
+    """Cancel an import."""
+    job = await background_jobs.cancel(ctx, job_id)
+    message = "Cancelled." if job["status"] == "cancelled" else "It had ended already."
+    return Redirect(f"{_PATH}/{job_id}", message)
 
 
 def _describe(job: StoredCompanyJob) -> dict[str, Any]:
