@@ -94,6 +94,18 @@ async def test_a_check_has_nothing_to_undo(coach: CoachClient, owner_page: Visit
     assert "took over" not in page.text
 
 
+async def test_clients_that_an_import_has_updated_are_not_deleted(coach: CoachClient, owner_page: Visitor) -> None:
+    await coach.create_customer("Ana", externalId="a-1")
+    job = await import_file(coach, b"name,externalId\nAnna,a-1\nBo,b-2\n", name="clients.csv", onConflict="update")
+    assert (job["status"], job["errors"]) == ("done", [])
+    assert sorted(await coach.names()) == ["Anna", "Bo"]
+    page = await owner_page.get(f"{PATH}/{job['_id']}")
+    page.says("1 client of this import is still here", "Clients who were here before keep the values of the file.")
+    (form,) = [form for form in page.forms if form.action == "/app/customers/bulk"]
+    (chosen,) = [value for name, value in form.fields if name == "ids"]
+    assert (await coach.get(f"/coach/customers/{chosen}")).ok()["name"] == "Bo"
+
+
 async def test_clients_links_to_the_import_for_the_owner(owner_page: Visitor, colleague: Colleague) -> None:
     assert PATH in (await owner_page.get("/app/customers")).links
     employee = await colleague("customers.view", "customers.create")
