@@ -9,7 +9,7 @@ from coaching_service.core.text import normalize
 from coaching_service.library.exercises import shared
 from coaching_service.library.exercises.models import SearchEntry
 from coaching_service.library.exercises.search import SearchResult, search
-from coaching_service.library.exercises.search_index import SearchIndex
+from coaching_service.library.exercises.search_index import index_of
 from tests.support.client import CoachClient
 from tests.support.training import Json, exercise_of
 
@@ -209,10 +209,11 @@ def _entry(exercise_id: ObjectId, entry: shared.LibraryEntry) -> SearchEntry:
         "names": len(names),
         "aliases": len(aliases),
         "isOwn": False,
+        "isCommon": True,
     }
 
 
-INDEX = SearchIndex([_entry(exercise_id, entry) for exercise_id, entry in zip(NAMES, shared.entries(), strict=True)])
+INDEX = index_of([_entry(exercise_id, entry) for exercise_id, entry in zip(NAMES, shared.entries(), strict=True)])
 
 
 def _names(result: SearchResult) -> list[str]:

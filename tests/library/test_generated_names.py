@@ -13,7 +13,7 @@ from coaching_service.core.text import normalize
 from coaching_service.library.exercises import shared
 from coaching_service.library.exercises.models import SearchEntry
 from coaching_service.library.exercises.resolution import resolve
-from coaching_service.library.exercises.search_index import SearchIndex
+from coaching_service.library.exercises.search_index import index_of
 
 # What a coach expects to be trained by an exercise that has the word in its name.
 TRAINED = {
@@ -55,10 +55,11 @@ def _entry(exercise_id: ObjectId, entry: shared.LibraryEntry, *, suffix: str = "
         "names": 1,
         "aliases": len(entry["aliases"]),
         "isOwn": bool(suffix),
+        "isCommon": not suffix,
     }
 
 
-INDEX = SearchIndex([_entry(exercise_id, entry) for exercise_id, entry in LIBRARY.items()])
+INDEX = index_of([_entry(exercise_id, entry) for exercise_id, entry in LIBRARY.items()])
 
 
 def _trained_by(name: str) -> set[str] | None:
@@ -106,7 +107,7 @@ def test_unknown_names_cost_little_with_thousands_of_exercises() -> None:
     entries = [_entry(exercise_id, entry) for exercise_id, entry in LIBRARY.items()]
     while len(entries) < 3_000:
         entries += [_entry(ObjectId(), each, suffix=f" {len(entries)}") for each in LIBRARY.values()]
-    index = SearchIndex(entries[:3_000])
+    index = index_of(entries[:3_000])
     names = [f"Wibble {first} {second} thing" for first, second in product(POSITIONS, EQUIPMENT)][:48]
     names += ["x" * 80, "dumbbell press " * 5]
     resolve(index, "Leg press", {})  # the vocabulary is listed with the first name

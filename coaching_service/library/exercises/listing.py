@@ -19,7 +19,6 @@ from coaching_service.library.exercises.models import (
 )
 from coaching_service.library.exercises.presentation import present
 from coaching_service.library.exercises.search import search
-from coaching_service.library.exercises.search_index import index_of
 from coaching_service.library.exercises.use_counts import load_use_counts
 
 
@@ -61,10 +60,10 @@ async def list_exercises(
         docs, cursor = walk.cut(stored)
         return cast("ExercisePage", walk.page(await present_all(ctx, docs), total, cursor))
     ranked = RankedWalk(ctx, "exercises", filters, page=page, size=size, after=after)
-    entries, use_counts = await gather_reads(
-        ctx, search_entries.load_search_entries(ctx, condition, ownership), load_use_counts(ctx)
+    index, use_counts = await gather_reads(
+        ctx, search_entries.load_index(ctx, condition, ownership), load_use_counts(ctx)
     )
-    result = search(index_of(entries), keywords, use_counts)
+    result = search(index, keywords, use_counts)
     ids, cursor = ranked.cut(result.ids)
     exercises = await present_all(ctx, await store.find_by_ids(ctx, ids))
     part = cast("ExercisePage", ranked.page(exercises, len(result.ids), cursor))
@@ -90,7 +89,7 @@ async def _page_by_update(
     )
     listed, tolerant = updates, False
     if keywords:
-        result = search(index_of(await search_entries.load_search_entries(ctx, condition, ownership)), keywords, {})
+        result = search(await search_entries.load_index(ctx, condition, ownership), keywords, {})
         matching, tolerant = set(result.ids), result.tolerant
         listed = [each for each in updates if each["_id"] in matching]
     for each in listed:

@@ -352,7 +352,7 @@ class SearchEntry(TypedDict):
 
     `search` has the normalized names, aliases, tags, muscles and equipment, a line each. `names` is the number of its
     first lines that are names: the one in English first, then translations. `aliases` is how many aliases follow, in
-    any language. `isOwn`: it is not shared.
+    any language. `isOwn`: it is not shared. `isCommon`: it is the same for all companies, without aliases of their own.
     """
 
     _id: ObjectId
@@ -360,6 +360,7 @@ class SearchEntry(TypedDict):
     names: int
     aliases: int
     isOwn: bool
+    isCommon: bool
 
 
 class ExercisePage(Page[Exercise]):

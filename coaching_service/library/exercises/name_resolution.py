@@ -14,7 +14,6 @@ from coaching_service.library.exercises.models import (
     ResolvedName,
 )
 from coaching_service.library.exercises.resolution import Candidate, Resolution, resolve
-from coaching_service.library.exercises.search_index import index_of
 from coaching_service.library.exercises.use_counts import load_use_counts
 
 
@@ -37,15 +36,12 @@ async def _prepare(ctx: Context, names: Sequence[str]) -> None:
 
 
 async def _resolve(ctx: Context, names: Sequence[str]) -> list[ResolvedName]:
-    entries, use_counts = await gather_reads(
-        ctx, search_entries.load_search_entries(ctx, {}, "all"), load_use_counts(ctx)
-    )
+    index, use_counts = await gather_reads(ctx, search_entries.load_index(ctx, {}, "all"), load_use_counts(ctx))
 
     def resolve_each() -> list[Resolution]:
-        index = index_of(entries)
         return [resolve(index, name, use_counts) for name in names]
 
-    # A millisecond for a name, and a tenth of a second for a new index: in a thread, other requests continue meanwhile.
+    # A millisecond for each name: in a thread, other requests continue meanwhile.
     resolutions = resolve_each() if ctx.thread is not None else await asyncio.to_thread(resolve_each)
     candidates = [each for resolution in resolutions for each in (resolution.match, *resolution.alternatives) if each]
     names_by_id = await service.load_names(ctx, [candidate.exercise_id for candidate in candidates])

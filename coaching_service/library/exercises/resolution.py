@@ -20,7 +20,7 @@ from rapidfuzz.distance import OSA
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.name_words import FILLERS, NameWords, is_part_of_body, one_spelling
 from coaching_service.library.exercises.search import ABBREVIATIONS, search
-from coaching_service.library.exercises.search_index import MIN_TYPO_LENGTH, SearchIndex, WordList, numbers_of
+from coaching_service.library.exercises.search_index import MIN_TYPO_LENGTH, SearchIndex, Vocabulary, numbers_of
 
 MAX_NAME_LENGTH = 80  # longer names mean only the exercise that has exactly this name
 MAX_ALTERNATIVES = 3
@@ -78,7 +78,7 @@ def resolve(index: SearchIndex, text: str, use_counts: Mapping[ObjectId, int]) -
     if not name.text:
         return Resolution(None, [])
     if len(text) > MAX_NAME_LENGTH:
-        named = {number for each in name.spellings for number in index.by_joined_name.get("".join(each.typed), ())}
+        named = {number for each in name.spellings for number in index.named("".join(each.typed))}
         return Resolution(_choose([_compare(index, number, name) for number in sorted(named)]), [])
     matching = [_compare(index, number, name) for number in search(index, name.text, use_counts).numbers[:_MAX_FOUND]]
     match = _choose(matching)
@@ -120,12 +120,12 @@ def _find_similar(index: SearchIndex, name: _Name) -> list[Candidate]:
     else:  # perhaps a typing error in words that are written as one
         joined = process.extract(
             "".join(name.spellings[0].typed),
-            list(index.by_joined_name),
+            index.joined_names,
             scorer=fuzz.ratio,
             score_cutoff=_MIN_SCORE_OF_SIMILAR,
             limit=_MAX_SCORED,
         )
-        scored = {number for each, _, _ in joined for number in index.by_joined_name[each]}
+        scored = {number for each, _, _ in joined for number in index.named(each)}
     candidates = [_compare(index, number, name) for number in scored]
     similar = [each for each in candidates if each.score >= _MIN_SCORE_OF_SIMILAR]
     parts = {part for spelling in name.spellings for part in spelling.parts}
@@ -173,7 +173,7 @@ def _similarity(words: Sequence[str], name: Sequence[str]) -> float:
     return round(max(sorted_ratio, fuzz.ratio("".join(words), "".join(name))), 1)
 
 
-def _has_same_words(words: Sequence[str], name: Sequence[str], others: Collection[str], vocabulary: WordList) -> bool:
+def _has_same_words(words: Sequence[str], name: Sequence[str], others: Collection[str], vocabulary: Vocabulary) -> bool:
     """Return whether the words of a name are those of an exercise's name, or its `others`, with typing errors.
 
     The name of the exercise may have more words, but none that is a part of the body.
@@ -201,7 +201,7 @@ def _remove_joined(separate: Counter[str], joined: Counter[str], words: Sequence
             separate.subtract((first, second))
 
 
-def _is_typo(word: str, other: str, vocabulary: WordList) -> bool:
+def _is_typo(word: str, other: str, vocabulary: Vocabulary) -> bool:
     """Return whether a word that is in no exercise is another one with one typing error."""
     if is_part_of_body(word) or word in vocabulary:
         return False

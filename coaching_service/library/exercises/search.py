@@ -16,7 +16,7 @@ from operator import and_, or_
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, without_apostrophes
-from coaching_service.library.exercises.search_index import SearchIndex, WordList, numbers_of, split_words
+from coaching_service.library.exercises.search_index import SearchIndex, Vocabulary, numbers_of, split_words
 
 ENOUGH_MATCHES = 5
 _EXACT, _NAME_PREFIX, _NAME_WORDS, _ALIAS_WORDS, _SUBSTRING = range(5)
@@ -103,7 +103,7 @@ def _with_abbreviations(text: str, words: Sequence[str]) -> list[_Query]:
     return queries if expanded == queries[0].words else [*queries, _Query(" ".join(expanded), expanded)]
 
 
-def _with_corrections(words: Sequence[str], vocabulary: WordList) -> list[_Query]:
+def _with_corrections(words: Sequence[str], vocabulary: Vocabulary) -> list[_Query]:
     """Return the keywords with words of the exercises that differ by one typing error in place of their own."""
     choices = [[word, *vocabulary.with_one_typo(word)] for word in words]
     alternatives = islice(product(*choices), 1, _MAX_ALTERNATIVES)  # the first one is as typed

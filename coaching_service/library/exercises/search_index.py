@@ -6,12 +6,12 @@ found by its trigrams: groups of three successive letters.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from rapidfuzz.distance import OSA
 
@@ -21,8 +21,9 @@ from coaching_service.library.exercises.models import SearchEntry
 MIN_TYPO_LENGTH = 4
 _MIN_SHARED = 0.4  # of the trigrams of a word, in those that resemble it
 _MAX_SIMILAR = 8
-_INDEXES = 4
+_COMMON_PARTS, _OWN_PARTS = 8, 8
 _CACHED_TEXTS = 2048
+_Key = tuple[ObjectId, str, int, int, bool, bool]  # the values of a SearchEntry
 
 
 @dataclass(frozen=True)
@@ -85,11 +86,8 @@ class WordList:
         return numbers
 
 
-class SearchIndex:
-    """The exercises that are searched, and which of them have which words.
-
-    Sets of exercises are integers, with one bit for each exercise: combining thousands of them takes a microsecond.
-    """
+class IndexPart:
+    """Exercises that are cached together, and which of them have which words."""
 
     def __init__(self, entries: Sequence[SearchEntry]) -> None:
         self.entries = entries
@@ -139,17 +137,6 @@ class SearchIndex:
         entry = self.entries[number]
         return _split_once("\n".join(entry["search"].split("\n")[entry["names"] + entry["aliases"] :]))
 
-    @staticmethod
-    def with_most(sets: Iterable[int], enough: int) -> int:
-        """Return the exercises that are in most of the sets; in fewer of them, until there are `enough`."""
-        in_sets: list[int] = []  # those that are in at least one, two, ... of the sets
-        for each in sets:
-            in_sets.append(0)
-            for count in range(len(in_sets) - 1, 0, -1):
-                in_sets[count] |= in_sets[count - 1] & each
-            in_sets[0] |= each
-        return next((each for each in reversed(in_sets) if each.bit_count() >= enough), in_sets[0] if in_sets else 0)
-
     def containing(self, word: str) -> int:
         """Return the exercises in which a word occurs, possibly as two words (pushup in push up)."""
         exercises = 0
@@ -169,10 +156,90 @@ class SearchIndex:
             exercises |= self._with_word[each]
         return exercises
 
+
+class Vocabulary:
+    """The words of all exercises in the singular; those with a hyphen also written as one (pullup)."""
+
+    def __init__(self, lists: Sequence[WordList]) -> None:
+        self._lists = lists
+
+    def __contains__(self, word: str) -> bool:
+        return any(word in each for each in self._lists)
+
+    def with_one_typo(self, word: str) -> list[str]:
+        """Return the words that differ from a word by one typing error, in alphabetical order."""
+        return sorted({similar for each in self._lists for similar in each.with_one_typo(word)})
+
+
+class SearchIndex:
+    """The exercises that are searched, in parts that are cached separately.
+
+    Sets of exercises are integers, with one bit for each exercise: combining thousands of them takes a microsecond.
+    """
+
+    def __init__(self, *parts: IndexPart) -> None:
+        self._parts = parts
+        self._starts = [*accumulate((len(part.entries) for part in parts), initial=0)]
+        self.entries = [entry for part in parts for entry in part.entries]
+
     @property
     def all(self) -> int:
         """All exercises."""
         return (1 << len(self.entries)) - 1
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the exercises."""
+        return Vocabulary([part.vocabulary for part in self._parts])
+
+    @property
+    def joined_names(self) -> list[str]:
+        """The names and aliases, their words written as one."""
+        return [name for part in self._parts for name in part.by_joined_name]
+
+    def named(self, joined: str) -> list[int]:
+        """Return the exercises that have a name or alias, whose words are written as one."""
+        return [
+            start + number
+            for start, part in zip(self._starts, self._parts, strict=False)
+            for number in part.by_joined_name.get(joined, ())
+        ]
+
+    def lines(self, number: int) -> tuple[Line, ...]:
+        """Return the names and aliases of an exercise."""
+        part, number = self._locate(number)
+        return part.lines(number)
+
+    def other_words(self, number: int) -> frozenset[str]:
+        """Return the words of the tags, muscles and equipment of an exercise, in the singular."""
+        part, number = self._locate(number)
+        return part.other_words(number)
+
+    def containing(self, word: str) -> int:
+        """Return the exercises in which a word occurs, possibly as two words (pushup in push up)."""
+        return self._combine(part.containing(word) for part in self._parts)
+
+    def resembling(self, word: str) -> int:
+        """Return the exercises with a word that contains or resembles a word."""
+        return self._combine(part.resembling(word) for part in self._parts)
+
+    @staticmethod
+    def with_most(sets: Iterable[int], enough: int) -> int:
+        """Return the exercises that are in most of the sets; in fewer of them, until there are `enough`."""
+        in_sets: list[int] = []  # those that are in at least one, two, ... of the sets
+        for each in sets:
+            in_sets.append(0)
+            for count in range(len(in_sets) - 1, 0, -1):
+                in_sets[count] |= in_sets[count - 1] & each
+            in_sets[0] |= each
+        return next((each for each in reversed(in_sets) if each.bit_count() >= enough), in_sets[0] if in_sets else 0)
+
+    def _combine(self, sets: Iterable[int]) -> int:
+        return sum(each << start for start, each in zip(self._starts, sets, strict=False))
+
+    def _locate(self, number: int) -> tuple[IndexPart, int]:
+        at = bisect_right(self._starts, number) - 1
+        return self._parts[at], number - self._starts[at]
 
 
 def numbers_of(exercises: int) -> Iterator[int]:
@@ -189,20 +256,38 @@ def _split_once(text: str) -> frozenset[str]:
 
 
 def index_of(entries: Sequence[SearchEntry]) -> SearchIndex:
-    """Return the index of exercises, which is cached while they stay the same."""
-    return _index_of(
-        tuple((each["_id"], each["search"], each["names"], each["aliases"], each["isOwn"]) for each in entries)
-    )
+    """Return the index of exercises.
+
+    Its parts are cached while they stay the same: what all companies share, and what a company has of its own.
+    """
+    common = tuple(_key_of(each) for each in entries if each["isCommon"])
+    own = tuple(_key_of(each) for each in entries if not each["isCommon"])
+    return SearchIndex(_common_part(common), _own_part(own))
 
 
-@lru_cache(_INDEXES)
-def _index_of(entries: tuple[tuple[ObjectId, str, int, int, bool], ...]) -> SearchIndex:
-    return SearchIndex(
+def _key_of(entry: SearchEntry) -> _Key:
+    return entry["_id"], entry["search"], entry["names"], entry["aliases"], entry["isOwn"], entry["isCommon"]
+
+
+def _make_part(keys: Iterable[_Key]) -> IndexPart:
+    return IndexPart(
         [
-            {"_id": exercise_id, "search": text, "names": names, "aliases": aliases, "isOwn": is_own}
-            for exercise_id, text, names, aliases, is_own in entries
+            {
+                "_id": exercise_id,
+                "search": text,
+                "names": names,
+                "aliases": aliases,
+                "isOwn": is_own,
+                "isCommon": is_common,
+            }
+            for exercise_id, text, names, aliases, is_own, is_common in keys
         ]
     )
+
+
+# The whole shared library and what a filter leaves of it; what companies have of their own.
+_common_part: Callable[[tuple[_Key, ...]], IndexPart] = lru_cache(_COMMON_PARTS)(_make_part)
+_own_part: Callable[[tuple[_Key, ...]], IndexPart] = lru_cache(_OWN_PARTS)(_make_part)
 
 
 def split_words(text: str) -> list[str]:

@@ -133,6 +133,7 @@ async def find_search_entries(ctx: Context, condition: Filter, *, ownership: Own
         "names": {"$ifNull": ["$searchNames", 1]},
         "aliases": {"$ifNull": ["$searchAliases", {"$size": "$aliases"}]},
         "isOwn": {"$ne": ["$companyId", None]},
+        "isCommon": {"$eq": ["$companyId", None]},
     }
     hint = _selecting_index(condition) or (_BY_TYPE if "type" in condition else _BY_NAME)
     return await exercises.aggregate(

@@ -9,7 +9,6 @@ from coaching_service.library.exercises import search_entries, store
 from coaching_service.library.exercises.listing import list_exercises, present_all
 from coaching_service.library.exercises.models import Exercise
 from coaching_service.library.exercises.search import search
-from coaching_service.library.exercises.search_index import index_of
 from coaching_service.library.exercises.use_counts import load_use_counts
 
 
@@ -24,12 +23,10 @@ async def suggest_exercises(ctx: Context, keywords: str, size: int) -> list[Exer
 
 
 async def _suggest_matches(ctx: Context, keywords: str, size: int) -> list[Exercise]:
-    entries, use_counts = await gather_reads(
-        ctx, search_entries.load_search_entries(ctx, {}, "all"), load_use_counts(ctx)
-    )
+    index, use_counts = await gather_reads(ctx, search_entries.load_index(ctx, {}, "all"), load_use_counts(ctx))
     name = without_apostrophes(normalize(keywords))
-    exact = {entry["_id"] for entry in entries if entry["search"].partition("\n")[0] == name}
-    ids = search(index_of(entries), keywords, use_counts).ids
+    exact = {entry["_id"] for entry in index.entries if entry["search"].partition("\n")[0] == name}
+    ids = search(index, keywords, use_counts).ids
     ids = sorted(ids, key=lambda each: (each not in exact, -use_counts.get(each, 0)))
     return await present_all(ctx, await store.find_by_ids(ctx, ids[:size]))
 
