@@ -76,10 +76,13 @@ async def test_neither_lock_nor_slot_is_acquired_in_a_transaction(
 
     async def rejected(work: Callable[[Context], Awaitable[None]]) -> None:
         with pytest.raises(RuntimeError, match="never inside"):
-            await in_transaction(coach.ctx, work)
+            async with asyncio.timeout(10):
+                await in_transaction(coach.ctx, work)
 
     await rejected(acquire)
     await rejected(lambda _: acquire(coach.ctx))  # also with the context from outside of the transaction
+    async with RequestSlot(RequestSlots(1), coach.ctx, schedule=ANA):
+        await rejected(acquire)  # instead of waiting for the lock
     await acquire(coach.ctx)
 
 

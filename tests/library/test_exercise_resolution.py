@@ -84,6 +84,11 @@ async def test_numbers_and_units_tell_exercises_apart(coach: CoachClient) -> Non
     assert [result["match"] and result["match"]["name"] for result in results] == [
         meant for _, meant in MEANT_WITH_NUMBERS
     ]
+    name = "Chest-supported reverse cable crossover fly at 45"
+    await coach.create_exercise(f"{name} degrees")
+    [degrees, kilograms] = await resolve(coach, f"{name}°", f"{name} kg")
+    assert (degrees["match"]["name"], kilograms["match"]) == (f"{name} degrees", None)
+    assert kilograms["alternatives"][0]["score"] >= 85, "the unit alone tells them apart"
 
 
 async def test_unsure_names_have_only_alternatives(coach: CoachClient) -> None:

@@ -8,8 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
+from coaching_service.core.database.request_slot import schedule_key
+from coaching_service.core.ids import ObjectId
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change
+from tests.support.service_process import until
 from tests.support.training import block_with, exercise_of, path_of, task
 from tests.support.visitor import Visitor
 
@@ -70,6 +73,33 @@ async def test_tool_and_form_do_not_wait_long_for_single_writes(
         form = add_with_form(browser, f"/app/customers/{ana['_id']}/blocks/{to_extend['_id']}")
         short = [partial(log_item, item) for item in single["items"]]
         assert await longest_wait([log_with_tool(to_log), form], short) < _MAX_SECONDS
+
+
+async def test_all_interfaces_wait_for_the_lock_of_the_client(
+    coach: CoachClient, mcp: McpHttpClient, browser: Visitor
+) -> None:
+    """Before their transactions: a tool or form would otherwise compete with a stream of single writes."""
+    ana, press = await coach.create_customer("Ana"), await coach.create_exercise(_LIFTS[0])
+    block = await block_with(coach, ana, exercise_of(press))
+    path = f"/app/customers/{ana['_id']}/blocks/{block['_id']}"
+    page = await browser.get(path)
+    key = schedule_key(coach.ctx, {"customer_id": ObjectId(ana["_id"])})
+    lock = coach.ctx.services.schedule_locks.lock_of(key)
+    async with lock:
+        requests = [
+            asyncio.create_task(request)
+            for request in (
+                mcp.call("update_workout", customerId=ana["_id"], workoutId=block["_id"], name="Push"),
+                browser.submit(page, f"{path}/text", follow=False, text=f"{_LIFTS[0]}: 3x8"),
+                coach.patch(path_of(block), {"name": "Pull"}),
+                coach.post(f"{path_of(block)}/witems", task(), headers={"Idempotency-Key": "once"}),
+            )
+        ]
+        await until(lambda: len(lock._waiters or ()) == len(requests), "all wait")
+        assert not any(each.done() for each in requests)
+    changed, added, renamed, extended = await asyncio.gather(*requests)
+    tool_change(changed)
+    assert (added.status, renamed.status, extended.status) == (303, 200, 201)
 
 
 async def test_form_does_not_wait_long_for_single_writes_to_the_same_program(
