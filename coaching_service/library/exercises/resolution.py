@@ -18,9 +18,10 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises.name_words import FILLERS, NameWords, is_part_of_body, one_spelling
 from coaching_service.library.exercises.search import ABBREVIATIONS, search
-from coaching_service.library.exercises.search_index import MIN_TYPO_LENGTH, SearchIndex, Vocabulary, numbers_of
+from coaching_service.library.exercises.search_index import MIN_TYPO_LENGTH, Line, SearchIndex, Vocabulary, numbers_of
 
 MAX_NAME_LENGTH = 80  # longer names mean only the exercise that has exactly this name
 MAX_ALTERNATIVES = 3
@@ -78,15 +79,15 @@ def resolve(index: SearchIndex, text: str, use_counts: Mapping[ObjectId, int]) -
     if not name.text:
         return Resolution(None, [])
     if len(text) > MAX_NAME_LENGTH:
-        named = {number for each in name.spellings for number in index.named("".join(each.typed))}
-        return Resolution(_choose([_compare(index, number, name) for number in sorted(named)]), [])
+        joined = Line.of(without_apostrophes(normalize(text)).replace("-", " ")).joined
+        return Resolution(_choose([_compare(index, number, name) for number in index.named(joined)]), [])
     matching = [_compare(index, number, name) for number in search(index, name.text, use_counts).numbers[:_MAX_FOUND]]
     match = _choose(matching)
     alternatives = [each for each in matching[: MAX_ALTERNATIVES + 1] if each.score >= _MIN_SCORE_OF_ALTERNATIVE]
     if len(alternatives) <= MAX_ALTERNATIVES and match is None:
         known = {each.exercise_id for each in matching}
         similar = [each for each in _find_similar(index, name) if each.exercise_id not in known]
-        match = _choose(similar)
+        match = None if any(each.is_sure for each in matching) else _choose(similar)
         alternatives += similar
     return Resolution(match, [each for each in alternatives if each is not match][:MAX_ALTERNATIVES])
 
