@@ -143,7 +143,8 @@ async def _create_client(
     await logs.add_logged_blocks(ctx, customer_id, [*training.schedule(client, today), *answered])
     if client.name == content.WITH_PROGRAM:
         monday = today - timedelta(days=today.weekday() + 7)
-        await assignments.add_to_calendar(ctx, await programs.load_dated(ctx, program_id, str(monday)), customer_id)
+        dated = await programs.load_dated(ctx, program_id, str(monday))
+        await assignments.add_to_calendar(ctx, dated, customer_id, on_conflict="replace")
     records = await personal_records.list_records(ctx, customer_id)
     achieved = {record["_id"]: _at(date.fromisoformat(record["date"])) for record in records}
     activity.set_dates(ctx, achieved)

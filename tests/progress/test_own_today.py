@@ -29,7 +29,8 @@ async def test_day_of_a_client_has_what_is_due_and_nothing_of_hidden_days(coach:
     await block_with(coach, ana, date=day(1), name="Without items")
     near = await block_with(coach, ana, task(), date=day(2), name="Near")
     far = await block_with(coach, ana, task(), date=day(3), name="Far")
-    await block_with(coach, bo, form_of(), date=day(0))
+    await block_with(coach, bo, form_of(), date=day(0), name="No workout")
+    await block_with(coach, bo, task(), date=day(1))
     (await coach.post(client_path(ana, "messages"), {"text": "Hello"})).ok(201)
     with time_machine.travel(f"{day(-1)}T12:00:00+00:00", tick=True):  # there it is the next day
         client = await coach.as_client(ana)
@@ -54,7 +55,7 @@ async def test_day_of_a_client_has_what_is_due_and_nothing_of_hidden_days(coach:
         await hide(coach, ana, day(0))
         assert (await client.get("/customer/today")).ok()["blocks"] == []
         other = (await (await coach.as_client(bo)).get("/customer/today")).ok()
-        assert (other["date"], other["nextWorkout"]["date"]) == (day(-1), day(0))
+        assert (other["date"], other["nextWorkout"]["date"]) == (day(-1), day(1))
         assert (other["streakWeeks"], other["unreadMessages"]) == (0, 0)
 
 
