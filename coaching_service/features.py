@@ -78,6 +78,7 @@ from coaching_service.progress.notes import tools as notes_tools
 from coaching_service.progress.nutrition_plans import checks as nutrition_plans_checks
 from coaching_service.progress.nutrition_plans import routes as nutrition_plans
 from coaching_service.progress.own_today import routes as own_today
+from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import routes as personal_records
 from coaching_service.progress.progress_photos import routes as progress_photos
 from coaching_service.progress.volume import routes as volume
@@ -242,6 +243,7 @@ _STEPS: Steps = {
     conversation_attachments.DISCARD: conversation_attachments.discard_unsent,
     figures_renewal.RENEW: figures_renewal.renew_batch,
     figures_renewal.MARK_ALL_DUE: figures_renewal.mark_all_due,
+    training_load_renewal.RENEW: training_load_renewal.renew_batch,
     check_in_scheduling.SCHEDULE: check_in_scheduling.schedule_batch,
     orphans.COLLECT: orphans.collect_step,
     retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
+from coaching_service.library.exercises.events import LoadTypeChanged
 from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.people.account.events import CompanyResumed, FigureSettingsChanged
 from coaching_service.people.api_keys import service as api_keys
@@ -27,6 +28,7 @@ from coaching_service.progress.conversation.events import MessageCreated, Messag
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.metrics import service as metrics
+from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.events import CompletedWorkChanged, RecordedItemsRescheduled, ScheduleChanged
 from coaching_service.training.workouts.subscribers import follow_restored_workouts
@@ -50,6 +52,7 @@ def assemble() -> EventBus:
     events.subscribe(CompletedWorkChanged, personal_records.update_records, compliance.mark_figures_due)
     events.subscribe(RecordedItemsRescheduled, metrics.move_values, form_responses.move_responses)
     events.subscribe(ScheduleChanged, compliance.mark_figures_due)
+    events.subscribe(LoadTypeChanged, training_load_renewal.queue_renewal)
     events.subscribe(FigureSettingsChanged, renewal.queue_renewal_of_all)
     events.subscribe(
         CompanyResumed, webhooks.forget_failures, renewal.queue_renewal_of_all, check_in_scheduling.continue_postponed

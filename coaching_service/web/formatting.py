@@ -56,6 +56,15 @@ def format_number(value: float | None, unit: str = "") -> str:
     return f"{text}\N{NO-BREAK SPACE}{unit}" if unit else text
 
 
+def format_duration(seconds: float) -> str:
+    """Return `45 s`, `2 min`, `1 min 30 s` or `1 h 5 min`."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    parts = [f"{hours} h"] if hours else []
+    parts += [f"{minutes} min"] if minutes else []
+    return " ".join([*parts, *([f"{format_number(rest)} s"] if rest or not parts else [])])
+
+
 def format_change(value: float, unit: str = "") -> str:
     """Return a difference with its sign and unit, such as `+1.5 kg`; the minus is the sign, not a hyphen."""
     sign = "+" if value > 0 else "−" if value < 0 else ""

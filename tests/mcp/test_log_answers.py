@@ -94,3 +94,24 @@ async def test_decimal_comma_is_read_in_what_tools_take(mcp: McpHttpClient, coac
     change = [{"action": "add", "text": "Back squat: 2x5 @102,5"}]
     changed = tool_change(await mcp.call("update_workout_items", **known, changes=change))
     assert "added «Back squat» 2x5 @102.5kg" in changed["summary"]
+
+
+async def test_carries_are_planned_and_logged_as_text_and_as_arrays(mcp: McpHttpClient, coach: CoachClient) -> None:
+    carry = await coach.create_exercise("Farmer carry")
+    client = await coach.create_customer()
+    known = {"customerId": client["_id"]}
+    days = [{"date": TODAY, "name": "Legs", "text": "Farmer carry: 3x40m @24,5kg rest 60s"}]
+    known["workoutId"] = tool_change(await mcp.call("create_workout", **known, days=days))["workoutId"]
+    array = {"exerciseId": carry["_id"], "sets": [{"meters": 20, "load": 30}]}
+    assert not (await mcp.call("add_workout_item", **known, exercise=array))["isError"]
+    (block,) = await coach.calendar(client, TODAY, TODAY)
+    first, second = [item["exerciseSets"][0] for item in block["items"]]
+    assert [first[name] for name in ("type", "plannedMeters", "load", "rest")] == ["distance_load", 40, 24.5, 60]
+    assert [second[name] for name in ("type", "plannedMeters", "load")] == ["distance_load", 20, 30]
+    text = f"#{block['items'][0]['_id']}: 40m, 40m, 35m @24,5"
+    assert "40m, 40m, 35m @24.5kg" in tool_change(await mcp.call("log_workout", **known, text=text))["summary"]
+    arguments = {"customerId": client["_id"], "exercise": "Farmer carry"}
+    history = await mcp.call("get_exercise_history", **arguments)
+    text = history["content"][0]["text"]
+    assert "best 40m @24.5kg" in text
+    assert "farthest distance 40m, volume 0, 3 sets" in text

@@ -288,8 +288,10 @@ async def test_malformed_identifier_is_the_documented_500(coach: CoachClient) ->
     [
         *[({"value": value}, 400, "value") for value in (None, "100", -1, 1e9, True)],
         *[({"date": date}, 400, "date") for date in (None, "2026-02-29", "02.03.2026", 20260302)],
-        *[({"type": kind}, 400, "type") for kind in (None, "fastest", 1)],
+        *[({"type": kind}, 400, "type") for kind in (None, "slowest", 1)],
         *[({"reps": reps}, 400, "reps") for reps in (1.5, -1, "5")],
+        ({"type": "fastest"}, 400, "meters is required for fastest"),
+        ({"type": "longest_time", "meters": 400}, 400, "meters is only for fastest"),
         ({"type": "most_reps", "value": 3.5}, 400, "value must be a whole number"),
         ({"exerciseId": "x"}, 400, "exerciseId"),
         ({"exerciseId": UNKNOWN}, 404, "Exercise"),

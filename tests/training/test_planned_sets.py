@@ -325,3 +325,24 @@ async def test_training_maximum_fixes_the_unit_of_load(coach: CoachClient) -> No
     (await session.patch("/coach/account", {"loadUnit": "kg"})).ok()
     await set_max(coach, ana, squat, 100)
     (await session.patch("/coach/account", {"loadUnit": "lb"})).refused(409)
+
+
+async def test_carries_are_planned_with_a_distance_and_a_load(coach: CoachClient) -> None:
+    carry = await coach.create_exercise("Farmer carry")
+    ana = await coach.create_customer()
+    planned = {"type": "distance_load", "plannedMeters": 40, "load": 24}
+    block = await block_with(coach, ana, exercise_of(carry, planned, {**planned, "load": None, "loadPercent": 50}))
+
+    first, second = block["items"][0]["exerciseSets"]
+    assert {name: first[name] for name in planned} == planned
+    assert first["variables"] == [
+        {"key": "load", "unit": "kg", "value": {"type": "exact", "value": 24}},
+        {"key": "distance", "unit": "m", "value": {"type": "exact", "value": 40}},
+    ]
+    assert [second["load"], second["loadPercent"]] == [None, 50], "without a training maximum"
+    wrong = exercise_of(carry, {**planned, "plannedMeters": -1})
+    (await coach.post(f"{path_of(block)}/witems", wrong)).refused(400, "plannedMeters")
+    change = {"startDate": MONDAY, "endDate": MONDAY, "progression": {"load": {"add": 5}}}
+    (await coach.post(client_path(ana, "schedule", "adjust"), change)).ok()
+    (changed,) = (await coach.calendar(ana, MONDAY, MONDAY))[0]["items"]
+    assert changed["exerciseSets"][0]["load"] in (29, 30), "29, or to the nearest 2.5 kg"

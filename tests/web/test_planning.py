@@ -20,6 +20,7 @@ EVERY_KIND = [
     {"type": "reps_load", "index": 11, "minPlannedReps": 5, "loadPercent": 72.5, "isAmrap": True},
     {"type": "reps_load", "index": 12, "minPlannedReps": 8, "load": 40, "setKind": "drop"},
     {"type": "reps", "index": 13, "isAmrap": True, "perSide": True, "setKind": "failure"},
+    {"type": "distance_load", "index": 14, "plannedMeters": 40, "load": 24},
 ]
 
 

@@ -53,6 +53,9 @@ MovementPattern = Literal[
 Force = Literal["push", "pull", "static"]
 Mechanic = Literal["compound", "isolation"]
 Laterality = Literal["bilateral", "unilateral", "alternating"]
+LoadType = Literal["load", "assistance"]
+LOAD: LoadType = "load"
+ASSISTANCE: LoadType = "assistance"
 
 
 class MuscleGroup(TypedDict):
@@ -149,6 +152,7 @@ class ExerciseDetails(TypedDict, total=False):
     videoLink: str | None
     tags: list[str]
     equipment: str | None
+    loadType: LoadType
 
 
 class ExerciseChange(ExerciseDetails, IdentityInput, total=False):
@@ -180,16 +184,18 @@ class RequiredDetails(TypedDict):
 
 
 class ExerciseContent(RequiredDetails):
-    """The content of a stored exercise."""
+    """The content of a stored exercise; without `loadType` its loads are loads."""
 
+    loadType: NotRequired[LoadType]
     muscleGroups: list[TrainedMuscle]
     media: list[StoredMedia]
     libraryId: ObjectId
 
 
 class ExerciseInput(RequiredDetails, IdentityInput):
-    """An exercise to create."""
+    """An exercise to create; its loads are loads unless `loadType` says otherwise."""
 
+    loadType: NotRequired[LoadType]
     muscleGroups: list[MuscleInput]
     media: list[MediaInput]
 
@@ -216,6 +222,7 @@ class Exercise(RequiredDetails, Movement, Identity):
     """
 
     _id: ObjectId
+    loadType: LoadType
     muscleGroups: list[TrainedMuscle]
     media: list[Media]
     image: str | None
@@ -239,6 +246,7 @@ class OwnExercise(TypedDict):
     videoLink: str | None
     muscleGroups: list[TrainedMuscle]
     equipment: str | None
+    loadType: LoadType
     media: list[Media]
     image: str | None
     thumbnail: str | None
@@ -295,11 +303,12 @@ class ExerciseSummary(ExerciseReference):
 
 
 class ExerciseName(TypedDict):
-    """The name and instructions of an exercise, deleted or not."""
+    """The name and instructions of an exercise, deleted or not; `loadType` only if its loads are assistance."""
 
     _id: ObjectId
     name: str
     defaultInstructions: str | None
+    loadType: NotRequired[LoadType]
 
 
 class StoredExerciseName(ExerciseName):

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.external_identity import present_identity
 from coaching_service.core.links import file_url
 from coaching_service.core.text import normalize
-from coaching_service.library.exercises.models import Exercise, Media, Override, StoredExercise, StoredMedia
+from coaching_service.library.exercises.models import LOAD, Exercise, Media, Override, StoredExercise, StoredMedia
 
 
 def present(ctx: Context, stored: StoredExercise, override: Override | None = None) -> Exercise:
@@ -29,6 +29,7 @@ def present(ctx: Context, stored: StoredExercise, override: Override | None = No
         "tags": stored["tags"],
         "muscleGroups": stored["muscleGroups"],
         "equipment": stored["equipment"],
+        "loadType": stored.get("loadType", LOAD),
         "movementPattern": stored.get("movementPattern"),
         "force": stored.get("force"),
         "mechanic": stored.get("mechanic"),

@@ -33,7 +33,12 @@ MOVEMENT_PATTERNS = get_args(models.MovementPattern)
 FORCES = get_args(models.Force)
 MECHANICS = get_args(models.Mechanic)
 LATERALITIES = get_args(models.Laterality)
+LOAD_TYPES = get_args(models.LoadType)
 MINE, PUBLIC = "my", "public"
+_LOAD_TYPE = (
+    "What the loads of its sets mean. `load`: more is better. `assistance`: help, as of an assisted pull-up machine: "
+    "less is better, and there is no estimated 1RM and no volume load."
+)
 _MOVEMENT = "{}; null where it does not apply, and for a company's own exercise."
 
 
@@ -90,6 +95,7 @@ class NewExercise(IdentityFields):
     tags = StringList(load_default=list)
     muscleGroups = ListOf(fields.Nested(MuscleRole), maximum=23, allow_none=True, load_default=list)
     equipment = Text(allow_none=True, load_default=None)
+    loadType = Choice(*LOAD_TYPES, load_default=models.LOAD, metadata={"description": f"{_LOAD_TYPE} Default: `load`."})
     media = ListOf(
         fields.Nested(NewExerciseMedia),
         maximum=40,
@@ -171,6 +177,7 @@ class Exercise(IdentityResult):
     tags = fields.List(fields.String())
     muscleGroups = fields.List(fields.Nested(TrainedMuscle))
     equipment = fields.String(allow_none=True)
+    loadType = Choice(*LOAD_TYPES, metadata={"description": _LOAD_TYPE})
     movementPattern = Choice(
         *MOVEMENT_PATTERNS, allow_none=True, metadata={"description": _MOVEMENT.format("The kind of movement")}
     )
@@ -217,6 +224,7 @@ class OwnExercise(Output):
     videoLink = fields.Url(allow_none=True)
     muscleGroups = fields.List(fields.Nested(TrainedMuscle))
     equipment = fields.String(allow_none=True)
+    loadType = Choice(*LOAD_TYPES, metadata={"description": _LOAD_TYPE})
     media = fields.List(fields.Nested(ExerciseMedia))
     image = fields.Url(allow_none=True)
     thumbnail = fields.Url(allow_none=True)

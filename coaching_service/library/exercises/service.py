@@ -18,7 +18,9 @@ from coaching_service.core.external_identity import (
 )
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.library.exercises import media_list, muscles, override_store, store, use_counts
+from coaching_service.library.exercises.events import LoadTypeChanged
 from coaching_service.library.exercises.models import (
+    LOAD,
     Exercise,
     ExerciseChange,
     ExerciseFields,
@@ -58,6 +60,7 @@ async def read_for_client(ctx: Context, exercise_id: ObjectId) -> OwnExercise:
         "videoLink": exercise["videoLink"],
         "muscleGroups": exercise["muscleGroups"],
         "equipment": exercise["equipment"],
+        "loadType": exercise["loadType"],
         "media": exercise["media"],
         "image": exercise["image"],
         "thumbnail": exercise["thumbnail"],
@@ -135,6 +138,7 @@ async def create(ctx: Context, exercise: ExerciseInput) -> Exercise:
             "tags": exercise["tags"],
             "muscleGroups": _name_muscles(exercise["muscleGroups"]),
             "equipment": exercise["equipment"],
+            "loadType": exercise.get("loadType", LOAD),
             "media": media_list.merge([], exercise["media"]),
             "libraryId": ctx.company_id,
         },
@@ -173,7 +177,7 @@ async def change(
     fields = cast("ExerciseFields", stored_fields(details))
     if "muscleGroups" in change:
         fields["muscleGroups"] = _name_muscles(change["muscleGroups"])
-    await _require_own(ctx, exercise_id)
+    before = await _require_own(ctx, exercise_id)
 
     def changed_fields(stored: StoredExercise) -> ExerciseFields:
         changed = fields
@@ -185,7 +189,10 @@ async def change(
     exercise = await store.rewrite(ctx, exercise_id, changed_fields, change.get("version"))
     if exercise is None:
         raise NotFound("exercise")
-    return present(ctx, exercise)
+    after = present(ctx, exercise)
+    if after["loadType"] != before["loadType"]:
+        await ctx.publish(LoadTypeChanged(exercise_id))
+    return after
 
 
 @transactional
@@ -213,10 +220,12 @@ def list_muscle_groups() -> list[MuscleGroup]:
     return [{"_id": identifier, "name": name} for identifier, name in muscles.NAME_OF.items()]
 
 
-async def _require_own(ctx: Context, exercise_id: ObjectId) -> None:
-    if (await read(ctx, exercise_id))["companyId"] is None:
+async def _require_own(ctx: Context, exercise_id: ObjectId) -> Exercise:
+    exercise = await read(ctx, exercise_id)
+    if exercise["companyId"] is None:
         message = "Shared exercises cannot be changed; set an override of it, or create one of your own"
         raise Forbidden(message, code="SHARED_EXERCISE")
+    return exercise
 
 
 def _name_muscles(sent: Sequence[MuscleInput]) -> list[TrainedMuscle]:

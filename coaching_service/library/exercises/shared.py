@@ -10,13 +10,16 @@ import json
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from typing import Any
 
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import stable_id
 from coaching_service.library.exercises import muscles, store
 from coaching_service.library.exercises.models import (
+    LOAD,
     ExerciseType,
     Level,
+    LoadType,
     Movement,
     Role,
     SharedExercise,
@@ -28,8 +31,12 @@ from coaching_service.library.exercises.service import SHARED_LIBRARY
 
 
 class LibraryEntry(Movement):
-    """An exercise as it is written in the files, with its translations; `cue` is its instruction."""
+    """An exercise as it is written in the files, with its translations; `cue` is its instruction.
 
+    `loadType` is written only where loads are assistance.
+    """
+
+    loadType: LoadType
     name: str
     aliases: list[str]
     type: ExerciseType
@@ -53,7 +60,8 @@ def entries() -> tuple[LibraryEntry, ...]:
 def _read_entries(folder: Traversable, name: str) -> list[LibraryEntry]:
     spanish: dict[str, TranslatedNames] = json.loads((folder / "translations" / "es" / name).read_text("utf-8"))
     written: list[LibraryEntry] = json.loads((folder / name).read_text("utf-8"))
-    return [{**entry, "translations": {"es": spanish[entry["name"]]}} for entry in written]
+    usual: Any = {"loadType": LOAD}
+    return [{**usual, **entry, "translations": {"es": spanish[entry["name"]]}} for entry in written]
 
 
 async def publish(services: Services) -> int:
@@ -73,6 +81,7 @@ def _to_exercise(entry: LibraryEntry) -> SharedExercise:
         "tags": entry["tags"],
         "muscleGroups": [*_muscles(entry["primary"], "primary"), *_muscles(entry["secondary"], "secondary")],
         "equipment": entry["equipment"],
+        "loadType": entry["loadType"],
         "movementPattern": entry["movementPattern"],
         "force": entry["force"],
         "mechanic": entry["mechanic"],
@@ -80,8 +89,14 @@ def _to_exercise(entry: LibraryEntry) -> SharedExercise:
         "translations": entry["translations"],
         "media": [],
         "libraryId": SHARED_LIBRARY,
-        "digest": hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest(),
+        "digest": _digest(entry),
     }
+
+
+def _digest(entry: LibraryEntry) -> str:
+    """Return what changes with an entry; the usual type of load, which came later, is left out."""
+    content = {name: value for name, value in entry.items() if (name, value) != ("loadType", LOAD)}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _muscles(names: list[str], role: Role) -> list[TrainedMuscle]:

@@ -20,11 +20,13 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import BY_UPDATE, UPDATED
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.text import normalize
-from coaching_service.core.validation import TEXT_LENGTH, Text
+from coaching_service.core.validation import TEXT_LENGTH, Choice, Text
 from coaching_service.core.walking import Walk
 from coaching_service.library.exercises import muscles
 from coaching_service.library.exercises.media_checks import MEDIA_CHECKS
 from coaching_service.library.exercises.models import (
+    ASSISTANCE,
+    LOAD,
     ExerciseContent,
     ExerciseFields,
     ExerciseKind,
@@ -78,6 +80,7 @@ exercises = Documents[StoredExercise](
             "aliases": Text(),
             "tags": Text(max_length=100),
             "equipment": Text(),
+            "loadType": Choice(LOAD, ASSISTANCE),
             "defaultInstructions": Text(max_length=TEXT_LENGTH, allow_blank=True),
             **MEDIA_CHECKS,
         },
@@ -97,7 +100,7 @@ _BY_TYPE = exercises.index_name("deletedAt", "type", *ORDER)
 _BY_EXTERNAL_ID = exercises.index_name("externalId")
 _BY_UPDATE = exercises.index_name("deletedAt", *BY_UPDATE)
 _KIND_FIELDS = ("name", "muscleGroups", "movementPattern")
-_NAME_FIELDS = ("name", "defaultInstructions", "companyId", "deletedAt")
+_NAME_FIELDS = ("name", "defaultInstructions", "loadType", "companyId", "deletedAt")
 
 
 async def find_page(
@@ -185,11 +188,12 @@ async def _find_recent(ctx: Context, ids: Sequence[ObjectId]) -> list[StoredExer
 
 
 def _to_name(exercise: StoredExerciseName) -> ExerciseName:
-    return {
+    name: ExerciseName = {
         "_id": exercise["_id"],
         "name": exercise["name"],
         "defaultInstructions": exercise["defaultInstructions"],
     }
+    return {**name, "loadType": ASSISTANCE} if exercise.get("loadType") == ASSISTANCE else name
 
 
 async def find_deleted_names(ctx: Context) -> list[str]:

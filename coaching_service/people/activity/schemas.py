@@ -11,6 +11,7 @@ from coaching_service.core.pagination import AfterCursor, PageMetadata
 from coaching_service.core.query import QueryInteger, QueryTime
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Output
 from coaching_service.core.variants import Variant
+from coaching_service.people.activity.record_types import RECORD_TYPES
 from coaching_service.people.customers.schemas import NamedCustomer
 
 
@@ -100,10 +101,11 @@ class RecordEventData(Output):
 
     exerciseId = Identifier()
     exerciseName = fields.String()
-    recordType = Choice("heaviest_load", "most_reps", "estimated_1rm", metadata={"description": "The type of record."})
+    recordType = Choice(*RECORD_TYPES, metadata={"description": "The type of record."})
     value = fields.Float(metadata={"description": "The value, in `unit`."})
     unit = fields.String()
     reps = fields.Integer(allow_none=True)
+    meters = fields.Float(metadata={"description": "The distance, only of `fastest`.", "optional": True})
     day = Date(metadata={"description": "The date of the record."})
     isFirst = fields.Boolean(
         metadata={

@@ -47,6 +47,7 @@ _EVENT_FIELDS = {
     "number": "number",
     "exerciseId": "exerciseId",
     "recordType": "recordType",
+    "meters": "meters",
     "unit": "unit",
     "reps": "reps",
     "isFirst": "isFirst",

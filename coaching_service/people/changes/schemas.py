@@ -12,6 +12,7 @@ from coaching_service.core.events import EVENT_TYPES
 from coaching_service.core.query import QueryInteger, QueryTime
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Output
 from coaching_service.core.variants import Variant
+from coaching_service.people.activity.record_types import RECORD_TYPES
 
 INTERFACES = ("session", "apiKey", "assistant", "client", "system")
 ACTORS = ("coach", "client", "assistant", "key", "system")
@@ -224,10 +225,11 @@ class RecordNotificationData(Output):
 
     recordId = Identifier(metadata={"description": "The personal record.", **_OPTIONAL})
     exerciseId = Identifier()
-    recordType = Choice("heaviest_load", "most_reps", "estimated_1rm", metadata={"description": "The type of record."})
+    recordType = Choice(*RECORD_TYPES, metadata={"description": "The type of record."})
     value = fields.Float(metadata={"description": "In `unit`."})
-    unit = fields.String(metadata={"description": "`kg`, `lb` or `count`."})
+    unit = fields.String(metadata={"description": "`kg`, `lb`, `count`, `s` or `m`."})
     reps = fields.Integer(allow_none=True)
+    meters = fields.Float(metadata={"description": "The distance, only of `fastest`.", "optional": True})
     date = Date(metadata={"description": "The date of the record."})
     isFirst = fields.Boolean(
         metadata={

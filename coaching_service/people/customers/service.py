@@ -333,6 +333,11 @@ async def unassign_from_coach(ctx: Context, coach_id: ObjectId) -> None:
     await store.unassign(ctx, coach_id)
 
 
+async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
+    """Return the next clients of the company after the client `last`, archived ones included, for background jobs."""
+    return await store.find_ids_after(ctx, last, limit)
+
+
 async def lock(ctx: Context, customer_id: ObjectId) -> None:
     """Serialise transactions that call this for the same client. Raises NotFound if there is no such client."""
     if not await store.lock(ctx, customer_id):

@@ -319,6 +319,13 @@ async def set_last_activity(ctx: Context, customer_id: ObjectId) -> None:
     await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": now()}})
 
 
+async def find_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
+    """Return the identifiers of the company's next clients after the client `last`, in order."""
+    where: Filter = {} if last is None else {"_id": {"$gt": last}}
+    found = await customers.find(ctx, where, sort=("_id",), limit=limit, fields=("_id",), hint=BY_ID)
+    return [customer["_id"] for customer in found]
+
+
 async def lock(ctx: Context, customer_id: ObjectId, *, trainer: ObjectId | None = None) -> bool:
     """Write to the client, so that concurrent transactions conflict; returns whether there is such a client.
 

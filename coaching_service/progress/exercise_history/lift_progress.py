@@ -13,11 +13,12 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import SESSION, ProgressPoint
-from coaching_service.progress.exercise_history.service import estimate_of
+from coaching_service.progress.exercise_history.service import summarize_sets
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import exercise_queries, query_models
 from coaching_service.training.workouts.query_models import LiftResult
-from coaching_service.training.workouts.training_load import best_set, round_total, volume_load, working_sets
+from coaching_service.training.workouts.set_records import unit_of
+from coaching_service.training.workouts.training_load import best_by_exercise
 
 MAX_DAYS = 3_700
 
@@ -42,10 +43,11 @@ async def read_progress(
         exercise_queries.find_exercise_sessions_between(ctx, customer_id, exercise_id, start_date, end_date),
     )
     sessions = [session for session in done if session["date"] not in hidden]
+    unit = ctx.caller.company.load_unit
     if group_by == SESSION:
-        return [_summarize(session["date"], [session], exercise_id) for session in sessions]
+        return [_summarize(session["date"], [session], exercise_id, unit) for session in sessions]
     weeks = groupby(sessions, key=lambda session: _monday_of(session["date"]))
-    return [_summarize(monday, list(of_week), exercise_id) for monday, of_week in weeks]
+    return [_summarize(monday, list(of_week), exercise_id, unit) for monday, of_week in weeks]
 
 
 async def list_results(
@@ -76,21 +78,21 @@ def _monday_of(day: str) -> str:
 
 
 def _summarize(
-    first_day: str, sessions: Sequence[query_models.ExerciseSession], exercise_id: ObjectId
+    first_day: str, sessions: Sequence[query_models.ExerciseSession], exercise_id: ObjectId, load_unit: str
 ) -> ProgressPoint:
-    done = [
-        working_set
-        for session in sessions
-        for item in session["items"]
-        for trained_id, working_set in working_sets(item)
-        if trained_id == exercise_id
-    ]
-    best = best_set(done)
+    items = [item for session in sessions for item in session["items"]]
+    of_exercise = best_by_exercise({"date": first_day, "item": item} for item in items).get(exercise_id, {})
     return {
         "date": first_day,
-        "bestSet": best,
-        "estimatedOneRepMax": estimate_of(best) if best else None,
-        "volumeLoad": round_total(sum(volume_load(working_set) for working_set in done)),
-        "sets": len(done),
-        "reps": sum(working_set["reps"] or 0 for working_set in done),
+        **summarize_sets(items, exercise_id),
+        "bests": [
+            {
+                "type": key.type,
+                "value": of_exercise[key]["value"],
+                "unit": unit_of(key.type) or load_unit,
+                "reps": of_exercise[key]["reps"],
+                "meters": key.meters,
+            }
+            for key in sorted(of_exercise, key=lambda each: each.order)
+        ],
     }

@@ -6,6 +6,7 @@ from typing import NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ExerciseReference
+from coaching_service.people.activity.record_types import RecordType
 from coaching_service.training.workouts.set_models import CustomerSet
 
 SESSION, WEEK = "session", "week"
@@ -28,18 +29,31 @@ class OneRepMaxEstimate(TypedDict):
     setIndex: int
 
 
-class ProgressPoint(TypedDict):
-    """What was done for an exercise in a session or a week, whose first day is `date`; `bestSet` is the best of it.
+class DoneSets(TypedDict):
+    """What was done for an exercise, without warm-up sets; `bestSet` is the best of it, loads in the company's unit."""
 
-    Without warm-up sets; loads are in the company's unit.
-    """
-
-    date: str
     bestSet: CustomerSet | None
     estimatedOneRepMax: OneRepMaxEstimate | None
     volumeLoad: float
     sets: int
     reps: int
+
+
+class ProgressBest(TypedDict):
+    """The best value of a type of record in a session or a week; `meters` is the distance of the fastest time."""
+
+    type: RecordType
+    value: float
+    unit: str
+    reps: int | None
+    meters: float | None
+
+
+class ProgressPoint(DoneSets):
+    """What was done for an exercise in a session or a week, whose first day is `date`."""
+
+    date: str
+    bests: list[ProgressBest]
 
 
 class DoneExercise(TypedDict):
@@ -82,3 +96,4 @@ class WeekSummary(TypedDict):
     volumeLoad: float
     sets: int
     estimatedOneRepMax: NotRequired[float]
+    bests: NotRequired[str]

@@ -42,7 +42,8 @@ async def get_exercise_progress(
     """Read how a client's results in an exercise develop, by date.
 
     One entry for each session, or for each week with a session; warm-up sets do not count. The estimated 1RM is that of
-    the best set: Epley for 2 to 12 reps, the load itself for 1.
+    the best set: Epley up to 12 reps, to which repetitions in reserve (RIR, or 10 - RPE) are added first, the load
+    itself for 1.
     """
     return await lift_progress.read_progress(
         ctx, customer_id, exercise_id, query["startDate"], query["endDate"], query["groupBy"]
@@ -61,7 +62,8 @@ async def list_exercise_history(
     """Read a client's history of an exercise, newest first.
 
     One entry for each session, on the date of its workout block; `ids` are workout blocks. A session has at least one
-    completed set of the exercise that is not warm-up. Estimated 1RM: Epley for 2 to 12 reps, the load itself for 1.
+    completed set of the exercise that is not warm-up. Estimated 1RM: Epley up to 12 reps, to which repetitions in
+    reserve (RIR, or 10 - RPE) are added first, the load itself for 1.
     """
     return await service.list_sessions(
         ctx,
@@ -85,7 +87,8 @@ async def get_own_exercise_progress(
     """Read how my results in an exercise develop, by date.
 
     One entry for each session, or for each week with a session; warm-up sets do not count. The estimated 1RM is that of
-    the best set: Epley for 2 to 12 reps, the load itself for 1. Days that are hidden from the client are left out.
+    the best set: Epley up to 12 reps, to which repetitions in reserve (RIR, or 10 - RPE) are added first, the load
+    itself for 1. Days that are hidden from the client are left out.
     """
     return await lift_progress.read_progress(
         ctx, ctx.caller.id, exercise_id, query["startDate"], query["endDate"], query["groupBy"]

@@ -7,9 +7,15 @@ from marshmallow import fields
 from coaching_service.core.pagination import PageQuery
 from coaching_service.core.query import DateRange, QueryBoolean
 from coaching_service.core.validation import Choice, Date, Identifier, Output
+from coaching_service.people.activity.record_types import RECORD_TYPES
 from coaching_service.progress.exercise_history.models import SESSION, WEEK
 from coaching_service.training.workouts.schemas import CustomerSet
-from coaching_service.training.workouts.training_load import EPLEY, LOAD
+from coaching_service.training.workouts.set_records import FORMULAS, RECORD_UNITS
+
+_BEST_SET = (
+    "Highest estimated 1RM, else highest load (lowest assistance), else most reps, else farthest distance and its "
+    "shortest time, else longest time."
+)
 
 
 class HistoryQuery(PageQuery):
@@ -22,7 +28,13 @@ class OneRepMaxEstimate(Output):
     """An estimated one-repetition maximum, in the company's unit of load."""
 
     value = fields.Float()
-    formula = Choice(EPLEY, LOAD, metadata={"description": "`epley`: load x (1 + reps / 30); `load`: one repetition."})
+    formula = Choice(
+        *FORMULAS,
+        metadata={
+            "description": "`epley`: load x (1 + reps / 30); `epley_rir`, `epley_rpe`: with the repetitions in reserve "
+            "(RIR, or 10 - RPE) added to the reps; `load`: one repetition."
+        },
+    )
     setIndex = fields.Integer(metadata={"description": "The index of the set it is computed from: that of `bestSet`."})
 
 
@@ -37,6 +49,16 @@ class ProgressQuery(DateRange):
     )
 
 
+class ProgressBest(Output):
+    """The best value of a type of record in a session or a week."""
+
+    type = Choice(*RECORD_TYPES)
+    value = fields.Float(metadata={"description": "In `unit`."})
+    unit = Choice(*RECORD_UNITS)
+    reps = fields.Integer(allow_none=True)
+    meters = fields.Float(allow_none=True, metadata={"description": "The distance of `fastest`; null otherwise."})
+
+
 class ProgressPoint(Output):
     """What was done for an exercise in a session or a week, without warm-up sets."""
 
@@ -44,10 +66,13 @@ class ProgressPoint(Output):
     bestSet = fields.Nested(
         CustomerSet,
         allow_none=True,
-        metadata={"description": "Highest estimated 1RM, else highest load, else most reps."},
+        metadata={"description": _BEST_SET},
     )
     estimatedOneRepMax = fields.Nested(
         OneRepMaxEstimate, allow_none=True, metadata={"description": "That of `bestSet`; null above 12 reps."}
+    )
+    bests = fields.List(
+        fields.Nested(ProgressBest), metadata={"description": "The best value of each type of record that it has."}
     )
     volumeLoad = fields.Float(metadata={"description": "Sum of reps x load, in the company's unit."})
     sets = fields.Integer(metadata={"description": "Completed sets; a drop set counts as a set."})
@@ -85,7 +110,7 @@ class ExerciseSession(Output):
     bestSet = fields.Nested(
         CustomerSet,
         allow_none=True,
-        metadata={"description": "Highest estimated 1RM, else highest load, else most reps; no warm-up."},
+        metadata={"description": f"{_BEST_SET} Without warm-up sets."},
     )
     estimatedOneRepMax = fields.Nested(
         OneRepMaxEstimate,

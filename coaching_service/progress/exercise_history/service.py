@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
@@ -10,16 +12,17 @@ from coaching_service.core.pagination import Page
 from coaching_service.core.walking import Walk
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.exercise_history.models import ExerciseSession, OneRepMaxEstimate
+from coaching_service.progress.exercise_history.models import DoneSets, ExerciseSession, OneRepMaxEstimate
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import exercise_queries, query_models
+from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.set_models import CustomerSet
+from coaching_service.training.workouts.set_records import best_set, estimate_of_set
 from coaching_service.training.workouts.training_load import (
-    best_set,
-    estimated_one_rep_max,
+    is_assisted,
     logged_sets,
     round_total,
-    volume_load,
+    volume_of,
     working_sets,
 )
 
@@ -63,26 +66,36 @@ async def list_sessions(
 
 def _describe(block: query_models.ExerciseSession, exercise_id: ObjectId, load_unit: str) -> ExerciseSession:
     items = block["items"]
-    working = [
-        working_set for item in items for trained_id, working_set in working_sets(item) if trained_id == exercise_id
-    ]
-    best = best_set(working)
+    done = summarize_sets(items, exercise_id)
     return {
         "date": block["date"],
         "wblockId": block["_id"],
         "isCompleted": all(item["isCompleted"] for item in items),
         "sets": logged_sets(items, exercise_id),
-        "volumeLoad": round_total(sum(volume_load(working_set) for working_set in working)),
+        "volumeLoad": done["volumeLoad"],
         "loadUnit": load_unit,
-        "bestSet": best,
-        "estimatedOneRepMax": estimate_of(best) if best else None,
+        "bestSet": done["bestSet"],
+        "estimatedOneRepMax": done["estimatedOneRepMax"],
     }
 
 
-def estimate_of(best: CustomerSet) -> OneRepMaxEstimate | None:
+def summarize_sets(items: Sequence[WorkItem], exercise_id: ObjectId) -> DoneSets:
+    """Return what was done for an exercise in some items, without warm-up sets: the best of it, and totals."""
+    working = [done for item in items for trained_id, done in working_sets(item) if trained_id == exercise_id]
+    assisted = any(is_assisted(item, exercise_id) for item in items)
+    best = best_set(working, is_assisted=assisted)
+    return {
+        "bestSet": best,
+        "estimatedOneRepMax": _describe_estimate(best, assisted=assisted) if best else None,
+        "volumeLoad": round_total(sum(volume_of(item, exercise_id) for item in items)),
+        "sets": len(working),
+        "reps": sum(done["reps"] or 0 for done in working),
+    }
+
+
+def _describe_estimate(best: CustomerSet, *, assisted: bool) -> OneRepMaxEstimate | None:
     """Return the highest estimate of several sets: that of the best of them."""
-    estimate = estimated_one_rep_max(best["reps"], best["load"])
+    estimate = estimate_of_set(best, is_assisted=assisted)
     if estimate is None:
         return None
-    value, formula = estimate
-    return {"value": round(value, 2), "formula": formula, "setIndex": best["index"]}
+    return {"value": round(estimate.value, 2), "formula": estimate.formula, "setIndex": best["index"]}

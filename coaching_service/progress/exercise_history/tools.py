@@ -18,11 +18,13 @@ from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Identifier, Text
 from coaching_service.library.exercises import service as exercises
+from coaching_service.people.activity.record_types import FARTHEST_DISTANCE, FASTEST, LEAST_ASSISTANCE, LONGEST_TIME
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history import lift_progress, service
 from coaching_service.progress.exercise_history.models import (
     WEEK,
     ExerciseSession,
+    ProgressBest,
     ProgressPoint,
     SessionText,
     WeekSummary,
@@ -33,6 +35,8 @@ from coaching_service.training.workouts.set_models import CustomerSet
 
 tools = Tools()
 _WEEKS = 12
+# What a week says besides the estimate and the volume.
+_OTHER_BESTS = (LONGEST_TIME, FARTHEST_DISTANCE, FASTEST, LEAST_ASSISTANCE)
 
 
 class ExerciseHistory(ToolPage, CustomerArgument):
@@ -67,7 +71,7 @@ async def get_exercise_history(
     include_incomplete: bool,
 ) -> Answer:
     """Read a client's sessions with one exercise, newest first, and the progress of the last 12 weeks: sets, best set,
-    estimated one-repetition maximum (Epley for 2 to 12 reps) and volume load, without warm-up sets."""
+    estimated one-repetition maximum (Epley, with RIR or RPE), other bests and volume load, without warm-up sets."""
     if exercise_id is None:
         [exercise_id] = await resolve_exercises(ctx, {"exercise": str(exercise)})
     today = await customers.read_local_date(ctx, customer_id)
@@ -126,7 +130,14 @@ def _describe_week(week: ProgressPoint) -> WeekSummary:
     described: WeekSummary = {"date": week["date"], "volumeLoad": week["volumeLoad"], "sets": week["sets"]}
     if week["estimatedOneRepMax"] is not None:
         described["estimatedOneRepMax"] = week["estimatedOneRepMax"]["value"]
+    if bests := [_write_best(best) for best in week["bests"] if best["type"] in _OTHER_BESTS]:
+        described["bests"] = ", ".join(bests)
     return described
+
+
+def _write_best(best: ProgressBest) -> str:
+    distance = "" if best["meters"] is None else f" {best['meters']:g}m"
+    return f"{best['type'].replace('_', ' ')}{distance} {best['value']:g}{best['unit']}"
 
 
 def _write_session(session: SessionText) -> str:
@@ -144,5 +155,6 @@ def _write_weeks(weeks: Sequence[WeekSummary]) -> list[str]:
     lines = []
     for week in weeks:
         estimate = f"estimated 1RM {week['estimatedOneRepMax']:g}, " if "estimatedOneRepMax" in week else ""
-        lines.append(f"week of {week['date']}: {estimate}volume {week['volumeLoad']:g}, {week['sets']} sets")
+        bests = f"{week['bests']}, " if "bests" in week else ""
+        lines.append(f"week of {week['date']}: {estimate}{bests}volume {week['volumeLoad']:g}, {week['sets']} sets")
     return lines

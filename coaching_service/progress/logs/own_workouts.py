@@ -17,9 +17,9 @@ from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.presentation import block_not_found
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.set_models import CustomerSet
-from coaching_service.training.workouts.totals_models import RecordType
+from coaching_service.training.workouts.set_records import is_better
 
-_Key = tuple[ObjectId, RecordType]
+_Key = tuple[ObjectId, str, float | None]
 
 
 async def read_own_workout(ctx: Context, block_id: ObjectId) -> Block:
@@ -55,7 +55,8 @@ async def log_set(
     improved = [
         record
         for record in _records_of(block, after)
-        if record["witemId"] == item_id and record["value"] > bests.get(_key(record), record["value"])
+        if record["witemId"] == item_id
+        and is_better(record["type"], record["value"], bests.get(_key(record), record["value"]))
     ]
     return block, improved
 
@@ -63,8 +64,8 @@ async def log_set(
 async def list_records_of(ctx: Context, customer_id: ObjectId, block: Block) -> list[PersonalRecord]:
     """Return the personal records that a client set in a workout whose items have `lastTime`.
 
-    Without those of exercises that were never done before, and those that are lower than a record entered by a coach.
-    Raises what `personal_records.list_records` raises.
+    Without those of exercises that were never done before, and those that are not as good as a record entered by a
+    coach. Raises what `personal_records.list_records` raises.
     """
     return _records_of(block, await personal_records.list_records(ctx, customer_id))
 
@@ -76,7 +77,7 @@ def _records_of(block: Block, records: Sequence[PersonalRecord]) -> list[Persona
     return [
         record
         for record in records
-        if record["witemId"] in item_ids and record["exerciseId"] in known and record["value"] >= bests[_key(record)]
+        if record["witemId"] in item_ids and record["exerciseId"] in known and record["value"] == bests[_key(record)]
     ]
 
 
@@ -87,9 +88,11 @@ def _exercises_done_before(block: Block) -> Collection[ObjectId]:
 def _best_values(records: Sequence[PersonalRecord]) -> Mapping[_Key, float]:
     bests: dict[_Key, float] = {}
     for record in records:
-        bests[_key(record)] = max(record["value"], bests.get(_key(record), record["value"]))
+        known = bests.get(_key(record))
+        if known is None or is_better(record["type"], record["value"], known):
+            bests[_key(record)] = record["value"]
     return bests
 
 
 def _key(record: PersonalRecord) -> _Key:
-    return record["exerciseId"], record["type"]
+    return record["exerciseId"], record["type"], record.get("meters")

@@ -122,10 +122,10 @@ async def _log_accessible_item(
 async def _log_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: _Log) -> WorkItem:
     # The lock comes first, so that concurrent logs of one client wait before they do any work that is repeated.
     await activity_dates.lock_active(ctx, customer_id)
-    block, previous = await item_service.log_item(
+    block, previous, known = await item_service.log_item(
         ctx, ClientCalendar(customer_id), block_id, item_id, await _prepare_log(ctx, log)
     )
-    item = await item_service.present_item(ctx, block, item_id)
+    item = await item_service.present_item(ctx, block, item_id, known)
     await _update_item_activity(ctx, customer_id, block, item, was_completed=previous["isCompleted"])
     if item["pain"] and item["pain"] != previous.get("pain"):
         await notes.create_health_note(ctx, customer_id, item["pain"])

@@ -6,11 +6,16 @@ from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.totals_models import Best, RecordType
+from coaching_service.people.activity.record_types import RecordType
+from coaching_service.training.workouts.set_records import RecordKey
+from coaching_service.training.workouts.totals_models import Best
 
 
 class _Record(Stored):
-    """Loads are in the company's unit, `most_reps` is a count; `reps` are those of the set."""
+    """Loads are in the company's unit, times in seconds, distances in meters, `most_reps` is a count.
+
+    `reps` are those of the set. Only the fastest time over a distance has `meters`.
+    """
 
     customerId: ObjectId
     exerciseId: ObjectId
@@ -18,6 +23,7 @@ class _Record(Stored):
     value: float
     unit: str
     reps: int | None
+    meters: NotRequired[float]
     date: str
 
 
@@ -36,10 +42,10 @@ class LoggedRecord(_Record):
 
 
 class RecordToStore(NamedTuple):
-    """The best set for an exercise and a type, to be stored as the record derived from logs instead of `previous`."""
+    """The best set for an exercise and a record, to be stored as the one derived from logs instead of `previous`."""
 
     exercise_id: ObjectId
-    record_type: RecordType
+    key: RecordKey
     best: Best
     previous: LoggedRecord | None
 
@@ -57,6 +63,7 @@ class NewRecord(TypedDict):
     type: RecordType
     value: float
     reps: int | None
+    meters: float | None
     date: str
 
 
@@ -91,5 +98,6 @@ class RecordEvent(TypedDict):
     value: float
     unit: str
     reps: int | None
+    meters: NotRequired[float]
     day: str
     isFirst: bool

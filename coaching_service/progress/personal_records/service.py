@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from coaching_service.core.database.context import Context
@@ -12,6 +13,13 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
 from coaching_service.people.activity import service as activity
+from coaching_service.people.activity.record_types import (
+    ESTIMATED_ONE_REP_MAX,
+    FASTEST,
+    HEAVIEST_LOAD,
+    MOST_REPS,
+    RecordType,
+)
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import store
@@ -31,18 +39,16 @@ from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import exercise_queries
 from coaching_service.training.workouts.events import CompletedWorkChanged
 from coaching_service.training.workouts.item_models import DatedItem
-from coaching_service.training.workouts.totals_models import Best, RecordType
-from coaching_service.training.workouts.training_load import (
-    ESTIMATED_ONE_REP_MAX,
-    HEAVIEST_LOAD,
-    MOST_REPS,
-    RECORD_TYPES,
-    best_by_exercise,
-    estimated_one_rep_max,
+from coaching_service.training.workouts.set_records import (
+    RecordKey,
+    estimate_one_rep_max,
+    is_better,
     rank_best,
+    unit_of,
 )
+from coaching_service.training.workouts.totals_models import Best
+from coaching_service.training.workouts.training_load import best_by_exercise
 
-COUNT: Final = "count"
 _EVENT: Final = "personal_record"
 
 
@@ -158,22 +164,42 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
     for exercise_id in exercise_ids:
         stored = stored_by_exercise.get(exercise_id, {})
         new = new_by_exercise.get(exercise_id, {})
-        if any(_may_have_lost(record, new.get(record_type), item_ids) for record_type, record in stored.items()):
+        if any(_may_have_lost(key, record, new.get(key), item_ids) for key, record in stored.items()):
             bests = await exercise_queries.find_best_sets(ctx, customer_id, exercise_id)
         else:
             bests = _better_of(new, stored)
-        lost += [record for record_type, record in stored.items() if record_type not in bests]
-        better += [
-            RecordToStore(exercise_id, record_type, best, stored.get(record_type))
-            for record_type in RECORD_TYPES
-            if (best := bests.get(record_type)) and not _is_same(stored.get(record_type), best)
-        ]
+        lost += [record for key, record in stored.items() if key not in bests]
+        better += _list_better(exercise_id, bests, stored)
         if _value_of(bests) != _value_of(stored):
             changed_estimates.append(exercise_id)
     await _delete_lost(ctx, customer_id, lost)
     await _store_better(ctx, customer_id, better)
     if changed_estimates:
         await _update_estimates(ctx, customer_id, changed_estimates)
+
+
+@transactional
+async def rebuild_records(ctx: Context, customer_id: ObjectId) -> None:
+    """Derive the records of a client again from all logs, after a change of what is a record; no event is new."""
+    await customers.lock(ctx, customer_id)
+    stored = await store.find_all_logged(ctx, customer_id)
+    bests = await exercise_queries.find_all_best_sets(ctx, customer_id)
+    exercise_ids = sorted(stored.keys() | bests.keys())
+    lost = [
+        record
+        for exercise_id, records in stored.items()
+        for key, record in records.items()
+        if key not in bests.get(exercise_id, {})
+    ]
+    better = [
+        change
+        for exercise_id in exercise_ids
+        for change in _list_better(exercise_id, bests.get(exercise_id, {}), stored.get(exercise_id, {}))
+    ]
+    await _delete_lost(ctx, customer_id, lost)
+    await _store_better(ctx, customer_id, better, reports=False)
+    await _update_estimates(ctx, customer_id, exercise_ids)
+    await derived_figures.mark_due(ctx, [customer_id])
 
 
 async def _find_changed_items(
@@ -186,9 +212,20 @@ async def _find_changed_items(
     return [{"date": date, "item": item} for item in event.block["items"] if item["_id"] in item_ids]
 
 
-def _value_of(records: Mapping[RecordType, Best] | Mapping[RecordType, LoggedRecord]) -> float | None:
+def _list_better(
+    exercise_id: ObjectId, bests: Mapping[RecordKey, Best], stored: Mapping[RecordKey, LoggedRecord]
+) -> list[RecordToStore]:
+    """The best sets of an exercise that are not stored as they are, in the order of the types."""
+    return [
+        RecordToStore(exercise_id, key, bests[key], stored.get(key))
+        for key in sorted(bests, key=lambda each: each.order)
+        if not _is_same(stored.get(key), bests[key])
+    ]
+
+
+def _value_of(records: Mapping[RecordKey, Best] | Mapping[RecordKey, LoggedRecord]) -> float | None:
     """The estimated one-repetition maximum among records of an exercise."""
-    record = records.get(ESTIMATED_ONE_REP_MAX)
+    record = records.get(RecordKey(ESTIMATED_ONE_REP_MAX))
     return record["value"] if record else None
 
 
@@ -208,30 +245,29 @@ async def _update_estimates(ctx: Context, customer_id: ObjectId, exercise_ids: S
 def _estimate_of(record: StoredRecord) -> float | None:
     """The estimated one-repetition maximum that follows from a record, in its unit; None if none does.
 
-    A heaviest load was lifted for its `reps`, for one repetition if they are not known.
+    A heaviest load that a coach entered was lifted for its `reps`, for one repetition if they are not known. From the
+    set of one that was logged follows an estimate of its own.
     """
     if record["type"] == ESTIMATED_ONE_REP_MAX:
         return record["value"]
-    if record["type"] != HEAVIEST_LOAD:
+    if record["type"] != HEAVIEST_LOAD or record["source"] == "log":
         return None
-    reps = 1 if record["reps"] is None else record["reps"]
-    estimate = estimated_one_rep_max(reps, record["value"])
-    return None if estimate is None else round(estimate[0], 2)
+    estimate = estimate_one_rep_max(1 if record["reps"] is None else record["reps"], record["value"])
+    return None if estimate is None else round(estimate.value, 2)
 
 
-def _better_of(new: Mapping[RecordType, Best], stored: Mapping[RecordType, LoggedRecord]) -> dict[RecordType, Best]:
-    """The better of the new and the stored best of each type."""
-    bests: dict[RecordType, Best] = {}
-    for record_type in RECORD_TYPES:
-        candidates: list[Best] = [best for best in (new.get(record_type), stored.get(record_type)) if best]
-        if candidates:
-            bests[record_type] = min(candidates, key=rank_best)
+def _better_of(new: Mapping[RecordKey, Best], stored: Mapping[RecordKey, LoggedRecord]) -> dict[RecordKey, Best]:
+    """The better of the new and the stored best of each record."""
+    bests: dict[RecordKey, Best] = {}
+    for key in new.keys() | stored.keys():
+        candidates: list[Best] = [best for best in (new.get(key), stored.get(key)) if best]
+        bests[key] = min(candidates, key=partial(rank_best, key.type))
     return bests
 
 
-def _may_have_lost(record: LoggedRecord, new: Best | None, changed_ids: set[ObjectId]) -> bool:
+def _may_have_lost(key: RecordKey, record: LoggedRecord, new: Best | None, changed_ids: set[ObjectId]) -> bool:
     """Whether the item that holds a record changed for the worse, so that another item may be the best now."""
-    return record["witemId"] in changed_ids and (new is None or rank_best(new) > rank_best(record))
+    return record["witemId"] in changed_ids and (new is None or rank_best(key.type, new) > rank_best(key.type, record))
 
 
 async def _delete_lost(ctx: Context, customer_id: ObjectId, lost: Sequence[LoggedRecord]) -> None:
@@ -241,20 +277,21 @@ async def _delete_lost(ctx: Context, customer_id: ObjectId, lost: Sequence[Logge
         await activity.remove_events(ctx, customer_id, record["_id"], _EVENT)
 
 
-async def _store_better(ctx: Context, customer_id: ObjectId, better: Sequence[RecordToStore]) -> None:
-    """Store the records that changed, in a few round trips for any number, and report them."""
+async def _store_better(
+    ctx: Context, customer_id: ObjectId, better: Sequence[RecordToStore], *, reports: bool = True
+) -> None:
+    """Store the records that changed, in a few round trips for any number, and report them if `reports`."""
     if not better:
         return
-    units = {each.record_type: "" for each in better}
+    units = {each.key.type: "" for each in better}
     for record_type in units:
         units[record_type] = await _unit_of(ctx, record_type)
     named = await _add_names(ctx, await store.store_logged(ctx, customer_id, better, units))
     changed = list(zip(better, named, strict=True))
     first_results = await _find_first_results(ctx, customer_id, changed)
     for each, record in changed:
-        # Only a higher value is a new event; otherwise the data of the existing event is corrected.
-        is_new = each.previous is None or each.best["value"] > each.previous["value"]
-        report = activity.record_event if is_new else activity.correct_event
+        # Only a better value is a new event; otherwise the data of the existing event is corrected.
+        report = activity.record_event if reports and _is_event(each) else activity.correct_event
         await report(
             ctx, _EVENT, customer_id, record["_id"], **_feed_data(record, is_first=record["_id"] in first_results)
         )
@@ -268,6 +305,13 @@ async def _find_first_results(
     if not unsure:
         return set()
     return await store.find_first_results(ctx, customer_id, unsure, exercise_queries.earlier_session_stage(ctx))
+
+
+def _is_event(change: RecordToStore) -> bool:
+    """Whether a better set is an event of the feed; the first time over a distance is not."""
+    if change.previous is None:
+        return change.key.type != FASTEST
+    return is_better(change.key.type, change.best["value"], change.previous["value"])
 
 
 def _is_same(record: LoggedRecord | None, best: Best) -> bool:
@@ -291,7 +335,7 @@ async def _add_names(ctx: Context, records: Sequence[StoredRecord]) -> list[Pers
 
 
 def _feed_data(record: PersonalRecord, *, is_first: bool = False) -> RecordEvent:
-    return {
+    data: RecordEvent = {
         "exerciseId": record["exerciseId"],
         "exerciseName": record["exerciseName"],
         "recordType": record["type"],
@@ -301,12 +345,13 @@ def _feed_data(record: PersonalRecord, *, is_first: bool = False) -> RecordEvent
         "day": record["date"],
         "isFirst": is_first,
     }
+    return {**data, "meters": record["meters"]} if "meters" in record else data
 
 
 async def _unit_of(ctx: Context, record_type: RecordType) -> str:
     """The unit of a type of record; the company's load unit is locked once a record has it."""
-    if record_type == MOST_REPS:
-        return COUNT
+    if (unit := unit_of(record_type)) is not None:
+        return unit
     await account.lock_load_unit(ctx)
     return ctx.caller.company.load_unit
 

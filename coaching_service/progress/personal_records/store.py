@@ -12,6 +12,7 @@ from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date
+from coaching_service.people.activity.record_types import RecordType
 from coaching_service.progress.personal_records.models import (
     DailyRecords,
     LoggedRecord,
@@ -20,7 +21,7 @@ from coaching_service.progress.personal_records.models import (
     RecordToStore,
     StoredRecord,
 )
-from coaching_service.training.workouts.totals_models import RecordType
+from coaching_service.training.workouts.set_records import RECORD_UNITS, RecordKey
 
 records = Documents[StoredRecord](
     "personalRecords",
@@ -31,7 +32,7 @@ records = Documents[StoredRecord](
     transfer=Portable(
         StoredRecord,
         RECORDS,
-        checks={"date": Date(), "unit": Choice("kg", "lb", "count")},
+        checks={"date": Date(), "unit": Choice(*RECORD_UNITS)},
         references={"customerId": "customers", "exerciseId": "exercises"},
     ),
 )
@@ -87,12 +88,21 @@ async def list_of_exercises(
 
 async def find_logged(
     ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]
-) -> dict[ObjectId, dict[RecordType, LoggedRecord]]:
-    """Return the records derived from logs, by exercise and type, as `store_logged` replaces them."""
-    where = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}, "source": "log"}
-    logged: dict[ObjectId, dict[RecordType, LoggedRecord]] = {}
-    for record in await records.find(ctx, where, including=("customerId",)):
-        logged.setdefault(record["exerciseId"], {})[record["type"]] = cast("LoggedRecord", record)
+) -> dict[ObjectId, dict[RecordKey, LoggedRecord]]:
+    """Return the records derived from logs, by exercise and key, as `store_logged` replaces them."""
+    return await _find_logged(ctx, {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}})
+
+
+async def find_all_logged(ctx: Context, customer_id: ObjectId) -> dict[ObjectId, dict[RecordKey, LoggedRecord]]:
+    """Return all records of a client that are derived from logs, as `find_logged` does."""
+    return await _find_logged(ctx, {"customerId": customer_id})
+
+
+async def _find_logged(ctx: Context, where: Filter) -> dict[ObjectId, dict[RecordKey, LoggedRecord]]:
+    logged: dict[ObjectId, dict[RecordKey, LoggedRecord]] = {}
+    for record in await records.find(ctx, {**where, "source": "log"}, including=("customerId",)):
+        key = RecordKey(record["type"], record.get("meters"))
+        logged.setdefault(record["exerciseId"], {})[key] = cast("LoggedRecord", record)
     return logged
 
 
@@ -105,17 +115,17 @@ async def store_logged(
     """
     added: list[dict[str, object]] = []
     replaced: list[tuple[StoredRecord, dict[str, object]]] = []
-    for exercise_id, record_type, best, previous in changes:
+    for exercise_id, key, best, previous in changes:
         fields: dict[str, object] = {
             "value": best["value"],
             "reps": best["reps"],
             "date": best["date"],
             "witemId": best["witemId"],
-            "unit": units[record_type],
+            "unit": units[key.type],
         }
         if previous is None:
-            key = {"customerId": customer_id, "exerciseId": exercise_id, "source": "log", "type": record_type}
-            added.append({**key, **fields})
+            about = {"customerId": customer_id, "exerciseId": exercise_id, "source": "log", "type": key.type}
+            added.append({**about, **({} if key.meters is None else {"meters": key.meters}), **fields})
         else:
             replaced.append((cast("StoredRecord", previous), fields))
     new = iter(await records.insert_many(ctx, added))
@@ -131,7 +141,8 @@ async def delete_many(ctx: Context, customer_id: ObjectId, record_ids: Sequence[
 
 async def insert(ctx: Context, customer_id: ObjectId, record: NewRecord, unit: str) -> StoredRecord:
     """Store a record entered by a coach."""
-    fields = {**record, "customerId": customer_id, "unit": unit, "source": "manual", "witemId": None}
+    given = {name: value for name, value in record.items() if name != "meters" or value is not None}
+    fields = {**given, "customerId": customer_id, "unit": unit, "source": "manual", "witemId": None}
     return await records.insert(ctx, fields)
 
 

@@ -176,8 +176,6 @@ def _parse_option(group: _Group) -> bool:
 
 def _parse_load(group: _Group, start: int) -> None:
     scanner = group.scanner
-    if group.quantity == "distance":
-        raise scanner.error("no load, which a distance cannot have", start)
     group.has_load = True
     if scanner.take_text("?"):
         group.set_once("load", None, start)

@@ -61,7 +61,7 @@ def _write_flags(planned: PlannedSet) -> list[str]:
 
 def _write_quantity(planned: PlannedSet) -> str:
     side = "/side" if planned.get("perSide") else ""
-    if planned["type"] == "distance":
+    if planned["type"].startswith("distance"):
         return f"{_write_end(planned.get('plannedMeters'))}m{side}"
     if planned["type"].startswith("time"):
         return f"{_write_range(planned.get('minPlannedSeconds'), planned.get('maxPlannedSeconds'))}s{side}"

@@ -91,11 +91,12 @@ def _planned_set(index: int, sent: ToolSetArguments) -> PlannedSet:
         "perSide": sent["perSide"],
         "setKind": sent["setKind"],
     }
-    if sent["meters"] is not None:
-        return {**planned, "type": "distance", "plannedMeters": sent["meters"]}
     has_load = sent["load"] is not None or sent["loadPercent"] is not None
     if has_load:
         planned["load"], planned["loadPercent"] = sent["load"], sent["loadPercent"]
+    if sent["meters"] is not None:
+        planned["type"] = "distance_load" if has_load else "distance"
+        return {**planned, "plannedMeters": sent["meters"]}
     if sent["seconds"] is not None:
         planned["type"] = "time_load" if has_load else "time"
         return {**planned, "minPlannedSeconds": sent["seconds"], "maxPlannedSeconds": sent["seconds"]}

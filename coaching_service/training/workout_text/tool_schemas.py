@@ -94,7 +94,7 @@ class ToolSet(Arguments):
     )
     repsMax = Integer(minimum=0, maximum=MAX_REPS, **optional("High end of the repetitions."))
     load = Number(  # type: ignore[assignment]  # a field of this name does not affect marshmallow's own method
-        minimum=0, maximum=MAX_LOAD, **optional("In the company's unit (get_workouts returns it); not with meters.")
+        minimum=0, maximum=MAX_LOAD, **optional("In the company's unit (get_workouts returns it).")
     )
     loadPercent = Number(
         minimum=0,
@@ -129,9 +129,6 @@ class ToolSet(Arguments):
             raise ValidationError("must not be less than reps", "repsMax")
         if data["load"] is not None and data["loadPercent"] is not None:
             raise ValidationError("must not be combined with load", "loadPercent")
-        for name in ("load", "loadPercent"):
-            if data["meters"] is not None and data[name] is not None:
-                raise ValidationError("must not be combined with meters", name)
 
 
 class ToolSets(ListOf):

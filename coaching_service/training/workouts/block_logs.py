@@ -20,6 +20,7 @@ from coaching_service.training.workouts.models import (
     StoredBlock,
 )
 from coaching_service.training.workouts.presentation import block_not_found, present_block
+from coaching_service.training.workouts.references import load_exercises
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.training.workouts.session_fields import SESSION_FIELDS, SessionFields
 
@@ -30,7 +31,11 @@ async def add_logged_blocks(ctx: Context, owner: ScheduleOwner, logged: Sequence
 
     Returns the stored blocks. What follows from the logs is up to the caller.
     """
-    blocks = [_new_logged_block(owner, block) for block in logged]
+    new = [_new_logged_block(owner, block) for block in logged]
+    known = await load_exercises(ctx, [item for block in new for item in block["items"]])
+    blocks: list[BlockContent] = [
+        {**block, "items": [items.with_load_types(item, known) for item in block["items"]]} for block in new
+    ]
     await service.fix_load_unit(ctx, [item for block in blocks for item in block["items"]])
     stored = await store.insert_many(ctx, blocks)
     await owner.after_schedule_change(ctx)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
@@ -10,6 +11,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.walking import Walk
+from coaching_service.people.activity.record_types import LOWER_IS_BETTER
 from coaching_service.training.workouts.item_models import DatedItem
 from coaching_service.training.workouts.query_models import (
     DoneExercise,
@@ -20,8 +22,9 @@ from coaching_service.training.workouts.query_models import (
 )
 from coaching_service.training.workouts.query_parts import BY_DATE, IS_SESSION, Stage, between, except_dates
 from coaching_service.training.workouts.set_models import PlannedSet
+from coaching_service.training.workouts.set_records import RecordKey
 from coaching_service.training.workouts.store import blocks
-from coaching_service.training.workouts.totals_models import Best, RecordType
+from coaching_service.training.workouts.totals_models import Best
 from coaching_service.training.workouts.training_load import TOTALS
 
 SESSION_ORDER = ("-date", "-_id")
@@ -30,7 +33,7 @@ _BY_DONE_EXERCISE = blocks.index_name("customerId", "items.doneExerciseIds", *SE
 _BY_EXERCISE = blocks.index_name("customerId", "items.exerciseIds", *SESSION_ORDER)
 _BY_ITEM = blocks.index_name("customerId", "items._id")
 # The fields of an item that training load is computed from.
-_LOAD_FIELDS = ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets")
+_LOAD_FIELDS = ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets", "assistedExerciseIds")
 
 
 async def find_exercise_sessions(
@@ -211,20 +214,48 @@ async def find_last_plan(ctx: Context, customer_id: ObjectId, exercise_id: Objec
     return plans[0]["sets"] if plans else []
 
 
-async def find_best_sets(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> dict[RecordType, Best]:
-    """Return the best set of each type of record that a client ever did of an exercise."""
+async def find_best_sets(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> dict[RecordKey, Best]:
+    """Return the best set for each record that a client ever did of an exercise."""
     condition = {"customerId": customer_id, "items.doneExerciseIds": exercise_id}
-    of_exercise = {"$filter": {"input": "$done.exercises", "cond": {"$eq": ["$$this.exerciseId", exercise_id]}}}
+    groups = await _find_best_sets(ctx, condition, {"$eq": ["$$this.exerciseId", exercise_id]}, _BY_DONE_EXERCISE)
+    return {key: best for _, key, best in groups}
+
+
+async def find_all_best_sets(ctx: Context, customer_id: ObjectId) -> dict[ObjectId, dict[RecordKey, Best]]:
+    """Return the best set for each exercise and record that a client ever did."""
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
+    bests: dict[ObjectId, dict[RecordKey, Best]] = {}
+    for exercise_id, key, best in await _find_best_sets(ctx, condition, True, BY_DATE):  # noqa: FBT003  # a condition
+        bests.setdefault(exercise_id, {})[key] = best
+    return bests
+
+
+async def _find_best_sets(
+    ctx: Context, condition: Filter, of_exercises: Any, hint: str
+) -> list[tuple[ObjectId, RecordKey, Best]]:
+    """Return the best sets among blocks; `of_exercises` is the expression that selects totals of exercises."""
+    selected = {"$filter": {"input": "$done.exercises", "cond": of_exercises}}
     best = {"date": "$date", **{name: f"$exercise.bests.{name}" for name in ("value", "reps", "witemId")}}
-    order = {"exercise.bests.value": -1, "date": 1, "exercise.bests.reps": -1, "exercise.bests.witemId": 1}
+    value = "$exercise.bests.value"
+    is_lower_better = {"$in": ["$exercise.bests.kind", sorted(LOWER_IS_BETTER)]}
+    order = {"rank": 1, "date": 1, "exercise.bests.reps": -1, "exercise.bests.witemId": 1}
+    group = {
+        "exerciseId": "$exercise.exerciseId",
+        "kind": "$exercise.bests.kind",
+        "meters": {"$ifNull": ["$exercise.bests.meters", None]},
+    }
     stages: list[Stage] = [
-        {"$project": {"date": 1, "exercise": of_exercise}},
+        {"$project": {"date": 1, "exercise": selected}},
         {"$unwind": "$exercise"},
         {"$unwind": "$exercise.bests"},
-        {"$group": {"_id": "$exercise.bests.kind", "best": {"$top": {"sortBy": order, "output": best}}}},
+        {"$set": {"rank": {"$cond": [is_lower_better, value, {"$multiply": [value, -1]}]}}},
+        {"$group": {"_id": group, "best": {"$top": {"sortBy": order, "output": best}}}},
     ]
-    groups = await blocks.aggregate(ctx, condition, *stages, hint=_BY_DONE_EXERCISE)
-    return {group["_id"]: group["best"] for group in groups}
+    groups = await blocks.aggregate(ctx, condition, *stages, hint=hint)
+    return [
+        (each["_id"]["exerciseId"], RecordKey(each["_id"]["kind"], each["_id"]["meters"]), each["best"])
+        for each in groups
+    ]
 
 
 async def find_items(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]) -> list[DatedItem]:

@@ -105,6 +105,7 @@ class ItemBase(TypedDict):
     updatedAt: datetime
     exerciseIds: NotRequired[list[ObjectId]]
     doneExerciseIds: NotRequired[list[ObjectId]]
+    assistedExerciseIds: NotRequired[list[ObjectId]]
     tally: NotRequired[ItemTally]
     isPendingForm: NotRequired[bool]
     clientTexts: NotRequired[list[NameOrId]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -14,6 +14,7 @@ from coaching_service.core.errors import Conflict, InvalidFields, LegacyFailure,
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange
 from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.training.workouts import items, references
 from coaching_service.training.workouts.item_models import (
     WORKOUT_TYPES,
@@ -82,10 +83,12 @@ async def change_item(
     change, _ = await references.resolve(ctx, change, item)
     await fix_load_unit(ctx, [change])
     changed = items.change_item(item, change)
+    known = await references.load_exercises(ctx, [changed])
     if changed is not item:
+        changed = items.with_load_types(changed, known)
         block = await owner.blocks.set_items(ctx, block, _replace(block, changed))
         await owner.after_completed_work_change(ctx, [item, changed])
-    return await present_item(ctx, block, item_id)
+    return await present_item(ctx, block, item_id, known)
 
 
 @transactional
@@ -154,8 +157,8 @@ async def log_item(
     block_id: ObjectId,
     item_id: ObjectId,
     validate_log: Callable[[WorkItem], ItemLog],
-) -> tuple[StoredBlock, WorkItem]:
-    """Store what was done for an item. Returns the block as stored, and the item as it was before.
+) -> tuple[StoredBlock, WorkItem, Mapping[ObjectId, ExerciseName]]:
+    """Store what was done for an item. Returns the block as stored, the item as it was before, and its exercises.
 
     `validate_log` receives the stored item and returns the log, or raises. Raises NotFound, and Conflict if the block
     has changed since the log's `version`.
@@ -166,10 +169,12 @@ async def log_item(
     if log.get("version") not in (None, block["version"]):
         raise version_conflict()
     logged = items.log_item(item, log)
+    known = await references.load_exercises(ctx, [logged])
+    logged = items.with_load_types(logged, known)
     await fix_load_unit(ctx, [logged])
     block = await owner.blocks.set_items(ctx, block, _replace(block, logged))
     await owner.after_completed_work_change(ctx, [item, logged], block)
-    return block, item
+    return block, item, known
 
 
 async def read_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
@@ -177,11 +182,13 @@ async def read_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item
     return await present_item(ctx, await _read_block(ctx, owner, block_id), item_id)
 
 
-async def present_item(ctx: Context, block: StoredBlock, item_id: ObjectId) -> WorkItem:
-    """Return an item of a stored block as it is read. Raises NotFound."""
+async def present_item(
+    ctx: Context, block: StoredBlock, item_id: ObjectId, known: Mapping[ObjectId, ExerciseName] | None = None
+) -> WorkItem:
+    """Return an item of a stored block as it is read; `known`: its exercises, if they were read. Raises NotFound."""
     order = items.find_index(block["items"], item_id)
     item = block["items"][order]
-    linked = await references.load_references(ctx, [item], block["customerId"])
+    linked = await references.load_references(ctx, [item], block["customerId"], known)
     return items.present_item(item, order, block["version"], linked, ctx.caller.company.load_unit)
 
 

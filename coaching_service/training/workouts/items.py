@@ -10,7 +10,7 @@ from typing import Any, cast
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.library.exercises.models import ExerciseName
+from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.training.workouts.item_models import (
     CircuitExercise,
@@ -46,7 +46,7 @@ LOGGED_FIELDS: Mapping[str, Mapping[str, list[Any]]] = {
     "METRICS": {"values": []},
 }
 
-_NOT_SHOWN = (*DERIVED_FIELDS, "clientTexts")
+_NOT_SHOWN = (*DERIVED_FIELDS, "assistedExerciseIds", "clientTexts")
 # The fields of an item, of whatever type, that a log sets: an item of which all are empty has nothing done.
 RECORDED_FIELDS = ("isCompleted", "comment", "pain", "skipped", "swappedFor", "customerSets", "answers", "values")
 
@@ -95,6 +95,22 @@ def log_item(item: WorkItem, log: ItemLog) -> WorkItem:
         "updatedAt": at,
     }
     return _with_derived_fields(fields)
+
+
+def with_load_types(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> WorkItem:
+    """Return an item whose figures follow what the loads of its exercises mean: assistance is no volume.
+
+    `exercises` has those that were done.
+    """
+    assisted = [each for each in item["doneExerciseIds"] if exercises[each].get("loadType") == ASSISTANCE]
+    if assisted == item.get("assistedExerciseIds", []):
+        return item
+    return _with_derived_fields({**item, "assistedExerciseIds": assisted})
+
+
+def derive_again(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> WorkItem:
+    """Return an item with its derived fields computed again, for the exercises that it refers to as they are now."""
+    return with_load_types(_with_derived_fields(item), exercises)
 
 
 def change_item(item: WorkItem, change: ItemChange) -> WorkItem:

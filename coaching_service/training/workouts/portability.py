@@ -24,6 +24,7 @@ ITEM_REFERENCES = {
     "items.circuitExercises.exerciseId": "exercises",
     "items.customerSets.exerciseId": "exercises",
     "items.swappedFor.exerciseId": "exercises",
+    "items.assistedExerciseIds": "exercises",
     "items.metricsFields.metricsSetId": "metricSets",
 }
 _ADDED_ON_READ = ("exercise", "lastTime", "order", "version")

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.external_identity import present_identity
+from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.training.workouts import items, store
+from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.models import (
     Block,
     StoredBlock,
 )
 from coaching_service.training.workouts.references import load_references
 from coaching_service.training.workouts.schedule_owners import DayField, ScheduleOwner
+from coaching_service.training.workouts.training_load import round_total, volume_load, working_sets
 
 
 def orders_within_days(blocks: Sequence[StoredBlock], day_field: DayField) -> list[int]:
@@ -30,6 +33,23 @@ def orders_within_days(blocks: Sequence[StoredBlock], day_field: DayField) -> li
 def is_completed(block: StoredBlock) -> bool:
     """Return whether a block has items and all of them are completed."""
     return bool(block["items"]) and all(item["isCompleted"] for item in block["items"])
+
+
+def presented_volume(items: Iterable[WorkItem]) -> float:
+    """Return the volume load of items as they are read, without loads that are assistance."""
+    total = 0.0
+    for item in items:
+        assisted = {exercise["_id"] for exercise in _exercises_of(item) if exercise.get("loadType") == ASSISTANCE}
+        total += sum(volume_load(done) for exercise_id, done in working_sets(item) if exercise_id not in assisted)
+    return round_total(total)
+
+
+def _exercises_of(item: WorkItem) -> list[ExerciseName]:
+    swap = item.get("swappedFor")
+    others = [swap["exercise"]] if swap else []
+    if item["type"] == "CIRCUIT":
+        return [*others, *(entry["exercise"] for entry in item["circuitExercises"])]
+    return [*others, item["exercise"]] if item["type"] == "EXERCISE" else others
 
 
 async def present_block(ctx: Context, owner: ScheduleOwner, block: StoredBlock | None) -> Block:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.library.forms import service as forms
 from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
@@ -38,19 +39,29 @@ async def resolve(ctx: Context, details: Details, previous: WorkItem | None = No
     return details, References(await exercises.require(ctx, new_exercises), found_sets)
 
 
-async def load_references(ctx: Context, items: Sequence[WorkItem], customer_id: ObjectId | None = None) -> References:
+async def load_references(
+    ctx: Context,
+    items: Sequence[WorkItem],
+    customer_id: ObjectId | None = None,
+    known: Mapping[ObjectId, ExerciseName] | None = None,
+) -> References:
     """Return what stored items refer to: documents of the libraries, deleted ones included, and training maximums.
 
-    `customer_id` is the client whose items they are; None for those of a program or template.
+    `customer_id` is the client whose items they are; None for those of a program or template. `known`: their exercises,
+    if they have been read.
     """
-    ids = {exercise_id for item in items for exercise_id in item["exerciseIds"]}
     names, sets, maxes = await gather_reads(
         ctx,
-        exercises.load_names(ctx, ids),
+        load_exercises(ctx, items if known is None else []),
         metric_sets.load_by_id(ctx, metric_set_ids(items)),
         load_training_maxes(ctx, items, customer_id),
     )
-    return References(names, sets, maxes)
+    return References(names if known is None else known, sets, maxes)
+
+
+async def load_exercises(ctx: Context, items: Iterable[WorkItem]) -> dict[ObjectId, ExerciseName]:
+    """Return the exercises that items plan, or that were done or chosen in their place, deleted ones included."""
+    return await exercises.load_names(ctx, {exercise_id for item in items for exercise_id in item["exerciseIds"]})
 
 
 async def load_training_maxes(

@@ -22,6 +22,7 @@ from coaching_service.core.validation import (
     Version,
 )
 from coaching_service.core.variants import Variant
+from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.library.forms.schemas import AnswerValue, Question
 from coaching_service.library.metric_sets.schemas import Metric
 from coaching_service.training.workouts.item_schemas import NEW_ITEM
@@ -106,6 +107,9 @@ class ExerciseSummary(Output):
     _id = Identifier()
     name = fields.String()
     defaultInstructions = fields.String(allow_none=True)
+    loadType = Choice(
+        ASSISTANCE, metadata={"description": "Only if the loads are help, and less is better.", "optional": True}
+    )
 
 
 class CustomerSet(Output):

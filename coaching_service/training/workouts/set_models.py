@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
 
-SetType = Literal["reps_load", "reps", "time", "time_load", "distance"]
+SetType = Literal["reps_load", "reps", "time", "time_load", "distance", "distance_load"]
 SetKind = Literal["normal", "drop", "failure"]
 
 

@@ -134,11 +134,22 @@ class TimeLoadSet(LoadedSet):
     maxPlannedSeconds = _seconds()
 
 
+def _meters() -> Number:
+    return Number(minimum=0, maximum=MAX_METERS, allow_none=True, load_default=None)
+
+
 class DistanceSet(AnySet):
     """Work over a distance."""
 
     type = Choice("distance", required=True)
-    plannedMeters = Number(minimum=0, maximum=MAX_METERS, allow_none=True, load_default=None)
+    plannedMeters = _meters()
+
+
+class DistanceLoadSet(LoadedSet):
+    """Work over a distance with a load, such as a carry or a sled."""
+
+    type = Choice("distance_load", required=True)
+    plannedMeters = _meters()
 
 
 _BY_TYPE: dict[str, type[Schema]] = {
@@ -147,6 +158,7 @@ _BY_TYPE: dict[str, type[Schema]] = {
     "time": TimeSet,
     "time_load": TimeLoadSet,
     "distance": DistanceSet,
+    "distance_load": DistanceLoadSet,
 }
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
-
-RecordType = Literal["heaviest_load", "most_reps", "estimated_1rm"]
+from coaching_service.people.activity.record_types import RecordType
 
 
 class Totals(TypedDict):
@@ -39,9 +38,10 @@ class Best(TypedDict):
 
 
 class BlockBest(TypedDict):
-    """The best set of a block for an exercise and a type of record."""
+    """The best set of a block for an exercise and a type of record; `meters` is the distance of the fastest one."""
 
     kind: RecordType
+    meters: NotRequired[float]
     value: float
     reps: int | None
     witemId: ObjectId

@@ -1,4 +1,4 @@
-"""Training load: totals of completed sets, estimated one-repetition maximum, and best sets.
+"""Training load: totals of completed sets, and the best of them.
 
 Totals are stored with items and blocks, so that reports need not read every set.
 """
@@ -6,11 +6,13 @@ Totals are stored with items and blocks, so that reports need not read every set
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypedDict, cast
+from functools import partial
+from typing import TypedDict, cast
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.item_models import CircuitExercise, DatedItem, ItemChange, WorkItem
 from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.set_records import RecordKey, rank_best, record_values
 from coaching_service.training.workouts.totals_models import (
     Best,
     BlockBest,
@@ -18,18 +20,11 @@ from coaching_service.training.workouts.totals_models import (
     BlockTotals,
     ExerciseTotals,
     ItemTally,
-    RecordType,
     Totals,
 )
 
 DERIVED_FIELDS = ("exerciseIds", "doneExerciseIds", "tally", "isPendingForm")
 TOTALS = ("sets", "reps", "volumeLoad")
-HEAVIEST_LOAD: RecordType = "heaviest_load"
-MOST_REPS: RecordType = "most_reps"
-ESTIMATED_ONE_REP_MAX: RecordType = "estimated_1rm"
-RECORD_TYPES = (HEAVIEST_LOAD, MOST_REPS, ESTIMATED_ONE_REP_MAX)
-EPLEY, LOAD = "epley", "load"
-_MAX_REPS = 12
 
 
 class DerivedFields(TypedDict):
@@ -56,7 +51,7 @@ def derive_fields(item: WorkItem) -> DerivedFields:
         for sums in (totals, exercise_totals):
             sums["sets"] += 1
             sums["reps"] += done["reps"] or 0
-            sums["volumeLoad"] += volume_load(done)
+            sums["volumeLoad"] += 0 if is_assisted(item, exercise_id) else volume_load(done)
     done_ids = list(by_exercise)
     swap = item.get("swappedFor")
     chosen = [swap["exerciseId"]] if swap else []
@@ -98,9 +93,21 @@ def working_sets(item: WorkItem) -> Iterator[tuple[ObjectId, CustomerSet]]:
             yield exercise_id, done
 
 
+def is_assisted(item: WorkItem, exercise_id: ObjectId) -> bool:
+    """Return whether the loads that were logged of an exercise of an item are assistance: less is better."""
+    return exercise_id in item.get("assistedExerciseIds", ())
+
+
 def volume_load(done: CustomerSet) -> float:
     """Return reps x load of a set; 0 if either is missing."""
     return (done["reps"] or 0) * (done["load"] or 0)
+
+
+def volume_of(item: WorkItem, exercise_id: ObjectId) -> float:
+    """Return the volume load of an exercise in an item; 0 where its loads are assistance."""
+    if is_assisted(item, exercise_id):
+        return 0
+    return sum(volume_load(done) for trained_id, done in working_sets(item) if trained_id == exercise_id)
 
 
 def round_total(total: float) -> float:
@@ -124,7 +131,7 @@ def summarize_block(items: Sequence[WorkItem]) -> BlockTotals | None:
             totals = by_exercise.setdefault(exercise_id, {"exerciseId": exercise_id, **_zero_totals(), "bests": []})
             _add_totals(totals, exercise)
     for exercise_id, bests in best_by_exercise({"date": "", "item": item} for item in items).items():
-        by_exercise[exercise_id]["bests"] = [_block_best(record_type, best) for record_type, best in bests.items()]
+        by_exercise[exercise_id]["bests"] = [_block_best(key, best) for key, best in bests.items()]
     summary: BlockTotals = {**block_totals, "exercises": list(by_exercise.values())}
     return summary
 
@@ -134,67 +141,28 @@ def _is_trained(item: WorkItem) -> bool:
     return bool(item["doneExerciseIds"]) if has_sets else item["isCompleted"]
 
 
-def estimated_one_rep_max(reps: int | None, load: float | None) -> tuple[float, str] | None:
-    """Return the estimated one-repetition maximum of a set in the unit of `load`, and the formula used.
-
-    Epley (1985), load x (1 + reps / 30), for 2 to 12 reps; the load itself for 1 rep (`load`). None without a load or
-    above 12 reps, where the estimate is unreliable.
-    """
-    if not reps or not load or reps > _MAX_REPS:
-        return None
-    return (load, LOAD) if reps == 1 else (load * (1 + reps / 30), EPLEY)
-
-
-def best_set(sets: Iterable[CustomerSet]) -> CustomerSet | None:
-    """Return the set with the highest estimated one-repetition maximum, else the highest load, else the most reps.
-
-    The first of equal sets; None if no set has reps or a load.
-    """
-
-    def value(done: CustomerSet) -> tuple[float, float, float]:
-        estimate = estimated_one_rep_max(done["reps"], done["load"])
-        return (estimate[0] if estimate else 0, done["load"] or 0, done["reps"] or 0)
-
-    best = max(sets, key=value, default=None)
-    return None if best is None or value(best) == (0, 0, 0) else best
-
-
-def best_by_exercise(items: Iterable[DatedItem]) -> dict[ObjectId, dict[RecordType, Best]]:
-    """Return the best working set for each exercise and type of record."""
-    bests: dict[ObjectId, dict[RecordType, Best]] = {}
+def best_by_exercise(items: Iterable[DatedItem]) -> dict[ObjectId, dict[RecordKey, Best]]:
+    """Return the best working set for each exercise and record."""
+    bests: dict[ObjectId, dict[RecordKey, Best]] = {}
     for dated in items:
         for exercise_id, done in working_sets(dated["item"]):
             of_exercise = bests.setdefault(exercise_id, {})
-            for record_type, value in _record_values(done):
+            values = record_values(done, is_assisted=is_assisted(dated["item"], exercise_id))
+            for key, value in values.items():
                 best: Best = {
                     "value": value,
                     "reps": done["reps"],
                     "date": dated["date"],
                     "witemId": dated["item"]["_id"],
                 }
-                previous = of_exercise.get(record_type)
-                of_exercise[record_type] = best if previous is None else min(previous, best, key=rank_best)
+                previous = of_exercise.get(key, best)
+                of_exercise[key] = min(previous, best, key=partial(rank_best, key.type))
     return bests
 
 
-def rank_best(best: Best) -> tuple[Any, ...]:
-    """Return a sort key of best sets, best first: higher value, earlier date, more reps, then a stable order."""
-    return (-best["value"], best["date"], -(best["reps"] or 0), best["witemId"])
-
-
-def _record_values(done: CustomerSet) -> list[tuple[RecordType, float]]:
-    values: list[tuple[RecordType, float]] = []
-    if done["load"] and done["reps"]:
-        values.append((HEAVIEST_LOAD, done["load"]))
-    if done["reps"]:
-        values.append((MOST_REPS, done["reps"]))
-    if estimate := estimated_one_rep_max(done["reps"], done["load"]):
-        values.append((ESTIMATED_ONE_REP_MAX, round(estimate[0], 2)))
-    return values
-
-
-def _block_best(record_type: RecordType, best: Best) -> BlockBest:
-    return {"kind": record_type, "value": best["value"], "reps": best["reps"], "witemId": best["witemId"]}
+def _block_best(key: RecordKey, best: Best) -> BlockBest:
+    stored: BlockBest = {"kind": key.type, "value": best["value"], "reps": best["reps"], "witemId": best["witemId"]}
+    return stored if key.meters is None else {**stored, "meters": key.meters}
 
 
 def _zero_totals() -> Totals:

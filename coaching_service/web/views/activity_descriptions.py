@@ -8,11 +8,10 @@ from typing import Any
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity.models import ActivityEvent
-from coaching_service.training.workouts.training_load import ESTIMATED_ONE_REP_MAX
+from coaching_service.web.record_words import format_record_value, record_name
 from coaching_service.web.views.customer_layout import review_path
 from coaching_service.web.views.item_descriptions import format_number
 
-RECORD_TYPES = {"heaviest_load": "Heaviest load", "most_reps": "Most reps", "estimated_1rm": "Estimated 1RM"}
 _TEMPLATES = {
     "workout_completed": "Completed {blockName}",
     "item_logged": "Logged {item} in {blockName}",
@@ -46,18 +45,15 @@ def describe_event(event: ActivityEvent) -> str:
         return f"Recorded {data.get('itemName', 'metrics')} in {data['blockName']}"
     if kind == "form_submitted" and "itemName" not in data:
         return f"Completed a form in {data['blockName']}"
-    unit = data.get("unit", "")
-    if unit == "count":
-        unit = "reps" if kind == "personal_record" else ""
-    count, value = data.get("blocks", 0), data.get("value")
-    if value is not None and data.get("recordType") == ESTIMATED_ONE_REP_MAX:
-        value = round(value, 1)
+    count, value, unit = data.get("blocks", 0), data.get("value"), data.get("unit", "")
     values = {
         "item": _describe_item(data),
-        "amount": format_number(value, unit),
-        "record": RECORD_TYPES.get(data.get("recordType", ""), ""),
+        "amount": format_number(value, "" if unit == "count" else unit),
         "workouts": f"{count} workout{'' if count == 1 else 's'}",
     }
+    if kind == "personal_record":
+        values["amount"] = format_record_value(data["recordType"], data["value"], unit)
+        values["record"] = record_name({"type": data["recordType"], "meters": data.get("meters")})
     template = _FIRST_RESULT if data.get("isFirst") else _TEMPLATES.get(kind, kind)
     return str(template).format_map(data | values)
 

@@ -25,7 +25,6 @@ from coaching_service.progress.conversation.schemas import MessageText
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.activity_descriptions import RECORD_TYPES
 from coaching_service.web.views.attention_descriptions import describe_entry, describe_filters
 from coaching_service.web.views.attention_previews import load_previews
 from coaching_service.web.views.customers import parse_trainer_ids
@@ -146,7 +145,6 @@ async def attention_entry_page(ctx: Context, customer_id: ObjectId, query: dict[
         "filter_query": _filter_query(query),
         "is_filtered": _is_filtered(query),
         "previews": await load_previews(ctx, customer_id, reasons, today),
-        "record_types": RECORD_TYPES,
         "done_sessions": [],
         "count": count,
         "most_counted": derived_figures.MOST_COUNTED,

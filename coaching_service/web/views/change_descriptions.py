@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.changes.models import DocumentValues
 from coaching_service.people.changes.service import name_kind
 from coaching_service.web.formatting import format_date
-from coaching_service.web.views.activity_descriptions import RECORD_TYPES
+from coaching_service.web.record_words import RECORD_NAMES
 from coaching_service.web.views.item_descriptions import EFFORT_FIELDS, describe_sets, format_number
 
 Line = str | datetime
@@ -281,7 +281,7 @@ def _describe_text(name: str, text: str) -> str:
     if _DATE.fullmatch(text):
         return format_date(text)
     if name == "type":
-        return RECORD_TYPES.get(text, text.replace("_", " ").capitalize())
+        return RECORD_NAMES.get(text, text.replace("_", " ").capitalize())
     return text
 
 

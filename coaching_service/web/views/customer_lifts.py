@@ -13,22 +13,33 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
+from coaching_service.people.activity.record_types import (
+    FARTHEST_DISTANCE,
+    FASTEST,
+    LEAST_ASSISTANCE,
+    LONGEST_TIME,
+    LOWER_IS_BETTER,
+)
 from coaching_service.progress.exercise_history.lift_progress import read_progress
 from coaching_service.progress.exercise_history.models import SESSION, ProgressPoint
+from coaching_service.training.workouts.set_records import RecordKey, unit_of
 from coaching_service.web import charts
-from coaching_service.web.formatting import quantity
+from coaching_service.web.formatting import format_duration, quantity
 from coaching_service.web.pages import Pages
+from coaching_service.web.record_words import record_name
 from coaching_service.web.views.chart_periods import PERIODS, PeriodQuery, first_monday
 from coaching_service.web.views.customer_layout import load_header
 from coaching_service.web.views.item_descriptions import format_number
 
 pages = Pages("/app/customers/{customerId}")
 
+_CHARTED = (LEAST_ASSISTANCE, LONGEST_TIME, FARTHEST_DISTANCE, FASTEST)
+_DISTANCES = 2
 Point = tuple[str, float]
 
 
 class LiftChart(TypedDict):
-    """A value of each session: `points` are `(date, value)`, `best` is the first of the highest."""
+    """A value of each session: `points` are `(date, value)`, `best` is the first of the best."""
 
     name: str
     unit: str
@@ -87,21 +98,37 @@ def _draw_charts(sessions: Sequence[ProgressPoint], unit: str) -> list[LiftChart
     reps = [(date, float(best["reps"])) for date, best in best_sets if best["reps"] and not best["load"]]
     loads = [(each["date"], each["volumeLoad"]) for each in sessions if each["volumeLoad"]]
     values = [
-        ("Estimated 1RM", unit, estimates),
-        ("Most reps without load", "reps", reps),
-        ("Volume load", unit, loads),
+        ("Estimated 1RM", unit, estimates, max),
+        *(
+            (record_name(key._asdict()), unit_of(key.type) or unit, points, min if key.type in LOWER_IS_BETTER else max)
+            for key, points in _other_bests(sessions).items()
+        ),
+        ("Most reps without load", "reps", reps, max),
+        ("Volume load", unit, loads, max),
     ]
     return [
         {
             "name": name,
             "unit": of_values,
             "points": points,
-            "best": max(points, key=lambda point: point[1]),
+            "best": best(points, key=lambda point: point[1]),
             "drawing": charts.lines(points, of_values, f"{name} in {of_values} by session"),
         }
-        for name, of_values, points in values
+        for name, of_values, points, best in values
         if points
     ]
+
+
+def _other_bests(sessions: Sequence[ProgressPoint]) -> dict[RecordKey, list[Point]]:
+    """The best values of sessions that are neither loads nor repetitions; the two distances done most often."""
+    points: dict[RecordKey, list[Point]] = {}
+    for session in sessions:
+        for best in session["bests"]:
+            if best["type"] in _CHARTED:
+                key = RecordKey(best["type"], best["meters"])
+                points.setdefault(key, []).append((session["date"], best["value"]))
+    distances = sorted((key for key in points if key.type == FASTEST), key=lambda key: len(points[key]), reverse=True)
+    return {key: points[key] for key in sorted(points.keys() - distances[_DISTANCES:], key=lambda each: each.order)}
 
 
 def _describe(session: ProgressPoint, unit: str) -> SessionRow:
@@ -110,6 +137,8 @@ def _describe(session: ProgressPoint, unit: str) -> SessionRow:
     if best is not None:
         parts += [quantity(best["reps"], "rep")] if best["reps"] else []
         parts += [f"{format_number(best['load'])} {unit}"] if best["load"] else []
+        parts += [format_number(best["meters"], "m")] if best["meters"] else []
+        parts += [format_duration(best["seconds"])] if best["seconds"] else []
     return {
         "date": session["date"],
         "best_set": " × ".join(parts),

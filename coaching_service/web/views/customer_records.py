@@ -23,14 +23,14 @@ from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.training_maxes.models import TrainingMax
 from coaching_service.training.workouts.query_models import LiftResult
+from coaching_service.training.workouts.set_records import unit_of
 from coaching_service.training.workouts.set_schemas import MAX_LOAD
-from coaching_service.training.workouts.training_load import MOST_REPS
 from coaching_service.web import charts
-from coaching_service.web.formatting import format_date, format_number
+from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.record_words import RECORD_NAMES, best_records, format_record_value
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
-from coaching_service.web.views.activity_descriptions import RECORD_TYPES
 from coaching_service.web.views.customer_layout import customer_path, load_header
 from coaching_service.web.views.train.lift_words import main_points
 
@@ -95,7 +95,6 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any
         "page": page_document(lifts, len(matching), query["page"], _LIFTS_PER_PAGE),
         "page_url": list_url(customer_path(customer_id, "/records"), {"keywords": query["keywords"]}),
         "keywords": query["keywords"],
-        "record_types": RECORD_TYPES,
         "maxes": sorted(named, key=lambda each: each["exerciseName"].casefold()),
         "exercises": sorted(((str(key), name) for key, name in names.items()), key=lambda pair: pair[1].casefold()),
         "chosen": str(query["exerciseId"] or ""),
@@ -106,15 +105,11 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any
 def _by_exercise(records: Sequence[PersonalRecord], keywords: str) -> list[list[PersonalRecord]]:
     """The best record of each type of the exercises whose name has every keyword, the one with the latest first."""
     words = straighten(normalize(keywords)).split()
-    best: dict[ObjectId, dict[str, PersonalRecord]] = {}
+    by_exercise: dict[ObjectId, list[PersonalRecord]] = {}
     for record in records:
         if all(word in straighten(normalize(record["exerciseName"])) for word in words):
-            of_exercise = best.setdefault(record["exerciseId"], {})
-            known = of_exercise.get(record["type"])
-            if known is None or record["value"] > known["value"]:
-                of_exercise[record["type"]] = record
-    lifts = [[of_exercise[kind] for kind in RECORD_TYPES if kind in of_exercise] for of_exercise in best.values()]
-    return sorted(lifts, key=_latest_date, reverse=True)
+            by_exercise.setdefault(record["exerciseId"], []).append(record)
+    return sorted(map(best_records, by_exercise.values()), key=_latest_date, reverse=True)
 
 
 def _latest_date(lift: Sequence[PersonalRecord]) -> str:
@@ -136,11 +131,11 @@ def _draw_trend(results: Sequence[LiftResult], unit: str) -> Markup | None:
     record_type, points = main_points(results)
     if len(points) < 2:
         return None
-    unit = "reps" if record_type == MOST_REPS else unit
     first, last = (
-        f"{format_number(round(value, 1), unit)} on {format_date(date)}" for date, value in (points[0], points[-1])
+        f"{format_record_value(record_type, round(value, 1), unit_of(record_type) or unit)} on {format_date(date)}"
+        for date, value in (points[0], points[-1])
     )
-    return charts.sparkline(points, f"{RECORD_TYPES[record_type]} in the last year: from {first} to {last}")
+    return charts.sparkline(points, f"{RECORD_NAMES[record_type]} in the last year: from {first} to {last}")
 
 
 async def _load_names(

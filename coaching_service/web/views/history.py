@@ -33,8 +33,8 @@ from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.record_words import record_name
 from coaching_service.web.urls import list_url
-from coaching_service.web.views.activity_descriptions import RECORD_TYPES
 from coaching_service.web.views.change_descriptions import Descriptions, DocumentDescription, references_in
 from coaching_service.web.views.customer_layout import customer_path, load_header
 from coaching_service.web.views.operation_names import describe_operation
@@ -275,6 +275,6 @@ async def _load_present(ctx: Context, change: ChangeDetails) -> dict[ObjectId, d
             present[block_id] = {"name": block["name"], "date": block["date"]}
     if any(kind == "personal_record" for kind, _ in changed):
         for record in await personal_records.list_records(ctx, change["customerId"]):
-            name = f"{record['exerciseName']} ({RECORD_TYPES[record['type']].lower()})"
+            name = f"{record['exerciseName']} ({record_name(record).lower()})"
             present[record["_id"]] = {"name": name, "date": record["date"]}
     return present

@@ -22,8 +22,8 @@ from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.calendar_days import Status
 from coaching_service.training.workouts.last_times import add_last_times
 from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.presentation import presented_volume
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
-from coaching_service.training.workouts.training_load import round_total, volume_load, working_sets
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_calendar import days_of_week
 from coaching_service.web.views.customer_layout import customer_path, load_header, review_path, week_path
@@ -122,7 +122,7 @@ def _measure(block: Block, reviewed: Sequence[ReviewedItem]) -> Completion:
         "sets": len(planned),
         "extraSets": len(rows) - len(planned),
         "differing": sum(bool(row["deviations"]) for row in rows),
-        "volume": round_total(sum(volume_load(done) for item in block["items"] for _, done in working_sets(item))),
+        "volume": presented_volume(block["items"]),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
@@ -15,15 +16,26 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Input, Integer
 from coaching_service.library.exercises import service as exercises
+from coaching_service.people.activity.record_types import (
+    ESTIMATED_ONE_REP_MAX,
+    FARTHEST_DISTANCE,
+    FASTEST,
+    HEAVIEST_LOAD,
+    LEAST_ASSISTANCE,
+    LONGEST_TIME,
+    MOST_REPS,
+    RecordType,
+)
 from coaching_service.progress.exercise_history import lift_progress
 from coaching_service.progress.exercise_history import service as exercise_history
 from coaching_service.progress.exercise_history.models import ExerciseSession
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.query_models import LiftResult
-from coaching_service.training.workouts.training_load import ESTIMATED_ONE_REP_MAX, HEAVIEST_LOAD, MOST_REPS
+from coaching_service.training.workouts.set_records import RecordKey, unit_of
 from coaching_service.web import charts
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages
+from coaching_service.web.record_words import record_name
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.lift_words import DoneSet, Point, best_points, describe_records, describe_set
@@ -32,6 +44,15 @@ pages = Pages("/train/exercises/{exerciseId}")
 _SESSIONS_PER_PAGE = 8
 _PERIODS = {"3": "3 months", "12": "1 year", "120": "All"}
 _DAYS_PER_MONTH = 30.5
+_DISTANCES = 2
+_USUAL_COLUMNS = (ESTIMATED_ONE_REP_MAX, HEAVIEST_LOAD)
+_COLUMNS: dict[RecordType, str] = {
+    ESTIMATED_ONE_REP_MAX: "Estimated 1RM",
+    HEAVIEST_LOAD: "Top load",
+    LEAST_ASSISTANCE: "Least assistance",
+    LONGEST_TIME: "Longest time",
+    FARTHEST_DISTANCE: "Farthest distance",
+}
 
 
 class _ExerciseQuery(Input):
@@ -46,6 +67,13 @@ class LiftChart(TypedDict):
     unit: str
     points: list[Point]
     drawing: Markup
+
+
+class ValueTable(TypedDict):
+    """The values of workouts in numbers: a row for each, the latest first."""
+
+    headings: list[str]
+    rows: list[tuple[str | float | None, ...]]
 
 
 class Session(TypedDict):
@@ -78,7 +106,7 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: dict[str
         "unit": unit,
         "records": describe_records(record for record in records if record["exerciseId"] == exercise_id),
         "charts": _draw_charts(results[exercise_id], unit),
-        "results": [_row(result) for result in reversed(results[exercise_id])],
+        "results": _tabulate(results[exercise_id], unit),
         "page": sessions,
         "sessions": [_describe_session(session, unit) for session in sessions["docs"]],
         "label_day": partial(label_day, today=today),
@@ -88,11 +116,15 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: dict[str
 
 def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[LiftChart]:
     """The charts of the values that at least two workouts have; repetitions only where no load was lifted."""
-    loads = best_points(results, HEAVIEST_LOAD)
+    loads = best_points(results, RecordKey(HEAVIEST_LOAD))
     values = [
-        ("Estimated 1RM", unit, best_points(results, ESTIMATED_ONE_REP_MAX)),
+        ("Estimated 1RM", unit, best_points(results, RecordKey(ESTIMATED_ONE_REP_MAX))),
         ("Top load", unit, loads),
-        ("Most reps in a set", "reps", [] if loads else best_points(results, MOST_REPS)),
+        ("Least assistance", unit, best_points(results, RecordKey(LEAST_ASSISTANCE))),
+        ("Most reps in a set", "reps", [] if loads else best_points(results, RecordKey(MOST_REPS))),
+        ("Longest time", "s", best_points(results, RecordKey(LONGEST_TIME))),
+        ("Farthest distance", "m", best_points(results, RecordKey(FARTHEST_DISTANCE))),
+        *((record_name(key._asdict()), "s", best_points(results, key)) for key in _frequent_distances(results)),
         ("Volume (load × reps)", unit, [(each["date"], each["volumeLoad"]) for each in results if each["volumeLoad"]]),
     ]
     return [
@@ -107,17 +139,31 @@ def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[LiftChart]:
     ]
 
 
-def _row(result: LiftResult) -> tuple[str, float | None, float | None, float, int]:
-    """A workout in the table of values: date, estimated 1RM, top load, volume and sets."""
-    bests = {best["kind"]: best["value"] for best in result["bests"]}
-    one_rep_max = bests.get(ESTIMATED_ONE_REP_MAX)
-    return (
-        format_date(result["date"]),
-        round(one_rep_max, 1) if one_rep_max is not None else None,
-        bests.get(HEAVIEST_LOAD),
-        result["volumeLoad"],
-        result["sets"],
+def _frequent_distances(results: Sequence[LiftResult]) -> list[RecordKey]:
+    """The fastest times over the two distances that most workouts have."""
+    counts = Counter(
+        RecordKey(best["kind"], best.get("meters"))
+        for result in results
+        for best in result["bests"]
+        if best["kind"] == FASTEST
     )
+    return [key for key, _ in counts.most_common(_DISTANCES)]
+
+
+def _tabulate(results: Sequence[LiftResult], unit: str) -> ValueTable:
+    """The values of workouts, the latest first: of assistance, times and distances only those that any has."""
+    bests = [{best["kind"]: round(best["value"], 1) for best in result["bests"]} for result in results]
+    columns = [
+        (f"{_COLUMNS[each]}, {unit_of(each) or unit}", [of_workout.get(each) for of_workout in bests])
+        for each in _COLUMNS
+        if each in _USUAL_COLUMNS or any(each in of_workout for of_workout in bests)
+    ]
+    columns += [(f"Volume, {unit}", [result["volumeLoad"] for result in results])]
+    rows = [
+        (format_date(result["date"]), *(values[at] for _, values in columns), result["sets"])
+        for at, result in enumerate(results)
+    ]
+    return {"headings": ["Workout", *(heading for heading, _ in columns), "Sets"], "rows": rows[::-1]}
 
 
 def _describe_session(session: ExerciseSession, unit: str) -> Session:

@@ -5,18 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
+from coaching_service.people.activity.record_types import (
+    ESTIMATED_ONE_REP_MAX,
+    FARTHEST_DISTANCE,
+    FASTEST,
+    HEAVIEST_LOAD,
+    LEAST_ASSISTANCE,
+    LONGEST_TIME,
+    MOST_REPS,
+    RecordType,
+)
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.workouts.query_models import LiftResult
 from coaching_service.training.workouts.set_models import CustomerSet
-from coaching_service.training.workouts.totals_models import RecordType
-from coaching_service.training.workouts.training_load import ESTIMATED_ONE_REP_MAX, HEAVIEST_LOAD, MOST_REPS
-from coaching_service.web.formatting import format_number, quantity
+from coaching_service.training.workouts.set_records import RecordKey
+from coaching_service.web.formatting import format_duration, format_number, quantity
+from coaching_service.web.record_words import best_records, record_name, record_value
 
-RECORD_NAMES: dict[RecordType, str] = {
-    HEAVIEST_LOAD: "Heaviest",
-    ESTIMATED_ONE_REP_MAX: "Estimated 1RM",
-    MOST_REPS: "Most reps",
-}
+_FASTEST_SHOWN = 3
+# The types of values that say most about an exercise, the one to prefer first.
+_MAIN_TYPES: tuple[RecordType, ...] = (
+    ESTIMATED_ONE_REP_MAX,
+    HEAVIEST_LOAD,
+    LEAST_ASSISTANCE,
+    MOST_REPS,
+    FARTHEST_DISTANCE,
+    LONGEST_TIME,
+)
 
 Point = tuple[str, float]
 
@@ -52,51 +67,52 @@ def _amount(done: CustomerSet, unit: str) -> str:
         parts = [f"{load} × {done['reps']}"]
     else:
         parts = [load, quantity(done["reps"], "rep") if done["reps"] is not None else ""]
-    parts.append(_duration(done["seconds"]) if done["seconds"] is not None else "")
+    parts.append(format_duration(done["seconds"]) if done["seconds"] is not None else "")
     parts.append(format_number(done["meters"], "m") if done["meters"] is not None else "")
     return ", ".join(part for part in parts if part) or ("Done" if done["isCompleted"] else "Not done")
 
 
-def _duration(seconds: float) -> str:
-    """Return `45 s`, `2 min` or `1 min 30 s`."""
-    minutes, rest = divmod(seconds, 60)
-    parts = [f"{int(minutes)} min"] if minutes else []
-    return " ".join([*parts, *([f"{format_number(rest)} s"] if rest or not minutes else [])])
-
-
 def describe_records(records: Iterable[PersonalRecord]) -> list[NamedRecord]:
-    """Describe the best record of each type of one exercise; most reps only if no load was lifted."""
-    best: dict[RecordType, PersonalRecord] = {}
-    for record in records:
-        known = best.get(record["type"])
-        if known is None or record["value"] > known["value"]:
-            best[record["type"]] = record
-    types: Sequence[RecordType] = [HEAVIEST_LOAD, ESTIMATED_ONE_REP_MAX] if HEAVIEST_LOAD in best else [*RECORD_NAMES]
+    """Describe the best record of each type of one exercise; most reps only if no load was lifted.
+
+    Of the fastest times over a distance, the latest three.
+    """
+    best = best_records(records)
+    fastest = sorted((each for each in best if each["type"] == FASTEST), key=lambda each: each["date"], reverse=True)
+    left_out = [each["_id"] for each in fastest[_FASTEST_SHOWN:]]
+    if any(each["type"] in (HEAVIEST_LOAD, LEAST_ASSISTANCE) for each in best):
+        left_out += [each["_id"] for each in best if each["type"] == MOST_REPS]
     return [
-        {"name": RECORD_NAMES[each], "value": _record_value(best[each]), "date": best[each]["date"]}
-        for each in types
-        if each in best
+        {"name": _short_name(each), "value": _record_value(each), "date": each["date"]}
+        for each in best
+        if each["_id"] not in left_out
     ]
+
+
+def _short_name(record: PersonalRecord) -> str:
+    return "Heaviest" if record["type"] == HEAVIEST_LOAD else record_name(record)
 
 
 def _record_value(record: PersonalRecord) -> str:
     if record["type"] == MOST_REPS:
         return quantity(int(record["value"]), "rep")
-    reps = f" × {record['reps']}" if record["type"] == HEAVIEST_LOAD and record["reps"] else ""
-    places = 1 if record["type"] == ESTIMATED_ONE_REP_MAX else 2
-    return format_number(round(record["value"], places), record["unit"]) + reps
+    with_reps = record["type"] in (HEAVIEST_LOAD, LEAST_ASSISTANCE) and record["reps"]
+    return record_value(record) + (f" × {record['reps']}" if with_reps else "")
 
 
-def best_points(results: Iterable[LiftResult], record_type: RecordType) -> list[Point]:
-    """Return the best value of a type of each workout that has one, by date."""
+def best_points(results: Iterable[LiftResult], key: RecordKey) -> list[Point]:
+    """Return the best value for a record of each workout that has one, by date."""
     return [
-        (result["date"], best["value"]) for result in results for best in result["bests"] if best["kind"] == record_type
+        (result["date"], best["value"])
+        for result in results
+        for best in result["bests"]
+        if (best["kind"], best.get("meters")) == key
     ]
 
 
 def main_points(results: Sequence[LiftResult]) -> tuple[RecordType, list[Point]]:
     """Return the type of value that says most about an exercise, with its points: none if it has no such values."""
-    for record_type in (ESTIMATED_ONE_REP_MAX, HEAVIEST_LOAD, MOST_REPS):
-        if points := best_points(results, record_type):
+    for record_type in _MAIN_TYPES:
+        if points := best_points(results, RecordKey(record_type)):
             return record_type, points
     return MOST_REPS, []

@@ -24,9 +24,10 @@ from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.training.workouts.query_models import LiftResult
 from coaching_service.web import charts
 from coaching_service.web.pages import Pages
+from coaching_service.web.record_words import RECORD_NAMES
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.train.dates import label_day
-from coaching_service.web.views.train.lift_words import RECORD_NAMES, NamedRecord, describe_records, main_points
+from coaching_service.web.views.train.lift_words import NamedRecord, describe_records, main_points
 from coaching_service.web.views.train.photos import describe_photos
 
 pages = Pages("/train/progress")

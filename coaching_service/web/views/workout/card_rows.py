@@ -81,9 +81,6 @@ class CardRow(LoadedSet):
         measures = [name for name in _MEASURES if data[name] is not None]
         if len(measures) > 1:
             raise ValidationError(f"must be empty for a set with {measures[0]}", measures[1])
-        for name in ("load", "loadPercent"):
-            if measures == ["distance"] and data[name] is not None:
-                raise ValidationError("must be empty for a set with distance", name)
         if data["load"] is not None and data["loadPercent"] is not None:
             raise ValidationError("must be empty if there is a load", "loadPercent")
 
@@ -148,14 +145,14 @@ def _planned_set(row: Document) -> Document:
     measure = next((name for name in _MEASURES if row[name] is not None), stored_measure)
     loads: Document = {name: row[name] for name in ("load", "loadPercent")}
     has_load = loads != dict.fromkeys(loads)
-    if measure == "distance" and not has_load:
-        return {"type": "distance", "plannedMeters": row["distance"], **common}
-    if measure == "distance":  # the distance was cleared and a load entered
-        measure = "reps"
-    low, high = row[measure] or (None, None)
-    if measure == "reps":
-        low, high = (None if bound is None else int(bound) for bound in (low, high))
-    planned_range = dict(zip(_REPS if measure == "reps" else _SECONDS, (low, high), strict=True))
+    planned: Document
+    if measure == "distance":
+        planned = {"plannedMeters": row["distance"]}
+    else:
+        low, high = row[measure] or (None, None)
+        if measure == "reps":
+            low, high = (None if bound is None else int(bound) for bound in (low, high))
+        planned = dict(zip(_REPS if measure == "reps" else _SECONDS, (low, high), strict=True))
     if has_load or (measure == stored_measure and row["type"].endswith("_load")):
-        return {"type": f"{measure}_load", **planned_range, **loads, **common}
-    return {"type": measure, **planned_range, **common}
+        return {"type": f"{measure}_load", **planned, **loads, **common}
+    return {"type": measure, **planned, **common}

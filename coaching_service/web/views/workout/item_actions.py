@@ -16,7 +16,6 @@ from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_models import ItemInput, MoveSource, MoveTarget, WorkItem
 from coaching_service.training.workouts.item_schemas import NEW_ITEM
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.activity_descriptions import RECORD_TYPES
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.item_results import describe_results
 from coaching_service.web.views.workout.circuits import exercises_of
@@ -72,7 +71,6 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
         return {
             **variables,
             "item": {**describe_item(item, unit), "results": describe_results(item, unit)},
-            "record_types": RECORD_TYPES,
             "records": [record for record in records if record["witemId"] == witem_id],
         }
 

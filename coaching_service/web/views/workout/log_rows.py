@@ -27,7 +27,7 @@ _PLANNED_FIELDS: dict[AmountField, _PlannedField] = {
     "meters": "plannedMeters",
     "load": "load",
 }
-_AMOUNTS_BY_MEASURE = {"reps": ("reps", "load"), "time": ("seconds", "load"), "distance": ("meters",)}
+_AMOUNTS_BY_MEASURE = {"reps": ("reps", "load"), "time": ("seconds", "load"), "distance": ("meters", "seconds", "load")}
 
 
 class Amount(NamedTuple):

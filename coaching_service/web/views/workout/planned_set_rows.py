@@ -17,6 +17,7 @@ SET_TYPES = (
     ("reps", "reps"),
     ("time_load", "seconds with load"),
     ("time", "seconds"),
+    ("distance_load", "meters with load"),
     ("distance", "meters"),
 )
 SET_KINDS = (("normal", "normal"), ("drop", "drop set"), ("failure", "to failure"))
@@ -64,8 +65,8 @@ class SetRow(LoadedSet):
             if measure == "reps" and data[name] is not None and data[name] % 1:
                 raise ValidationError("must be a whole number", name)
         for name in ("load", "loadPercent"):
-            if measure == "distance" and data[name] is not None:
-                raise ValidationError("must be empty for a set in meters", name)
+            if data["type"] == "distance" and data[name] is not None:
+                raise ValidationError("must be empty for a set in meters; choose meters with load", name)
         if data["load"] is not None and data["loadPercent"] is not None:
             raise ValidationError("must be empty if there is a load", "loadPercent")
         if measure == "distance" and high is not None:
@@ -114,11 +115,11 @@ def _planned_set(row: Document) -> Document:
     set_type, low, high = row["type"], row["low"], row["high"]
     measure = _measure(set_type)
     common: Document = {name: row[name] for name in _COMMON_FIELDS}
-    if measure == "distance":
-        return {"type": set_type, "plannedMeters": low, **common}
     if measure == "reps":
         low, high = (None if bound is None else int(bound) for bound in (low, high))
-    planned_range = dict(zip(_RANGE_FIELDS[measure], (low, high), strict=True))
+    planned_range: Document = {"plannedMeters": low}
+    if range_fields := _RANGE_FIELDS.get(measure):
+        planned_range = dict(zip(range_fields, (low, high), strict=True))
     loads: Document = {name: row[name] for name in ("load", "loadPercent")}
     if loads == dict.fromkeys(loads) and not set_type.endswith("_load"):
         return {"type": set_type, **planned_range, **common}

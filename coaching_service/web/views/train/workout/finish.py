@@ -11,7 +11,7 @@ from coaching_service.progress.logs import own_workouts
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import WorkoutBlockLog
 from coaching_service.training.workouts.models import BlockLog
-from coaching_service.training.workouts.training_load import round_total, volume_load, working_sets
+from coaching_service.training.workouts.presentation import presented_volume
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.train.sessions import workout_path
 from coaching_service.web.views.train.workout.feelings import FEELINGS
@@ -45,7 +45,7 @@ async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
         "records": describe_records(await own_workouts.list_records_of(ctx, ctx.caller.id, block)),
         "done_sets": done,
         "planned_sets": planned,
-        "volume": round_total(sum(volume_load(each) for item in block["items"] for _, each in working_sets(item))),
+        "volume": presented_volume(block["items"]),
         "feeling": dict(FEELINGS).get(block.get("feeling") or 0),
         "cards": [card for group in groups for card in group.cards],
         "workout_path": workout_path(wblock_id),

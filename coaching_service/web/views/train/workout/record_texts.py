@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
+from coaching_service.people.activity.record_types import (
+    ESTIMATED_ONE_REP_MAX,
+    HEAVIEST_LOAD,
+    LEAST_ASSISTANCE,
+    MOST_REPS,
+    RecordType,
+)
 from coaching_service.progress.personal_records.models import PersonalRecord
-from coaching_service.training.workouts.training_load import ESTIMATED_ONE_REP_MAX, HEAVIEST_LOAD
+from coaching_service.web.formatting import quantity
+from coaching_service.web.record_words import record_name, record_value
 from coaching_service.web.views.item_descriptions import format_number
+
+_WITH_REPS = (HEAVIEST_LOAD, LEAST_ASSISTANCE)
+_NAMES: dict[RecordType, str] = {HEAVIEST_LOAD: "heaviest set", ESTIMATED_ONE_REP_MAX: "best estimated one-rep max"}
 
 
 class RecordText(TypedDict):
@@ -23,14 +34,7 @@ def describe_records(records: Sequence[PersonalRecord]) -> list[RecordText]:
 
 
 def _describe(record: PersonalRecord) -> str:
-    value = record["value"]
-    if record["type"] == HEAVIEST_LOAD:
-        reps = f" for {_count(record['reps'])}" if record["reps"] else ""
-        return f"heaviest set: {format_number(value, record['unit'])}{reps}"
-    if record["type"] == ESTIMATED_ONE_REP_MAX:
-        return f"best estimated one-rep max: {format_number(round(value, 1), record['unit'])}"
-    return f"most reps in a set: {format_number(value)}"
-
-
-def _count(reps: int) -> str:
-    return f"{reps} rep" if reps == 1 else f"{reps} reps"
+    reps = f" for {quantity(record['reps'], 'rep')}" if record["reps"] and record["type"] in _WITH_REPS else ""
+    if record["type"] == MOST_REPS:
+        return f"most reps in a set: {format_number(record['value'])}"
+    return f"{_NAMES.get(record['type'], record_name(record).lower())}: {record_value(record)}{reps}"

@@ -30,6 +30,7 @@ _COLUMNS: Mapping[SetType, tuple[AmountName, ...]] = {
     "time": ("seconds",),
     "time_load": ("load", "seconds"),
     "distance": ("meters",),
+    "distance_load": ("load", "meters"),
 }
 _ADDITIONAL: Mapping[SetType, tuple[AmountName, ...]] = {
     "reps_load": (),
@@ -37,6 +38,7 @@ _ADDITIONAL: Mapping[SetType, tuple[AmountName, ...]] = {
     "time": ("load",),
     "time_load": (),
     "distance": ("seconds", "load"),
+    "distance_load": ("seconds",),
 }
 _EFFORT: tuple[AmountName, ...] = ("rpe", "rir")
 _MOST_IN_ONE_LINE = 2

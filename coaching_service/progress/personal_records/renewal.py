@@ -1,0 +1,44 @@
+"""The background job that computes figures of logs and personal records again when their meaning has changed."""
+
+from __future__ import annotations
+
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.errors import NotFound
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.library.exercises import shared
+from coaching_service.library.exercises.events import LoadTypeChanged
+from coaching_service.people.customers import service as customers
+from coaching_service.people.team import service as team
+from coaching_service.progress.personal_records import service
+from coaching_service.training.workouts.recomputation import recompute_logs
+
+RENEW = "renew_training_load"
+_BATCH = 10
+
+
+async def queue_renewal(ctx: Context, event: LoadTypeChanged) -> None:
+    """Have the figures of all clients who did an exercise computed again."""
+    await queue.enqueue(ctx, RENEW, {"last": None, "exerciseId": event.exercise_id})
+
+
+async def renew_batch(services: Services, job: Job) -> RunAgain | None:
+    """Compute again the figures and records of the next 10 clients of the job's company.
+
+    Of one exercise (`exerciseId`), or of all: then first with the shared library of this version.
+    """
+    if job.company_id is None:
+        raise RuntimeError("the job names no company")
+    last, exercise_id = job.arguments["last"], job.arguments["exerciseId"]
+    if last is None and exercise_id is None:
+        await shared.publish(services)
+    try:
+        owner = await team.load_owner(services, job.company_id)
+    except NotFound:  # the company is being erased
+        return None
+    ctx = Context(services, owner, operation=RENEW, interface="system")
+    ids = await customers.list_ids_after(ctx, last, _BATCH)
+    for customer_id in ids:
+        if await recompute_logs(ctx, customer_id, exercise_id):
+            await service.rebuild_records(ctx, customer_id)
+    return RunAgain(progress={"last": ids[-1]}) if ids else None
