@@ -223,8 +223,8 @@ async def test_assistance_in_a_circuit_and_in_place_of_another_exercise(coach: C
 
 
 async def test_shared_library_has_assisted_machines(coach: CoachClient) -> None:
-    found = (await coach.get("/exercises/unified", keywords="assisted", pageSize=20, pageNum=1)).ok()["docs"]
-    kinds = {each["name"]: each["loadType"] for each in found}
+    listed = (await coach.get("/exercises/unified", keywords="assisted", pageSize=20, pageNum=1)).ok()["docs"]
+    kinds = {each["name"]: each["loadType"] for each in listed}
     assert kinds["Assisted Pull-Up Machine"] == kinds["Band-Assisted Pull-Up"] == "assistance"
     assert kinds["Band-Assisted Jump"] == "load"
     (squat,) = (await coach.get("/exercises/unified", keywords="Barbell Back Squat", pageSize=1, pageNum=1)).ok()[

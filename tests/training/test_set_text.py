@@ -307,3 +307,23 @@ def test_done_text_with_an_error_is_refused_where_it_is(text: str, position: int
     assert caught.value.position == position, str(caught.value)
     assert words in str(caught.value)
     assert str(caught.value).endswith("8, 8, 7 @60kg")
+
+
+@pytest.mark.parametrize(
+    ("line", "superset", "name"),
+    [
+        ("C Farmer carry: 3x40m", "C", "Farmer carry"),
+        ("A  Skip: 3x20m", "A", "Skip"),
+        ("C1 Farmer carry: 3x40m", "C", "Farmer carry"),
+        ("c) Farmer carry: 3x40m", "C", "Farmer carry"),
+        ("T bar row: 3x8", None, "T bar row"),
+        ("Z Press: 3x8", None, "Z Press"),
+        ("Chin-up: 3x8", None, "Chin-up"),
+        ("-) Chin-up: 3x8", "-", "Chin-up"),
+    ],
+)
+def test_letter_before_a_name_is_a_label(line: str, superset: str | None, name: str) -> None:
+    parsed = parse_items(line, "kg", "text")
+    assert [(item.superset, mention.name) for item, mention in zip(parsed.items, parsed.mentions, strict=True)] == [
+        (superset, name)
+    ]

@@ -322,8 +322,8 @@ async def set_last_activity(ctx: Context, customer_id: ObjectId) -> None:
 async def find_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
     """Return the identifiers of the company's next clients after the client `last`, in order."""
     where: Filter = {} if last is None else {"_id": {"$gt": last}}
-    found = await customers.find(ctx, where, sort=("_id",), limit=limit, fields=("_id",), hint=BY_ID)
-    return [customer["_id"] for customer in found]
+    page = await customers.find(ctx, where, sort=("_id",), limit=limit, fields=("_id",), hint=BY_ID)
+    return [customer["_id"] for customer in page]
 
 
 async def lock(ctx: Context, customer_id: ObjectId, *, trainer: ObjectId | None = None) -> bool:

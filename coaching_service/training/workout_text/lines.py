@@ -49,7 +49,8 @@ EXAMPLE = "A1) Back squat: 4x8-10 @60kg rest 90s RPE8 | note"
 _INCOMPLETE = f"Write the exercise, a colon and its sets, as in {EXAMPLE}"
 _TIME = "Write the time as in reminder 08:30: Drink water"
 ITEM_ID = re.compile(r"#([0-9a-f]{6,24})(?:\s+|(?=:))", re.ASCII | re.IGNORECASE)
-LABEL = re.compile(r"(?:([A-Za-z])\d{0,2}[).:]\s*|([A-Z])\d{1,2}\s+|(-)\)\s*)(?=\S)", re.ASCII)
+# A letter alone is a label up to H: names of exercises begin with later ones (L sit, T bar row, Z press).
+LABEL = re.compile(r"(?:([A-Za-z])\d{0,2}[).:]\s*|([A-Z]\d{1,2}|[A-H])\s+|(-)\)\s*)(?=\S)", re.ASCII)
 _NAME = re.compile(r"«(?P<marked>[^»]*)»|(?P<plain>[^:|\[«]*)")
 _ID = re.compile(r"\s*\[([0-9a-fA-F]{24})\]", re.ASCII)
 _CIRCUIT = re.compile(r"circuit\b\s*", re.IGNORECASE)
@@ -220,7 +221,7 @@ class _Parser:
 
     def _read_exercise_item(self, number: int, line: str) -> None:
         label = LABEL.match(line)
-        superset = label and (label[1] or label[2] or label[3]).upper()
+        superset = label and (label[1] or label[2] or label[3])[0].upper()
         content = self._read_exercise(
             number, line[label.end() :] if label else line, "exerciseSets", "exerciseInstructions"
         )

@@ -24,8 +24,8 @@ async def recompute_logs(ctx: Context, customer_id: ObjectId, exercise_id: Objec
     condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
     if exercise_id is not None:
         condition |= {"items.doneExerciseIds": exercise_id}
-    found = await blocks.find(ctx, condition, fields=("_id",), hint=BY_DATE)
-    ids = [block["_id"] for block in found]
+    sessions = await blocks.find(ctx, condition, fields=("_id",), hint=BY_DATE)
+    ids = [block["_id"] for block in sessions]
     for start in range(0, len(ids), _BATCH):
         remaining: Sequence[ObjectId] = ids[start : start + _BATCH]
         while remaining:

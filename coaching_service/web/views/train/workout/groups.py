@@ -50,10 +50,20 @@ class Group:
 
     @property
     def rounds(self) -> Sequence[tuple[int, Sequence[SetRow]]]:
-        """The rows of a superset by round: the first sets of its exercises, then the second ones, and so on."""
+        """The rows of a superset by round: the first sets of its exercises, then the second ones, and so on.
+
+        The rest of a round follows its last set.
+        """
         active = [card.sets.rows for card in self.cards if not card.item.get("skipped")]
         count = max((len(rows) for rows in active), default=0)
-        return [(at + 1, [rows[at] for rows in active if at < len(rows)]) for at in range(count)]
+        return [(at + 1, _rest_after_last([rows[at] for rows in active if at < len(rows)])) for at in range(count)]
+
+
+def _rest_after_last(rows: Sequence[SetRow]) -> list[SetRow]:
+    """Return the rows of a round with a rest after the last one only: its own, else the longest of the others."""
+    *others, last = rows
+    rest = last.rest or max((row.rest or 0 for row in others), default=0)
+    return [*(replace(row, rest=None) for row in others), replace(last, rest=rest or None)]
 
 
 def group_items(block: Block, unit: str) -> list[Group]:
