@@ -37,6 +37,16 @@ async def test_unchanged_exercise_fields_are_kept(coach: CoachClient, owner_page
     assert (after["name"], after["equipment"], after["defaultInstructions"]) == ("Sled drag", "Sled", "Low\nslow")
 
 
+async def test_load_of_an_own_exercise_is_marked_as_assistance(coach: CoachClient, owner_page: Visitor) -> None:
+    dip = await coach.create_exercise("Assisted dip")
+    page = await owner_page.get(f"{page_of(dip)}/edit")
+    saved = await owner_page.submit(page, f"{page_of(dip)}/edit", loadType="assistance")
+    saved.ok().says("Changes saved.", "the load is assistance")
+    assert (await coach.get(f"/exercises/{dip['_id']}")).ok()["loadType"] == "assistance"
+    (await owner_page.submit(await owner_page.get(f"{page_of(dip)}/edit"), f"{page_of(dip)}/edit", name="Dip")).ok()
+    assert (await coach.get(f"/exercises/{dip['_id']}")).ok()["loadType"] == "assistance", "an unchanged choice stays"
+
+
 async def test_exercise_errors_are_shown_at_their_fields(coach: CoachClient, owner_page: Visitor) -> None:
     sled = await own(coach)
     here = f"{page_of(sled)}/edit"

@@ -24,14 +24,15 @@ from coaching_service.core.validation import (
 )
 from coaching_service.library.exercises import listing
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises.models import ExerciseChange, ExerciseInput
-from coaching_service.library.exercises.schemas import LEVELS, MINE, PUBLIC, TYPES
+from coaching_service.library.exercises.models import ASSISTANCE, LOAD, ExerciseChange, ExerciseInput
+from coaching_service.library.exercises.schemas import LEVELS, LOAD_TYPES, MINE, PUBLIC, TYPES
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
 
 pages = Pages("/app/exercises")
 _PAGE_SIZE = 24
+_LOAD_TYPES = ((LOAD, "Weight: more is better"), (ASSISTANCE, "Assistance: less help is better"))
 _TYPE_FILTERS = [
     ("", "All"),
     (MINE, "My exercises"),
@@ -52,6 +53,7 @@ class _Exercise(Input):
     type = Choice(*TYPES, load_default="strength")
     level = Choice(*LEVELS, allow_none=True, load_default=None)
     equipment = Text(allow_none=True, load_default=None)
+    loadType = Choice(*LOAD_TYPES, load_default=LOAD)
     defaultInstructions = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
     videoLink = Link(allow_none=True, load_default=None)
     tags = StringList(load_default=list)
@@ -64,7 +66,7 @@ class _ExerciseChange(_Exercise):
 
 
 def _form_options() -> Document:
-    return {"types": TYPES, "levels": LEVELS, "muscles": exercises.list_muscle_groups()}
+    return {"types": TYPES, "levels": LEVELS, "load_types": _LOAD_TYPES, "muscles": exercises.list_muscle_groups()}
 
 
 def _to_input(form: dict[str, Any]) -> Document:
