@@ -233,7 +233,7 @@ TAGS = (
 )
 
 _STEPS: Steps = {
-    mail.SEND: mail.send,
+    mail.SEND: suspension.holding(mail.send),
     sessions_service.RESET_REQUESTED: sessions_service.send_password_reset,
     erasure.ERASE_CUSTOMER: erasure.erase_customer,
     customers_subscribers.UNASSIGN: customers_subscribers.repeat_unassignment,

@@ -131,6 +131,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         mail_sender=settings.mail_sender(),
         change_log=StoredChangeLog(),
         registration=settings.registration,
+        invitations_per_day=settings.invitations_per_day,
         client_documents=settings.mcp_client_documents,
         upload_limits=settings.upload_limits(),
         storage_quota=StorageQuota(settings.max_files_per_company, settings.max_storage_bytes_per_company),

@@ -248,6 +248,11 @@ class Settings(BaseSettings):
         "long run, over all processes; more get 429. 0: no limit.",
     )
     registration: bool = Field(default=True, description="Whether new companies may sign up.")
+    invitations_per_day: int = Field(
+        default=2000,
+        ge=0,
+        description="Invitations that a company may send within a day; in its first week at most 200.",
+    )
     mcp_client_documents: bool = Field(
         default=True,
         description="Whether applications may identify themselves by the URL of a document, which the service reads. "

@@ -38,14 +38,16 @@ _IS_OPEN: Document = {"$gt": ["$until", "$$NOW"]}
 _COUNT: Document = {"count": 1, "at": "$$NOW", "until": 1}
 
 
-async def count(services: Services, kind: str, name: str) -> tuple[int, int]:
-    """Count one attempt of `name`; returns the attempts in its window of 15 minutes and the seconds until it ends.
+async def count(
+    services: Services, kind: str, name: str, *, number: int = 1, window: timedelta = WINDOW
+) -> tuple[int, int]:
+    """Count attempts of `name`; returns those in its window (of 15 minutes) and the seconds until it ends.
 
     The result has no projection: MongoDB ignores it when the driver repeats the command after an election.
     """
-    window_end = {"$add": ["$$NOW", round(WINDOW.total_seconds() * 1000)]}
+    window_end = {"$add": ["$$NOW", round(window.total_seconds() * 1000)]}
     change = {
-        "count": {"$cond": [_IS_OPEN, {"$add": ["$count", 1]}, 1]},
+        "count": {"$cond": [_IS_OPEN, {"$add": ["$count", number]}, number]},
         "at": "$$NOW",
         "until": {"$cond": [_IS_OPEN, "$until", window_end]},
     }

@@ -35,7 +35,12 @@ NAMES = {
     "long": ("Kraftraum " * 20, ("Kraftraum " * 20).strip()),
     "long without spaces": ("Ü" * 200, "Ü" * 200),
     "template": ("{{ body.link }}{% raw %}&amp;", "{{ body.link }}{% raw %}&amp;"),
+    "domain": ("Your bank: bank.example", "Your bank: bank.example"),
+    "full-width domain": ("bank\uff0eexample", "bank\uff0eexample"),
+    "abbreviation": ("St. Gallen Fitness, Dr. Egger", "St. Gallen Fitness, Dr. Egger"),
 }
+# The names that look like an address or a link, which are not in the subject and the sender.
+WITH_ADDRESS = ("markup", "line breaks", "template", "domain", "full-width domain")
 
 
 async def company_of(mailing: Services, name: str, owner: str) -> tuple[Context, Principal]:
@@ -69,12 +74,16 @@ async def test_names_are_shown_as_they_are_on_one_line(
     [message] = await sent_by(mailing, mailbox)
 
     parts = read_mail(message, mailing.base_url)
-    assert parts.subject == f"{shown} invites you to your training plan"
+    if kind in WITH_ADDRESS:
+        assert parts.subject == "You are invited to your training plan"
+    else:
+        assert parts.subject == f"{shown} invites you to your training plan"
     assert "Bcc" not in message
     assert message["To"] == "ana@example.com"
     [sender] = message["From"].addresses
     assert sender.addr_spec == "coaching@localhost"
     assert kind != "plain" or sender.display_name == shown
+    assert kind not in WITH_ADDRESS or sender.display_name == ""
     assert parts.seen[:2] == [shown, f"Hello Client {shown},"]
     assert f"Hello Client {shown},\n\nCoach {shown} of {shown} invites you to your training plan" in parts.text
     assert "\nBcc" not in parts.text
@@ -89,13 +98,14 @@ async def test_invitation_leads_to_the_first_access_of_the_client(
     [message] = await sent_by(mailing, mailbox)
 
     parts = read_mail(message, mailing.base_url)
-    [link] = parts.links
+    link, decline = parts.links
     assert link.startswith(f"{mailing.base_url}/train/first-access?token={created['firstAccessToken']}.")
     assert parts.links[link] == ["Open your training plan", link]
     assert "Olga Owner of Strong Gym invites you to your training plan, on your phone" in parts.text
     assert "The link works once." in parts.text
     assert "POST /auth" not in parts.text, "clients are no programmers"
-    assert message["List-Unsubscribe"] is None
+    assert message["List-Unsubscribe"] == f"<{decline}>"
+    assert parts.links[decline] == ["Not you, or no more of these invitations?"]
 
 
 async def test_coach_who_is_the_company_is_named_once(mailing: Services, mailbox: tuple[Mailbox, int]) -> None:
@@ -139,7 +149,7 @@ async def test_new_employee_is_led_to_the_application_of_coaches(
     await team.create_employee(ctx, "Emil", f"emil-{ObjectId()}@example.com", [], "all")
     [message] = await sent_by(mailing, mailbox)
     parts = read_mail(message, mailing.base_url)
-    [link] = parts.links
+    link, _ = parts.links
     assert link.startswith(f"{mailing.base_url}/app/reset-password?token=")
     assert parts.subject == "Welcome to the team of Strong Gym"
     assert "because Olga Owner added a coach with this e-mail address to Strong Gym" in parts.text

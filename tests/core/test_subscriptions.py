@@ -65,6 +65,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "CustomersCreated",
             "CustomersDeleted",
             "DocumentsRestored",
+            "EmailConfirmed",
             "FigureSettingsChanged",
             "IdentityDisplaced",
             "ItemLogged",

@@ -20,7 +20,8 @@ class Company:
     may be false for a moment after that has become true.
     `has_overrides`: the company has changed shared exercises.
     `sandbox_of` is the company whose sandbox this one is, if it is one. `is_suspended`: the operator has suspended the
-    company, so this is not the company of a request, but of background work or the operator's.
+    company, so this is not the company of a request, but of background work or the operator's. `holds_mail`: mail to
+    others waits until the owner's e-mail address is confirmed.
     """
 
     id: ObjectId
@@ -31,6 +32,7 @@ class Company:
     has_overrides: bool = True
     sandbox_of: ObjectId | None = None
     is_suspended: bool = False
+    holds_mail: bool = False
 
     @property
     def is_sandbox(self) -> bool:

@@ -65,7 +65,8 @@ class Services:
     """What the process offers to every request, made once at start.
 
     `events` has the subscribers of domain events; `change_log` records what transactions change; `base_url` is the
-    public address without a trailing slash; `registration`: companies may sign up by themselves; `client_documents`:
+    public address without a trailing slash; `registration`: companies may sign up by themselves; `invitations_per_day`:
+    how many invitations a company may send, after its first week; `client_documents`:
     OAuth applications may identify themselves by the URL of a document; `upload_limits` limits the size of files,
     `storage_quota` those of a company; `image_processor` decodes uploaded images; `sign_in_slot` is held while a
     password is verified, and network addresses take turns; `job_available` notifies the background worker;
@@ -89,6 +90,7 @@ class Services:
     mail_sender: MailSender
     change_log: ChangeLog
     registration: bool = True
+    invitations_per_day: int = 2000
     client_documents: bool = True
     upload_limits: UploadLimits = field(default_factory=UploadLimits)
     storage_quota: StorageQuota = field(default_factory=StorageQuota)

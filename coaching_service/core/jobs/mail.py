@@ -29,7 +29,7 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import failed_mail, queue, sandbox_mail
 from coaching_service.core.jobs.failed_mail import FailedMail
-from coaching_service.core.jobs.mail_body import MailBody, render_html, render_text, to_line
+from coaching_service.core.jobs.mail_body import MailBody, has_address, render_html, render_text, to_line
 from coaching_service.core.jobs.queue import Job, RunAgain
 
 SEND = "send_mail"
@@ -56,7 +56,8 @@ class MailContent(TypedDict):
 class NewMail:
     """A mail to queue; `about` is the client it concerns, if any.
 
-    `text_addition` is a paragraph that only the plain text has, for those who read it with a program.
+    `text_addition` is a paragraph that only the plain text has, for those who read it with a program. `is_urgent`: it
+    is sent although mail of the company is held. `after`: it is sent so much later.
     """
 
     to: str
@@ -64,6 +65,8 @@ class NewMail:
     body: MailBody
     about: ObjectId | None = None
     text_addition: str | None = None
+    is_urgent: bool = False
+    after: timedelta = timedelta(0)
 
     @property
     def text(self) -> str:
@@ -199,13 +202,15 @@ async def enqueue_mails(ctx: Context, mails: Sequence[NewMail]) -> None:
             ],
         )
         return
-    jobs: dict[ObjectId, tuple[dict[str, Any], ObjectId | None]] = {}
+    jobs: dict[timedelta, dict[ObjectId, tuple[dict[str, Any], ObjectId | None]]] = {}
     for each in mails:
         identifier = ObjectId()
         content: MailContent = {"to": each.to, "subject": each.subject, "text": each.text, "body": each.body}
         sealed = seal_content(ctx.services.vault, identifier, content)
-        jobs[identifier] = ({"sealed": sealed, "tries": 0}, each.about)
-    await queue.enqueue_each(ctx, SEND, jobs)
+        arguments = {"sealed": sealed, "tries": 0} | ({"isUrgent": True} if each.is_urgent else {})
+        jobs.setdefault(each.after, {})[identifier] = (arguments, each.about)
+    for after, due_together in jobs.items():
+        await queue.enqueue_each(ctx, SEND, due_together, after=after)
 
 
 def seal_content(vault: Vault, identifier: ObjectId, content: MailContent) -> bytes:
@@ -284,16 +289,19 @@ def _message(services: Services, job: Job, content: MailContent) -> EmailMessage
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content(content["text"])
     if (body := content.get("body")) is not None:
-        if body["settings"] is not None:
-            mail["List-Unsubscribe"] = f"<{body['settings']}>"
+        if (unsubscribe := body.get("decline") or body["settings"]) is not None:
+            mail["List-Unsubscribe"] = f"<{unsubscribe}>"
         mail.add_alternative(render_html(body, subject), subtype="html")
     return mail
 
 
 def _sender(sender: str, body: MailBody | None) -> str | Address:
-    """Return the sender of a mail: the configured one, under the company's name if it has no name of its own."""
+    """Return the sender of a mail: the configured one, under the company's name if it has no name of its own.
+
+    A company's name that looks like an address is not used: it could pass for another sender.
+    """
     name, address = parseaddr(sender)
-    if name or body is None:
+    if name or body is None or has_address(body["company"]):
         return sender
     company = " ".join(_SPECIAL.sub(" ", to_line(body["company"])).split())
     return Address(company[:_SENDER_NAME_LENGTH].strip(), addr_spec=address)

@@ -6,12 +6,14 @@ Names of companies, coaches and clients are untrusted: HTML is escaped, and no t
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cache
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import jinja2
 
 _BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+_ADDRESS = re.compile(r"\w\.\w{2}|@|://|\bwww\b", re.IGNORECASE)
 _DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
@@ -20,7 +22,8 @@ class MailBody(TypedDict):
 
     `company` is the header, `name` the recipient, `button` the label of the `link`; `notes` follow the link. `reason`
     is a sentence that states why the person receives the mail. `settings` is the address of the page where the
-    recipient can turn such mails off, None if they cannot be turned off there.
+    recipient can turn such mails off, None if they cannot be turned off there. `decline` is the address of the page
+    where a stranger declines further mails.
     """
 
     company: str
@@ -31,6 +34,17 @@ class MailBody(TypedDict):
     notes: list[str]
     reason: str
     settings: str | None
+    decline: NotRequired[str]
+
+
+def has_address(text: str) -> bool:
+    """Return whether a text has a word that a mail program could show as a link: a domain, URL or e-mail address."""
+    return _ADDRESS.search(unicodedata.normalize("NFKC", to_line(text)).replace("\u3002", ".")) is not None
+
+
+def subject_with(name: str, subject: str, fixed: str) -> str:
+    """Return `subject` with a name in place of `{}`, or the `fixed` one if the name has an address in it."""
+    return fixed if has_address(name) else subject.format(name)
 
 
 def to_line(text: str) -> str:
@@ -54,6 +68,8 @@ def render_text(body: MailBody, addition: str | None = None) -> str:
     ]
     if body["settings"] is not None:
         blocks[-1] += f"\nTurn these mails off in your settings: {body['settings']}"
+    if "decline" in body:
+        blocks[-1] += f"\nThis was not meant for you, or you want no more of these invitations: {body['decline']}"
     return "\n\n".join(blocks) + "\n"
 
 

@@ -50,7 +50,7 @@ class Account(Stored):
 
     Private: `keepsLoads`: loads are stored in `loadUnit`; `sandboxId`: the sandbox of this company; `sandboxOf`: the
     company whose sandbox this one is; `hasOverrides`: the company has changed shared exercises, unknown if not set;
-    `suspension`: set while the company is suspended.
+    `suspension`: set while the company is suspended; `holdsMail`: set until the owner's e-mail address is confirmed.
     """
 
     companyName: str
@@ -63,6 +63,7 @@ class Account(Stored):
     sandboxId: NotRequired[ObjectId]
     sandboxOf: NotRequired[ObjectId]
     suspension: NotRequired[Suspension]
+    holdsMail: NotRequired[bool]
 
 
 class AccountChange(TypedDict, total=False):
@@ -82,6 +83,7 @@ class CallerProfile(TypedDict):
     _id: ObjectId
     name: str
     email: str | None
+    emailConfirmed: bool
     role: str
     companyId: ObjectId
     permissions: list[str]

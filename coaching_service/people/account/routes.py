@@ -21,16 +21,7 @@ async def get_me(ctx: Context) -> models.CallerProfile:
 
     The coach or client whom the credential belongs to, with the permissions that it has now.
     """
-    caller = ctx.caller
-    return {
-        "_id": caller.id,
-        "name": caller.name,
-        "email": caller.email,
-        "role": caller.role,
-        "companyId": caller.company.id,
-        "permissions": sorted(caller.permissions),
-        "via": caller.via,
-    }
+    return await service.read_caller(ctx)
 
 
 @routes.get("/coach/account", access=coach(), returns=Account)

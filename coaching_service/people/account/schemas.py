@@ -27,6 +27,7 @@ class CurrentUser(Output):
     _id = Identifier()
     name = fields.String()
     email = Email(allow_none=True)
+    emailConfirmed = fields.Boolean(metadata={"description": "Whether the e-mail address of the sign-in is confirmed."})
     role = Choice("OWNER", "EMPLOYEE", "CUSTOMER")
     companyId = Identifier()
     permissions = fields.List(

@@ -16,7 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.people.account import store
 from coaching_service.people.account.events import FigureSettingsChanged
-from coaching_service.people.account.models import Account, AccountChange
+from coaching_service.people.account.models import Account, AccountChange, CallerProfile
 from coaching_service.people.identities import service as identities
 
 ERASE = "erase_company"
@@ -46,7 +46,31 @@ def to_company(account: Account, *, even_suspended: bool = False) -> Company:
         account.get("hasOverrides", True),
         account.get("sandboxOf"),
         is_suspended,
+        account.get("holdsMail", False),
     )
+
+
+async def read_caller(ctx: Context) -> CallerProfile:
+    """Return the caller with the permissions of the credential."""
+    caller = ctx.caller
+    return {
+        "_id": caller.id,
+        "name": caller.name,
+        "email": caller.email,
+        "emailConfirmed": await identities.is_email_confirmed(ctx, caller.id),
+        "role": caller.role,
+        "companyId": caller.company.id,
+        "permissions": sorted(caller.permissions),
+        "via": caller.via,
+    }
+
+
+async def release_mail(ctx: Context) -> bool:
+    """Send the mail of the company that was held, in the caller's transaction; returns whether it was held."""
+    if not await store.release_mail(ctx):
+        return False
+    await queue.continue_paused(ctx)
+    return True
 
 
 async def read(ctx: Context) -> Account:

@@ -18,7 +18,7 @@ from coaching_service.people.account.models import DEFAULT_ATTENTION, Account, S
 companies = Documents[Account](
     "companies",
     (Index(()),),
-    private=("companyId", "keepsLoads", "hasOverrides", "sandboxId", "sandboxOf", "suspension"),
+    private=("companyId", "keepsLoads", "hasOverrides", "sandboxId", "sandboxOf", "suspension", "holdsMail"),
     global_indexes=(
         Index(("createdAt", "_id")),
         Index(("suspension.at",), partial_filter=(("suspension.at", {"$exists": True}),)),
@@ -35,7 +35,8 @@ async def insert(ctx: Context, company: Company) -> Account:
     fields = {"companyName": company.name, "timezone": company.timezone, "loadUnit": company.load_unit}
     settings = {"notifications": {"messages": True}, "attention": DEFAULT_ATTENTION}
     sandbox = {"sandboxOf": company.sandbox_of} if company.is_sandbox else {}
-    private = {"keepsLoads": False, "hasOverrides": False, **sandbox}
+    held = {"holdsMail": True} if company.holds_mail else {}
+    private = {"keepsLoads": False, "hasOverrides": False, **sandbox, **held}
     return await companies.insert(ctx, {"_id": company.id, **fields, **settings, **private})
 
 
@@ -53,6 +54,17 @@ async def update(
     """
     where = {"keepsLoads": False} if only_without_loads else {}
     return await companies.update(ctx, where, {"$set": dict(fields)}, version=version)
+
+
+async def release_mail(ctx: Context) -> bool:
+    """Record that the owner's e-mail address is confirmed; returns whether mail was held until now."""
+    return await companies.update(ctx, {"holdsMail": True}, {"$unset": {"holdsMail": ""}}) is not None
+
+
+async def holds_mail(services: Services, company_id: ObjectId) -> bool:
+    """Return whether mail of the company to others is held."""
+    where = {"companyId": company_id, "_id": company_id, "holdsMail": True}
+    return await companies.across_companies(services).find_one(where, {"_id": 1}) is not None
 
 
 async def has_stored_loads(ctx: Context) -> bool:

@@ -22,6 +22,7 @@ from coaching_service.people.account import store
 from coaching_service.people.account.events import CompanyResumed
 
 _PAUSE = timedelta(minutes=5)
+_HELD_PAUSE = timedelta(minutes=15)
 
 
 @transactional
@@ -69,6 +70,19 @@ def pausing(steps: Steps, unpaused: Collection[str]) -> Steps:
     A job of no company is never paused.
     """
     return {kind: step if kind in unpaused else _pausing(step) for kind, step in steps.items()}
+
+
+def holding(step: Step) -> Step:
+    """Return a step that sends mail, which pauses while the company's mail is held, unless the mail is urgent."""
+
+    @wraps(step)
+    async def run(services: Services, job: Job) -> RunAgain | None:
+        can_wait = not job.arguments.get("isUrgent", False)
+        if can_wait and job.company_id is not None and await store.holds_mail(services, job.company_id):
+            return RunAgain(_HELD_PAUSE, is_pause=True)
+        return await step(services, job)
+
+    return run
 
 
 def _pausing(step: Step) -> Step:

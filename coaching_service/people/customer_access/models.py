@@ -17,3 +17,15 @@ class CustomerPassword(TypedDict):
     """A password set by the coach."""
 
     password: str
+
+
+class DeclineLink(TypedDict):
+    """The token of a link in an invitation."""
+
+    token: str
+
+
+class DeclinePage(DeclineLink):
+    """The company whose invitations the token declines; None if the token is not valid."""
+
+    company: str | None

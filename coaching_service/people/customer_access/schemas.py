@@ -18,3 +18,9 @@ class CustomerPassword(Input):
     """A password set by the coach."""
 
     password = NewPassword(required=True)
+
+
+class DeclineToken(Input):
+    """The token of a link in an invitation."""
+
+    token = Text(max_length=500, load_default="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from coaching_service.core import audit
 from coaching_service.core.database.context import Context
@@ -11,13 +12,14 @@ from coaching_service.core.errors import Conflict, InvalidFields, SignInRejected
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import NewMail
-from coaching_service.core.jobs.mail_body import MailBody
+from coaching_service.core.jobs.mail_body import MailBody, subject_with
 from coaching_service.people.customers import first_access
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersCreated
 from coaching_service.people.customers.models import Customer, CustomerProfile
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
+from coaching_service.people.invitations import service as invitations
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import AccessTokenResponse, TokensResponse
 
@@ -35,7 +37,8 @@ async def invite(ctx: Context, customer_id: ObjectId) -> None:
     """Queue another invitation with a new token; the previous token becomes invalid.
 
     Raises NotFound, Forbidden as customers.get_visible; InvalidFields if the client has no e-mail address; Conflict if
-    the client can sign in already, or is archived and could not.
+    the client can sign in already, is archived and could not, or wants no more invitations; TooManyRequests if the
+    company has sent too many, or too many to this address.
     """
     customer = await customers.get_visible(ctx, customer_id, None)
     if customer["customerRoleData"]["isArchived"]:
@@ -44,21 +47,30 @@ async def invite(ctx: Context, customer_id: ObjectId) -> None:
         raise _email_missing("is needed: this client has none to send an invitation to")
     if await identities.get_email(ctx, customer_id) is not None:
         raise Conflict("This client can already sign in", code="ALREADY_SIGNS_IN")
+    await invitations.require_possible(ctx, customer["email"])
     await _queue_invitations(ctx, [(customer, await first_access.create_first_access_token(ctx, customer_id))])
 
 
 async def _queue_invitations(ctx: Context, invited: Sequence[tuple[Customer, str]]) -> None:
-    """Queue the invitations of those clients, each with its first-access token, who have an e-mail address."""
-    mails = [
-        _invitation(ctx, customer, customer["email"], token)
-        for customer, token in invited
-        if customer["email"] is not None
+    """Queue the invitations of those clients, each with its first-access token, who have an e-mail address.
+
+    A person who is invited for several clients gets one at a time, and none after declining them.
+    """
+    with_address = [
+        (customer, customer["email"], token) for customer, token in invited if customer["email"] is not None
     ]
-    if mails:
-        await mail.enqueue_mails(ctx, mails)
+    if not with_address:
+        return
+    delays = await invitations.reserve(ctx, [email for _, email, _ in with_address])
+    mails = [
+        _invitation(ctx, customer, email, token, delay)
+        for (customer, email, token), delay in zip(with_address, delays, strict=True)
+        if delay is not None
+    ]
+    await mail.enqueue_mails(ctx, mails)
 
 
-def _invitation(ctx: Context, customer: Customer, email: str, token: str) -> NewMail:
+def _invitation(ctx: Context, customer: Customer, email: str, token: str, after: timedelta) -> NewMail:
     company = ctx.caller.company.name
     mailed_token = identities.sign_invitation(ctx.services, token, email)
     inviter = company if ctx.caller.name == company else f"{ctx.caller.name} of {company}"
@@ -76,8 +88,10 @@ def _invitation(ctx: Context, customer: Customer, email: str, token: str) -> New
         "reason": f"You receive this mail because {company} added you as a client with this e-mail address. "
         "If you do not know them, ignore it.",
         "settings": None,
+        "decline": invitations.decline_link(ctx, email),
     }
-    return NewMail(email, f"{company} invites you to your training plan", body, customer["_id"])
+    subject = subject_with(company, "{} invites you to your training plan", "You are invited to your training plan")
+    return NewMail(email, subject, body, customer["_id"], after=after)
 
 
 def _email_missing(message: str) -> InvalidFields:

@@ -14,3 +14,10 @@ class IdentityDisplaced(DomainEvent):
 
     company_id: ObjectId
     subject_id: ObjectId
+
+
+@dataclass(frozen=True)
+class EmailConfirmed(DomainEvent):
+    """A coach or client of the company has confirmed the e-mail address by a mailed token."""
+
+    subject_id: ObjectId

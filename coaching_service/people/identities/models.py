@@ -13,8 +13,8 @@ SubjectKind = Literal["coach", "customer"]
 class StoredIdentity(Stored):
     """How a coach or client signs in.
 
-    `address` is the normalised e-mail address; `passwordHash` is null until a password is set. `isConfirmed`: a sign-up
-    or a mailed token has confirmed the address; identities stored before the field existed count as confirmed.
+    `address` is the normalised e-mail address; `passwordHash` is null until a password is set. `isConfirmed`: a mailed
+    token or the operator has confirmed the address; identities stored before the field existed count as confirmed.
     """
 
     address: str
@@ -22,6 +22,17 @@ class StoredIdentity(Stored):
     subjectId: ObjectId
     passwordHash: str | None
     isConfirmed: NotRequired[bool]
+
+
+class IdentityClaim(Stored):
+    """An employee's claim to an e-mail address that another, unconfirmed identity uses.
+
+    It becomes the identity when the employee uses a token that was mailed to `address`.
+    """
+
+    address: str
+    kind: SubjectKind
+    subjectId: ObjectId
 
 
 class PasswordReset(Stored):

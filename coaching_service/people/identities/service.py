@@ -1,12 +1,16 @@
 """Sign-in identities: the e-mail addresses and passwords of coaches and clients, unique across the service.
 
-An e-mail address is confirmed by a sign-up or by a token that was mailed to it. An unconfirmed one can be used to sign
-in, but is lost as soon as another user confirms it.
+An e-mail address is confirmed by a token that was mailed to it, or by the operator. An unconfirmed one can be used to
+sign in, but is lost as soon as another user confirms it. Of two unconfirmed users the first signs in by the address: an
+employee who is invited meanwhile claims it, and receives it with the mailed token.
 """
 
 from __future__ import annotations
 
+import re
+import time
 from dataclasses import dataclass
+from datetime import timedelta
 
 from coaching_service.core import rate_limits
 from coaching_service.core.auth.secrets import new_token, token_hash
@@ -15,11 +19,15 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import ClientDisconnected, Forbidden, ServiceError, SignInRejected
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import store
-from coaching_service.people.identities.events import IdentityDisplaced
-from coaching_service.people.identities.models import PasswordReset, StoredIdentity, SubjectKind
+from coaching_service.people.identities.events import EmailConfirmed, IdentityDisplaced
+from coaching_service.people.identities.models import IdentityClaim, PasswordReset, StoredIdentity, SubjectKind
 from coaching_service.people.identities.passwords import verify_password
 
 ACCOUNT_FAILURES, NETWORK_FAILURES = 6, 30
+CONFIRMATION_LIFETIME = timedelta(days=7)
+_CONFIRMATION = re.compile(
+    r"(?P<company>[0-9a-f]{24})\.(?P<subject>[0-9a-f]{24})\.(?P<until>[0-9]{1,12})\.(?P<signature>[\w-]+)", re.ASCII
+)
 # The names under which failures are counted.
 _ACCOUNT, _NETWORK = "account", "address"
 
@@ -41,6 +49,15 @@ class EmailChange:
     has_password: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ConfirmationToken:
+    """A token that confirms the e-mail address of an identity."""
+
+    identity: Identity
+    address: str
+    token: str
+
+
 # --- identities ------------------------------------------------------------------------------------------------------
 
 
@@ -56,13 +73,27 @@ async def add(
     """Allow a coach or client of the company to sign in by `email`, in the caller's transaction.
 
     With `is_confirmed`, an unconfirmed identity with the same address is removed, whichever company it belongs to.
+    Without a password, a token is mailed to the user: an address that an unconfirmed identity uses is claimed then.
     Raises Conflict if the address is already used to sign in, Forbidden in a sandbox.
     """
     if ctx.caller.company.is_sandbox:
         raise Forbidden("No user can sign in to a sandbox", code="SANDBOX")
-    if is_confirmed and (displaced := await store.delete_unconfirmed(ctx, email)) is not None:
-        await ctx.publish(IdentityDisplaced(displaced["companyId"], displaced["subjectId"]))
+    if is_confirmed:
+        await _displace_unconfirmed(ctx, email)
+    elif password_hash is None and await store.can_be_claimed(ctx, email):
+        await store.insert_claim(ctx, subject_id, kind, email)
+        return
     await store.insert(ctx, subject_id, kind, email, password_hash, is_confirmed=is_confirmed)
+
+
+async def _displace_unconfirmed(ctx: Context, email: str) -> None:
+    if (displaced := await store.delete_unconfirmed(ctx, email)) is not None:
+        await ctx.publish(IdentityDisplaced(displaced["companyId"], displaced["subjectId"]))
+
+
+def account_key(email: str) -> str:
+    """Return what is the same for all spellings of an e-mail address."""
+    return store.account_key(email)
 
 
 async def find_by_email(services: Services, email: str) -> Identity | None:
@@ -71,24 +102,56 @@ async def find_by_email(services: Services, email: str) -> Identity | None:
     return None if stored is None else _to_identity(stored)
 
 
+async def list_by_email(services: Services, email: str) -> list[Identity]:
+    """Return the identity with an e-mail address, and the users who claim the address."""
+    stored = await store.find_by_email(services, email)
+    holders: list[StoredIdentity | IdentityClaim] = [] if stored is None else [stored]
+    return [_to_identity(holder) for holder in (*holders, *await store.list_claims(services, email))]
+
+
 async def get_email(ctx: Context, subject_id: ObjectId) -> str | None:
     """Return the e-mail address by which a coach or client of the company signs in, or None."""
     stored = await store.find_by_subject(ctx, subject_id)
     return stored["address"] if stored else None
 
 
+async def get_mail_address(ctx: Context, subject_id: ObjectId) -> str | None:
+    """Return the e-mail address by which a coach or client signs in, or which the coach claims, or None."""
+    holder = await store.find_by_subject(ctx, subject_id) or await store.find_claim(ctx, subject_id)
+    return holder["address"] if holder else None
+
+
+async def is_email_confirmed(ctx: Context, subject_id: ObjectId) -> bool:
+    """Return whether a coach or client of the company signs in by a confirmed e-mail address."""
+    stored = await store.find_by_subject(ctx, subject_id)
+    return stored is not None and stored.get("isConfirmed", True)
+
+
+async def has_password(ctx: Context, subject_id: ObjectId) -> bool:
+    """Return whether a coach or client of the company has set a password."""
+    stored = await store.find_by_subject(ctx, subject_id)
+    return stored is not None and stored["passwordHash"] is not None
+
+
 async def change_email(ctx: Context, subject_id: ObjectId, email: str) -> EmailChange:
     """Change the e-mail address of a coach of the company, in the caller's transaction.
 
-    Tokens to set a password that were mailed to the previous address become invalid. Raises Conflict if the address is
-    already used to sign in.
+    Tokens to set a password that were mailed to the previous address become invalid. An address that an unconfirmed
+    identity uses is claimed: until the coach uses a mailed token, there is no password. Raises Conflict if the address
+    is already used to sign in.
     """
-    current = await store.find_by_subject(ctx, subject_id)
-    if current is None or current["address"] in store.spellings_of(email):
-        return EmailChange(changed=False, has_password=current is not None and current["passwordHash"] is not None)
-    await store.set_email(ctx, subject_id, email)
-    await store.delete_resets(ctx, subject_id)
-    return EmailChange(changed=True, has_password=current["passwordHash"] is not None)
+    current, claim = await store.find_by_subject(ctx, subject_id), await store.find_claim(ctx, subject_id)
+    holder = current or claim
+    has_password = current is not None and current["passwordHash"] is not None
+    if holder is None or holder["address"] in store.spellings_of(email):
+        return EmailChange(changed=False, has_password=has_password)
+    if current is not None and not await store.can_be_claimed(ctx, email):
+        await store.set_email(ctx, subject_id, email)
+        await store.delete_resets(ctx, subject_id)
+        return EmailChange(changed=True, has_password=has_password)
+    await store.delete(ctx, subject_id)
+    await add(ctx, subject_id, holder["kind"], email, None)
+    return EmailChange(changed=True, has_password=False)
 
 
 async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -> bool:
@@ -105,7 +168,7 @@ async def remove(ctx: Context, subject_id: ObjectId) -> None:
     await store.delete(ctx, subject_id)
 
 
-def _to_identity(stored: StoredIdentity | PasswordReset) -> Identity:
+def _to_identity(stored: StoredIdentity | IdentityClaim | PasswordReset) -> Identity:
     return Identity(stored["subjectId"], stored["companyId"], stored["kind"])
 
 
@@ -203,12 +266,62 @@ async def find_by_reset_token(services: Services, token: str) -> Identity | None
 async def reset_password(ctx: Context, subject_id: ObjectId, token: str, password_hash: str) -> str | None:
     """Set a password by a token and confirm the e-mail address, in the caller's transaction.
 
-    Returns the e-mail address; None if the token is no longer valid.
+    A claimed address becomes the coach's, and the unconfirmed identity that used it is removed. Returns the e-mail
+    address; None if the token is no longer valid. Raises Conflict if another user has confirmed a claimed address.
     """
     if not await store.use_reset(ctx, subject_id, token_hash(token)):
         return None
-    stored = await store.confirm_and_set_password(ctx, subject_id, password_hash)
-    return None if stored is None else stored["address"]
+    holder: StoredIdentity | IdentityClaim | None
+    if (holder := await store.confirm_and_set_password(ctx, subject_id, password_hash)) is None:
+        if (holder := await store.delete_claim(ctx, subject_id)) is None:
+            return None
+        await add(ctx, subject_id, holder["kind"], holder["address"], password_hash, is_confirmed=True)
+    await ctx.publish(EmailConfirmed(subject_id))
+    return holder["address"]
+
+
+async def sign_confirmation(ctx: Context, subject_id: ObjectId) -> ConfirmationToken | None:
+    """Return the token by which a coach or client of the company confirms the e-mail address within a week.
+
+    It must only be sent to this address. Returns None if the address is confirmed, or the user cannot sign in.
+    """
+    stored = await store.find_by_subject(ctx, subject_id)
+    if stored is None or stored.get("isConfirmed", True):
+        return None
+    until = int(time.time() + CONFIRMATION_LIFETIME.total_seconds())
+    signature = ctx.services.vault.sign(_confirmation(subject_id, stored["address"], until))
+    token = f"{ctx.company_id}.{subject_id}.{until}.{signature}"
+    return ConfirmationToken(_to_identity(stored), stored["address"], token)
+
+
+async def find_by_confirmation(services: Services, token: str) -> ConfirmationToken | None:
+    """Return the identity and the e-mail address that a token confirms; None if it is unknown or has expired."""
+    match = _CONFIRMATION.fullmatch(token)
+    if match is None or int(match["until"]) < time.time():
+        return None
+    subject_id = ObjectId(match["subject"])
+    stored = await store.find_by_company_and_subject(services, ObjectId(match["company"]), subject_id)
+    if stored is None:
+        return None
+    signed = _confirmation(subject_id, stored["address"], int(match["until"]))
+    if not services.vault.verify_signature(signed, match["signature"]):
+        return None
+    return ConfirmationToken(_to_identity(stored), stored["address"], token)
+
+
+async def confirm_email(ctx: Context, subject_id: ObjectId, address: str) -> bool:
+    """Confirm the e-mail address of a coach or client of the company, in the caller's transaction.
+
+    Returns False if the user no longer signs in by it.
+    """
+    if not await store.confirm(ctx, subject_id, address):
+        return False
+    await ctx.publish(EmailConfirmed(subject_id))
+    return True
+
+
+def _confirmation(subject_id: ObjectId, address: str, until: int) -> str:
+    return f"confirm e-mail:{subject_id}:{until}:{address}"
 
 
 def sign_invitation(services: Services, token: str, email: str) -> str:

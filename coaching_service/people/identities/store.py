@@ -15,7 +15,7 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.identities.models import PasswordReset, StoredIdentity, SubjectKind
+from coaching_service.people.identities.models import IdentityClaim, PasswordReset, StoredIdentity, SubjectKind
 
 RESET_LIFETIME = timedelta(hours=1)
 _PUNYCODE = "xn--"
@@ -29,6 +29,16 @@ identities = Documents[StoredIdentity](
     cross_company_reason="an identity is found by e-mail address before its company is known",
     placement=Unsharded("an e-mail address is unique among all companies, and found before its company is known"),
     transfer=NotExported("passwords and sign-in addresses"),
+)
+claims = Documents[IdentityClaim](
+    "identityClaims",
+    (Index(("subjectId",), unique=True),),
+    client_field="subjectId",
+    secret=True,
+    global_indexes=(Index(("address",)),),
+    cross_company_reason="the users who claim an e-mail address are found before their companies are known",
+    placement=Unsharded("found by the e-mail address, like identities"),
+    transfer=NotExported("sign-in addresses"),
 )
 resets = Documents[PasswordReset](
     "passwordResets",
@@ -110,7 +120,7 @@ async def insert(
     try:
         await identities.insert(ctx, identity)
     except DuplicateKeyError:
-        raise _email_taken() from None
+        raise email_taken() from None
 
 
 async def _require_other_spellings_free(ctx: Context, subject_id: ObjectId, email: str) -> None:
@@ -118,11 +128,20 @@ async def _require_other_spellings_free(ctx: Context, subject_id: ObjectId, emai
     if others := spellings_of(email)[1:]:
         where = {"address": {"$in": others}, "subjectId": {"$ne": subject_id}}
         if await identities.across_companies(ctx.services).find_one(where, {"_id": 1}, session=ctx.session):
-            raise _email_taken()
+            raise email_taken()
 
 
-def _email_taken() -> Conflict:
+def email_taken() -> Conflict:
+    """Return the error for an e-mail address that another user signs in by."""
     return Conflict("This e-mail address is already used to sign in", code="EMAIL_TAKEN")
+
+
+async def can_be_claimed(ctx: Context, email: str) -> bool:
+    """Return whether an identity uses an e-mail address that it has not confirmed, and is no coach of the company."""
+    where = {"address": {"$in": spellings_of(email)}, "isConfirmed": False}
+    fields = {"companyId": 1, "kind": 1}
+    identity = await identities.across_companies(ctx.services).find_one(where, fields, session=ctx.session)
+    return identity is not None and (identity["companyId"], identity["kind"]) != (ctx.company_id, "coach")
 
 
 async def find_by_email(services: Services, email: str) -> StoredIdentity | None:
@@ -136,8 +155,18 @@ async def find_by_email(services: Services, email: str) -> StoredIdentity | None
 
 
 async def find_by_subject(ctx: Context, subject_id: ObjectId) -> StoredIdentity | None:
-    """Return the e-mail address, password hash and kind of a coach or client of the company, or None."""
-    return await identities.find_one(ctx, {"subjectId": subject_id}, ("address", "passwordHash", "kind"))
+    """Return the identity of a coach or client of the company, or None."""
+    fields = ("address", "passwordHash", "kind", "isConfirmed", "companyId", "subjectId")
+    return await identities.find_one(ctx, {"subjectId": subject_id}, fields)
+
+
+async def find_by_company_and_subject(
+    services: Services, company_id: ObjectId, subject_id: ObjectId
+) -> StoredIdentity | None:
+    """Return the identity of a coach or client before there is a caller, or None."""
+    where = {"companyId": company_id, "subjectId": subject_id}
+    identity: Any = await identities.across_companies(services).find_one(where)
+    return identity  # type: ignore[no-any-return]  # the driver's documents are untyped
 
 
 async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -> bool:
@@ -152,6 +181,12 @@ async def confirm_and_set_password(ctx: Context, subject_id: ObjectId, password_
     return await identities.update(ctx, {"subjectId": subject_id}, change)
 
 
+async def confirm(ctx: Context, subject_id: ObjectId, address: str) -> bool:
+    """Mark an e-mail address as confirmed; returns False if the coach or client no longer signs in by it."""
+    where = {"subjectId": subject_id, "address": address}
+    return await identities.update(ctx, where, {"$set": {"isConfirmed": True}}) is not None
+
+
 async def set_email(ctx: Context, subject_id: ObjectId, email: str) -> None:
     """Change an identity's e-mail address, which is not confirmed then.
 
@@ -162,12 +197,13 @@ async def set_email(ctx: Context, subject_id: ObjectId, email: str) -> None:
     try:
         await identities.update(ctx, {"subjectId": subject_id}, {"$set": fields})
     except DuplicateKeyError:
-        raise _email_taken() from None
+        raise email_taken() from None
 
 
 async def delete(ctx: Context, subject_id: ObjectId) -> None:
-    """Delete the identity and resets of a coach or client of the company."""
+    """Delete the identity, claim and resets of a coach or client of the company."""
     await identities.delete_many(ctx, {"subjectId": subject_id})
+    await claims.delete_many(ctx, {"subjectId": subject_id})
     await delete_resets(ctx, subject_id)
 
 
@@ -180,6 +216,31 @@ async def delete_unconfirmed(ctx: Context, email: str) -> StoredIdentity | None:
         subject = {"companyId": identity["companyId"], "subjectId": identity["subjectId"]}
         await resets.across_companies(ctx.services).delete_many(subject, session=ctx.session)
     return identity  # type: ignore[no-any-return]  # the driver's documents are untyped
+
+
+# --- claims ----------------------------------------------------------------------------------------------------------
+
+
+async def insert_claim(ctx: Context, subject_id: ObjectId, kind: SubjectKind, email: str) -> None:
+    """Store a claim to an e-mail address."""
+    await claims.insert(ctx, {"address": normalize_email(email), "kind": kind, "subjectId": subject_id})
+
+
+async def find_claim(ctx: Context, subject_id: ObjectId) -> IdentityClaim | None:
+    """Return the claim of a coach of the company, or None."""
+    return await claims.find_one(ctx, {"subjectId": subject_id})
+
+
+async def list_claims(services: Services, email: str) -> list[IdentityClaim]:
+    """Return the claims to an e-mail address in all companies."""
+    where = {"address": {"$in": spellings_of(email)}}
+    stored: list[Any] = await claims.across_companies(services).find(where).to_list(None)
+    return stored
+
+
+async def delete_claim(ctx: Context, subject_id: ObjectId) -> IdentityClaim | None:
+    """Delete the claim of a coach of the company and return it, or None."""
+    return await claims.delete(ctx, {"subjectId": subject_id})
 
 
 # --- password resets -------------------------------------------------------------------------------------------------

@@ -124,3 +124,9 @@ class PasswordReset(TypedDict):
 
     token: str
     password: str
+
+
+class EmailConfirmation(TypedDict):
+    """The token that was mailed to an e-mail address."""
+
+    token: str

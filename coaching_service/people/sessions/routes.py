@@ -6,10 +6,11 @@ from coaching_service.core.auth.access import any_session, public
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, SignInRejected, TooManyRequests
 from coaching_service.core.http.routes import Routes
-from coaching_service.people.sessions import models, service
+from coaching_service.people.sessions import confirmations, models, service
 from coaching_service.people.sessions.schemas import (
     Confirmation,
     Credentials,
+    EmailConfirmation,
     ForgottenPassword,
     PasswordReset,
     RefreshToken,
@@ -34,8 +35,10 @@ _PASSWORD = "correct horse battery staple"  # noqa: S105 - an example of the Ope
 async def sign_up(ctx: Context, body: models.SignUp) -> models.TokensResponse:
     """Sign up a company.
 
-    Its owner is signed in at once. The operator may have disabled sign-up (403). From the 31st sign-up of a network
-    address within 15 minutes: 429 with `Retry-After`.
+    Its owner is signed in at once, and receives a mail with a token that confirms the e-mail address (POST
+    /auth/confirm-email). Until then mail to others, such as invitations, is held, and the address is lost to a user who
+    confirms it first. The operator may have disabled sign-up (403). From the 31st sign-up of a network address within
+    15 minutes: 429 with `Retry-After`.
     """
     return await service.sign_up(ctx, body["companyName"], body["name"], body["email"], body["password"])
 
@@ -127,3 +130,34 @@ async def reset_password(ctx: Context, body: models.PasswordReset) -> models.Mes
     """
     await service.reset_password(ctx, body["token"], body["password"])
     return {"message": "The password has been set; sign in with it"}
+
+
+@routes.post(
+    "/confirm-email",
+    access=public(),
+    status=200,
+    body=EmailConfirmation(),
+    returns=Confirmation,
+    errors=(CompanySuspended, SignInRejected),
+    example={"token": "from the e-mail"},
+)
+async def confirm_email(ctx: Context, body: models.EmailConfirmation) -> models.MessageResponse:
+    """Confirm an e-mail address by a token.
+
+    The token is in the mail that a sign-up, or POST /auth/confirm-email/resend, sends. Mail that the company holds is
+    sent when its owner confirms the address.
+    """
+    await service.confirm_email(ctx, body["token"])
+    return {"message": "The e-mail address is confirmed"}
+
+
+@routes.post("/confirm-email/resend", access=any_session(), status=200, returns=Confirmation, errors=(TooManyRequests,))
+async def resend_confirmation(ctx: Context) -> models.MessageResponse:
+    """Request another token to confirm the e-mail address.
+
+    It is sent to the address by which the caller signs in, unless it is confirmed. From the fourth request within 15
+    minutes: 429 with `Retry-After`.
+    """
+    if await confirmations.send_again(ctx):
+        return {"message": "A mail with a new token has been queued"}
+    return {"message": "The e-mail address is already confirmed"}

@@ -62,6 +62,12 @@ class PasswordReset(Input):
     password = NewPassword(required=True)
 
 
+class EmailConfirmation(Input):
+    """The token that was mailed to an e-mail address."""
+
+    token = Text(max_length=500, required=True)
+
+
 class PasswordChange(Input):
     """The current password and a new one."""
 

@@ -17,7 +17,7 @@ from coaching_service.core.errors import CompanySuspended, Forbidden, SignInReje
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue
 from coaching_service.core.jobs.mail import NewMail
-from coaching_service.core.jobs.mail_body import MailBody
+from coaching_service.core.jobs.mail_body import MailBody, subject_with
 from coaching_service.core.jobs.queue import Job
 from coaching_service.people.account import service as account
 from coaching_service.people.assistants import service as assistants
@@ -27,7 +27,7 @@ from coaching_service.people.identities.events import IdentityDisplaced
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.identities.service import Identity
-from coaching_service.people.sessions import store
+from coaching_service.people.sessions import confirmations, store
 from coaching_service.people.sessions.models import (
     AccessTokenResponse,
     NewSession,
@@ -75,7 +75,7 @@ async def register(
 ) -> T:
     """Create a company in `timezone`, and return what `create_owner_session` returns in the same transaction.
 
-    Raises what sign_up raises.
+    A mail with a token to confirm the owner's e-mail address is queued. Raises what sign_up raises.
     """
     if not ctx.services.registration:
         raise Forbidden("Sign-up is disabled; ask the operator of this service", code="SIGN_UP_DISABLED")
@@ -84,8 +84,12 @@ async def register(
 
     @transactional
     async def create_company(ctx: Context) -> T:
-        owner = await team.create_company(ctx, company_name, name, email, password_hash, timezone=timezone)
-        return await create_owner_session(ctx.acting_as(owner), owner.id)
+        owner = await team.create_company(
+            ctx, company_name, name, email, password_hash, timezone=timezone, is_confirmed=False
+        )
+        owner_ctx = ctx.acting_as(owner)
+        await confirmations.queue_mail(owner_ctx, owner.id)
+        return await create_owner_session(owner_ctx, owner.id)
 
     return await create_company(ctx)
 
@@ -105,14 +109,15 @@ async def sign_in(ctx: Context, email: str, password: str) -> TokensResponse:
 async def verify_credentials(ctx: Context, email: str, password: str) -> tuple[Identity, Principal]:
     """Return the identity and the principal of a user who signs in. Raises what sign_in raises."""
     identity = await identities.verify_sign_in(ctx, email, password)
-    if (principal := await _load_principal(ctx.services, identity)) is None:
+    if (principal := await load_principal(ctx.services, identity)) is None:
         ctx.services.metrics.sign_in_failures.labels("no_access").inc()
         raise identities.sign_in_rejected()
     await identities.clear_failures(ctx, email)
     return identity, principal
 
 
-async def _load_principal(services: Services, identity: Identity) -> Principal | None:
+async def load_principal(services: Services, identity: Identity) -> Principal | None:
+    """Return the coach or client of an identity; None if the user may not sign in. Raises CompanySuspended."""
     if identity.kind == "coach":
         return await team.load_principal(services, identity.subject_id)
     return await first_access.load_principal(services, identity.company_id, identity.subject_id)
@@ -218,6 +223,31 @@ def to_principal(session: SessionWithSubject) -> Principal | None:
     return first_access.to_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
 
 
+# --- confirming an e-mail address ------------------------------------------------------------------------------------
+
+
+async def confirm_email(ctx: Context, token: str) -> None:
+    """Confirm an e-mail address by a mailed token.
+
+    Raises SignInRejected if the token is unknown or older than a week, or the user no longer signs in by the address.
+    """
+    confirmed = await identities.find_by_confirmation(ctx.services, token)
+    principal = await load_principal(ctx.services, confirmed.identity) if confirmed else None
+    if confirmed is None or principal is None:
+        raise _confirmation_rejected()
+    await _confirm_email(ctx.acting_as(principal), confirmed.address)
+
+
+@transactional
+async def _confirm_email(ctx: Context, address: str) -> None:
+    if not await identities.confirm_email(ctx, ctx.caller.id, address):
+        raise _confirmation_rejected()
+
+
+def _confirmation_rejected() -> SignInRejected:
+    return SignInRejected("The token is unknown or older than a week; sign in and request another")
+
+
 # --- passwords -------------------------------------------------------------------------------------------------------
 
 
@@ -231,20 +261,25 @@ async def request_password_reset(ctx: Context, email: str) -> None:
 
 
 async def send_password_reset(services: Services, job: Job) -> None:
-    """Queue a mail with a token to set a password for the user who signs in by `email`, at most 3 in 15 minutes.
+    """Queue a mail with a token to set a password for each user who signs in by `email` or claims it.
 
-    It is sent to the stored address, not to the one in the request.
+    Each gets at most 3 in 15 minutes, at the stored address, not at the one in the request.
     """
-    identity = await identities.find_by_email(services, job.arguments["email"])
-    try:
-        principal = await _load_principal(services, identity) if identity else None
-    except CompanySuspended:
-        return
-    if identity is None or principal is None:
-        return
-    mails, _ = await rate_limits.count(services, "reset mail", str(identity.subject_id))
-    if mails <= _RESET_MAILS:
-        await _queue_reset_mail(Context(services).acting_as(principal), identity)
+    for identity in await identities.list_by_email(services, job.arguments["email"]):
+        try:
+            principal = await load_principal(services, identity)
+        except CompanySuspended:
+            continue
+        if principal is None or _is_held(principal):
+            continue
+        mails, _ = await rate_limits.count(services, "reset mail", str(identity.subject_id))
+        if mails <= _RESET_MAILS:
+            await _queue_reset_mail(Context(services).acting_as(principal), identity)
+
+
+def _is_held(principal: Principal) -> bool:
+    """Return whether a token for this user would expire before its mail is sent."""
+    return principal.company.holds_mail and principal.role != "OWNER"
 
 
 async def send_reset_mail(services: Services, identity: Identity) -> bool:
@@ -252,7 +287,7 @@ async def send_reset_mail(services: Services, identity: Identity) -> bool:
 
     Raises CompanySuspended.
     """
-    principal = await _load_principal(services, identity)
+    principal = await load_principal(services, identity)
     if principal is None:
         return False
     await _queue_reset_mail(Context(services).acting_as(principal), identity)
@@ -266,7 +301,7 @@ async def count_open(ctx: Context, subject_id: ObjectId) -> int:
 
 @transactional
 async def _queue_reset_mail(ctx: Context, identity: Identity) -> None:
-    email = await identities.get_email(ctx, identity.subject_id)
+    email = await identities.get_mail_address(ctx, identity.subject_id)
     if email is None:
         return
     token = await identities.create_reset_token(ctx, identity.subject_id, identity.kind)
@@ -283,10 +318,13 @@ async def _queue_reset_mail(ctx: Context, identity: Identity) -> None:
         "settings": None,
     }
     if is_client:
-        reset_mail = NewMail(email, f"Set a new password for {company}", body, identity.subject_id)
+        subject = subject_with(company, "Set a new password for {}", "Set a new password")
+        reset_mail = NewMail(email, subject, body, identity.subject_id)
     else:
         addition = f"Applications can send the password with this token to POST /auth/password/reset: {token}"
-        reset_mail = NewMail(email, "Set a new password", body, text_addition=addition)
+        reset_mail = NewMail(
+            email, "Set a new password", body, text_addition=addition, is_urgent=ctx.caller.role == "OWNER"
+        )
     await mail.enqueue_mail(ctx, reset_mail)
 
 
@@ -297,7 +335,7 @@ async def reset_password(ctx: Context, token: str, password: str) -> None:
     SignInRejected if the token is unknown, used, or older than an hour.
     """
     identity = await identities.find_by_reset_token(ctx.services, token)
-    principal = await _load_principal(ctx.services, identity) if identity else None
+    principal = await load_principal(ctx.services, identity) if identity else None
     if identity is None or principal is None:
         raise _reset_rejected()
     password_hash = await hash_password(password)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.auth.principal import Company, Principal, Via
@@ -12,9 +14,11 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import NewMail
-from coaching_service.core.jobs.mail_body import MailBody
+from coaching_service.core.jobs.mail_body import MailBody, subject_with
 from coaching_service.people.account import service as account
 from coaching_service.people.identities import service as identities
+from coaching_service.people.identities.events import EmailConfirmed
+from coaching_service.people.invitations import service as invitations
 from coaching_service.people.team import store
 from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
 from coaching_service.people.team.models import Coach, CustomersScope, EmployeeChange
@@ -33,14 +37,23 @@ async def create_company(
     load_unit: str = "kg",
     company_id: ObjectId | None = None,
     sandbox_of: ObjectId | None = None,
+    is_confirmed: bool = True,
 ) -> Principal:
     """Create a company and its owner, and return the owner as a principal.
 
     `password_hash` comes from passwords.hash_password; None for the sandbox of the company `sandbox_of`, to which no
-    user can sign in. `timezone` is an IANA name, `load_unit` is `kg` or `lb`.
+    user can sign in. `timezone` is an IANA name, `load_unit` is `kg` or `lb`. `is_confirmed`: the operator vouches for
+    the owner's e-mail address; else mail to others is held until the owner confirms it.
     Raises Conflict if the e-mail address is already used to sign in.
     """
-    company = Company(company_id or ObjectId(), company_name, timezone, load_unit, sandbox_of=sandbox_of)
+    company = Company(
+        company_id or ObjectId(),
+        company_name,
+        timezone,
+        load_unit,
+        sandbox_of=sandbox_of,
+        holds_mail=not is_confirmed,
+    )
     owner_id = ObjectId()
     principal = Principal(
         id=owner_id,
@@ -72,7 +85,8 @@ async def _insert_company(ctx: Context, email: str, password_hash: str | None) -
         },
     )
     if not owner.company.is_sandbox:
-        await identities.add(ctx, owner.id, "coach", email, password_hash, is_confirmed=True)
+        is_confirmed = not owner.company.holds_mail
+        await identities.add(ctx, owner.id, "coach", email, password_hash, is_confirmed=is_confirmed)
 
 
 def to_principal(coach: Coach, company: Company, via: Via, credential_id: ObjectId) -> Principal:
@@ -152,7 +166,8 @@ async def create_employee(
 ) -> Coach:
     """Create an employee, who signs in by `email`. Without a password, a mail with a token to set one is queued.
 
-    In a sandbox the employee cannot sign in. Raises Conflict if the e-mail address is already used to sign in.
+    In a sandbox the employee cannot sign in. Raises Conflict if the e-mail address is already used to sign in, or the
+    person wants no more invitations; TooManyRequests if the company has sent too many.
     """
     employee = await store.insert(
         ctx,
@@ -168,11 +183,31 @@ async def create_employee(
         return employee
     await identities.add(ctx, employee["_id"], "coach", email, password_hash)
     if password_hash is None:
+        await invitations.require_possible(ctx, email)
         await _send_invitation(ctx, employee["_id"], name, email)
     return employee
 
 
+async def release_mail_of_confirmed_owner(ctx: Context, event: EmailConfirmed) -> None:
+    """Send what the company held until its owner confirmed the e-mail address."""
+    if ctx.caller.role != "OWNER" or event.subject_id != ctx.caller.id or not await account.release_mail(ctx):
+        return
+    confirmed = ctx.acting_as(replace(ctx.caller, company=replace(ctx.caller.company, holds_mail=False)))
+    for employee in await list_employees(ctx):
+        if not await identities.has_password(ctx, employee["_id"]):
+            await _send_invitation(confirmed, employee["_id"], employee["name"], employee["email"])
+
+
 async def _send_invitation(ctx: Context, employee_id: ObjectId, name: str, email: str) -> None:
+    """Queue a mail with a token to set a password.
+
+    The token expires within an hour, so that of a company whose mail is held is created when the mail is released.
+    """
+    if ctx.caller.company.holds_mail:
+        return
+    [delay] = await invitations.reserve(ctx, [email])
+    if delay is None or delay > timedelta(0):
+        return
     token = await identities.create_reset_token(ctx, employee_id, "coach")
     company = ctx.caller.company.name
     body: MailBody = {
@@ -185,9 +220,11 @@ async def _send_invitation(ctx: Context, employee_id: ObjectId, name: str, email
         "reason": f"You receive this mail because {ctx.caller.name} added a coach with this e-mail address to "
         f"{company}. If you do not know them, ignore it.",
         "settings": None,
+        "decline": invitations.decline_link(ctx, email),
     }
     addition = f"Applications can send the password with this token to POST /auth/password/reset: {token}"
-    welcome = NewMail(email, f"Welcome to the team of {company}", body, text_addition=addition)
+    subject = subject_with(company, "Welcome to the team of {}", "Welcome to the team")
+    welcome = NewMail(email, subject, body, text_addition=addition)
     await mail.enqueue_mail(ctx, welcome)
 
 
@@ -208,6 +245,7 @@ async def update_employee(ctx: Context, employee_id: ObjectId, change: EmployeeC
         if result.changed:
             await ctx.publish(SignInEmailChanged(employee_id))
         if result.changed and not result.has_password:
+            await invitations.require_possible(ctx, email)
             await _send_invitation(ctx, employee_id, employee["name"], email)
     return employee
 

@@ -15,7 +15,7 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue
 from coaching_service.core.jobs.mail import NewMail
-from coaching_service.core.jobs.mail_body import MailBody
+from coaching_service.core.jobs.mail_body import MailBody, subject_with
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import service as customers
@@ -75,7 +75,9 @@ async def _send(ctx: Context, job_id: ObjectId, customer_id: ObjectId, side: Sid
 
 
 async def _queue_mail(ctx: Context, customer_id: ObjectId, side: Side) -> bool:
-    """Queue the mail; returns False if there is no one to receive it."""
+    """Queue the mail; returns False if there is no one to receive it, or the company's mail is held."""
+    if ctx.caller.company.holds_mail:
+        return False
     customer = await customers.get_visible(ctx, customer_id, _CUSTOMER_FIELDS)
     if side == "company":
         return await _queue_mail_to_coach(ctx, customer)
@@ -99,7 +101,8 @@ async def _queue_mail_to_client(ctx: Context, customer: Customer) -> bool:
         "reason": f"You receive this mail because you train with {company} and have unread messages.",
         "settings": f"{ctx.services.base_url}/train/settings",
     }
-    await mail.enqueue_mail(ctx, NewMail(address, f"Unread messages from {company}", body, customer["_id"]))
+    subject = subject_with(company, "Unread messages from {}", "You have unread messages")
+    await mail.enqueue_mail(ctx, NewMail(address, subject, body, customer["_id"]))
     return True
 
 

@@ -7,12 +7,19 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from coaching_service.core.auth.access import public
+from coaching_service.core.auth.access import any_session, public
 from coaching_service.core.database.context import Context
 from coaching_service.core.validation import Input, Text, Timezone
+from coaching_service.people.sessions import confirmations, web_sessions
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.sessions import web_sessions
-from coaching_service.people.sessions.schemas import Credentials, ForgottenPassword, PasswordReset, SignUp
+from coaching_service.people.sessions.models import EmailConfirmation as EmailConfirmationForm
+from coaching_service.people.sessions.schemas import (
+    Credentials,
+    EmailConfirmation,
+    ForgottenPassword,
+    PasswordReset,
+    SignUp,
+)
 from coaching_service.web.browser_sessions import device_of, home_of, is_client_path, landing_path, local_path
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.rendering import CLIENT_LAYOUT
@@ -75,6 +82,26 @@ async def sign_up(ctx: Context, form: dict[str, Any]) -> Redirect:
         ctx, form["companyName"], form["name"], form["email"], form["password"], form["timezone"] or "UTC"
     )
     return Redirect("/app", f"Welcome, {form['name']}. {form['companyName']} is ready.", session=session)
+
+
+@pages.get("/confirm-email", access=public(), query=TokenQuery(), template="sign_in/confirm_email.html")
+async def confirm_email_page(_: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """The page to confirm an e-mail address, linked from the e-mail."""
+    return {"token": query["token"]}
+
+
+@pages.post("/confirm-email", access=public(), form=EmailConfirmation(), on=confirm_email_page)
+async def confirm_email(ctx: Context, form: EmailConfirmationForm) -> Redirect:
+    """Confirm the e-mail address; what the company has held is sent."""
+    await sessions.confirm_email(ctx, form["token"])
+    return Redirect("/app", "Your email address is confirmed.")
+
+
+@pages.post("/confirm-email/resend", access=any_session(), on=None)
+async def resend_confirmation(ctx: Context) -> Redirect:
+    """Send another link to confirm the e-mail address."""
+    is_sent = await confirmations.send_again(ctx)
+    return Redirect("/app", "We sent you a new link." if is_sent else "Your email address is confirmed.")
 
 
 @pages.post("/sign-out", access=public(), on=None)

@@ -3,6 +3,7 @@
 from coaching_service.web.views.train import (
     calendar,
     check_ins,
+    declining,
     devices,
     exercise,
     first_access,
@@ -19,6 +20,7 @@ from coaching_service.web.views.train import (
 )
 
 MODULES = (
+    declining,
     first_access,
     reset_password,
     today,

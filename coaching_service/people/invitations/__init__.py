@@ -1,0 +1,1 @@
+"""Limits of the invitations that a company sends, and the recipients who want no more of them."""

@@ -1,0 +1,114 @@
+"""How many invitations a company sends, to whom, and who declines them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customer_access import declining
+from coaching_service.people.invitations import service as invitations
+from coaching_service.settings import Settings
+from tests.support.client import CoachClient
+
+
+@pytest.fixture(autouse=True)
+async def no_earlier_invitations(coach: CoachClient) -> AsyncIterator[None]:
+    await coach.ctx.db["rateCounters"].delete_many({})
+    yield
+    await coach.ctx.db["rateCounters"].delete_many({})
+
+
+def unique(coach: CoachClient) -> str:
+    return f"ana.{ObjectId()}@{coach.ctx.company_id}.test"
+
+
+async def due_times(coach: CoachClient) -> list[int]:
+    """After how many minutes each queued mail of the company is due; those that are being sent are not counted."""
+    jobs = coach.ctx.db["jobs"].find({"kind": "send_mail", "companyId": coach.ctx.company_id, "lease": None})
+    now = datetime.now(UTC).replace(tzinfo=None)
+    return sorted([round((job["runAfter"] - now).total_seconds() / 60) async for job in jobs if job["runAfter"] > now])
+
+
+async def test_a_person_is_invited_at_most_once_in_ten_minutes_and_five_times_a_week(coach: CoachClient) -> None:
+    """Several clients may share an address: their invitations follow one another, and the sixth is not sent."""
+    email = unique(coach)
+    clients = [await coach.create_customer(f"Client {n}", email=email) for n in range(7)]
+    assert await due_times(coach) == [10, 20, 30, 40]
+
+    reply = await coach.post(f"/coach/customers/{clients[0]['_id']}/invitation")
+    reply.refused(429)
+    assert int(reply.headers["Retry-After"]) > timedelta(days=6).total_seconds()
+
+
+async def test_an_invitation_can_be_repeated_after_ten_minutes(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana", email=unique(coach))
+    path = f"/coach/customers/{ana['_id']}/invitation"
+    reply = await coach.post(path)
+    reply.refused(429)
+    assert 0 < int(reply.headers["Retry-After"]) <= 600
+
+    earlier = {"$set": {"sentAt": [datetime.now(UTC) - timedelta(minutes=11)]}}
+    where = {"companyId": coach.ctx.company_id}
+    await coach.ctx.db["invitationRecipients"].update_one(where, earlier)
+    (await coach.post(path)).ok()
+    (await coach.post(path)).refused(429)
+
+
+async def test_a_new_company_sends_200_invitations_a_day(coach: CoachClient) -> None:
+    for number in range(2):
+        people = [{"name": f"Client {n}", "email": f"{number}.{n}.{unique(coach)}"} for n in range(100)]
+        body = {"customers": [each | {"sendInvitation": True} for each in people]}
+        (await coach.post("/coach/customers/batch", body)).ok()
+    one_more = {"name": "Ana", "email": unique(coach)}
+    reply = await coach.post("/coach/customers", one_more)
+    assert "200 invitations a day" in reply.refused(429)["message"]
+    assert 0 < int(reply.headers["Retry-After"]) <= 86_400
+    assert (await coach.customers(email=one_more["email"]))["totalDocs"] == 0, "nothing is created"
+    (await coach.post("/coach/customers", one_more | {"sendInvitation": False})).ok(201)
+
+
+async def test_an_older_company_has_the_limit_of_the_operator(coach: CoachClient) -> None:
+    services = replace(coach.ctx.services, invitations_per_day=3)
+    week_ago = ObjectId.from_datetime(datetime.now(UTC) - timedelta(days=8))
+    company = replace(coach.ctx.caller.company, id=week_ago)
+    ctx = replace(coach.ctx, services=services, principal=replace(coach.ctx.caller, company=company))
+    await invitations.reserve(ctx, [unique(coach) for _ in range(3)])
+    with pytest.raises(Exception, match="3 invitations a day"):
+        await invitations.reserve(ctx, [unique(coach)])
+
+
+async def test_a_person_who_declined_receives_no_invitation_of_that_company(
+    coach: CoachClient, interactive: CoachClient, other_company: CoachClient, anonymous: CoachClient
+) -> None:
+    email = unique(coach)
+    ana = await coach.create_customer("Ana", email=email)
+    token = invitations.decline_link(coach.ctx, email).partition("token=")[2]
+    await declining.decline(anonymous_context(coach), token)
+
+    refused = (await coach.post(f"/coach/customers/{ana['_id']}/invitation")).refused(409)
+    assert refused["code"] == "INVITATION_DECLINED"
+    await coach.ctx.db["jobs"].delete_many({"companyId": coach.ctx.company_id})
+    await coach.create_customer("Ana again", email=email.upper())
+    (await interactive.post("/coach/employees", {"name": "Ana", "email": email})).refused(409)
+    jobs = await coach.ctx.db["jobs"].count_documents({"companyId": coach.ctx.company_id, "kind": "send_mail"})
+    assert jobs == 0
+    bo = await other_company.create_customer("Bo", email=email, sendInvitation=False)
+    (await other_company.post(f"/coach/customers/{bo['_id']}/invitation")).ok()
+
+
+def anonymous_context(coach: CoachClient) -> Context:
+    return Context(coach.ctx.services)
+
+
+async def test_a_declined_address_is_known_after_a_rotation_of_keys(coach: CoachClient, settings: Settings) -> None:
+    email = unique(coach)
+    await declining.decline(anonymous_context(coach), invitations.decline_link(coach.ctx, email).partition("token=")[2])
+    keys = [parse_master_key(text) for text in (new_master_key(), *settings.secret_keys)]
+    rotated = replace(coach.ctx, services=replace(coach.ctx.services, vault=Vault(keys)))
+    assert await invitations.reserve(rotated, [email]) == [None]
