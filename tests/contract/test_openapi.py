@@ -17,9 +17,10 @@ from tests.support.client import document
 
 ROUTES = routes_of(features.ROUTES)
 VERBS = (
-    "adjust|apply|archive|assign|bulk|cancel|clear|copy|create|delete|dismiss|disconnect|download|end|export|get|"
-    "impersonate|import|invite|list|log|mark|move|record|redeliver|refresh|replace|request|reset|resolve|reveal|rotate|"
-    "send|set|shift|sign|unarchive|unassign|undo|update|upsert|upload|use"
+    "adjust|apply|archive|assign|bulk|cancel|clear|confirm|convert|copy|create|delete|dismiss|disconnect|"
+    "download|end|export|get|impersonate|import|invite|list|log|mark|move|record|redeliver|refresh|replace|"
+    "request|resend|reset|resolve|reveal|rotate|send|set|shift|sign|unarchive|unassign|undo|update|upsert|"
+    "upload|use"
 )
 each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
 
