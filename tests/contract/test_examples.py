@@ -28,8 +28,11 @@ from tests.support.training import exercise_of, one_of_each, path_of
 from tests.support.training import log as log_item
 
 RECORDED = Path(coaching_service.core.http.__file__).with_name("response_examples.json")
-# The token of a reset travels by e-mail only; the response is the same as that of the request for it.
-_BY_MAIL = "resetPassword"
+# These operations take a token that travels by e-mail only.
+_BY_MAIL = {
+    "confirmEmail": {"message": "The e-mail address is confirmed"},
+    "resetPassword": {"message": "The password has been set"},
+}
 
 
 async def test_the_response_examples_are_real_responses(new_company: NewCompany, anonymous: CoachClient) -> None:
@@ -53,7 +56,7 @@ async def test_the_response_examples_are_real_responses(new_company: NewCompany,
 
     examples = Examples()
     recorded = {name: examples.of(response) for name, response in sorted(responses.items())}
-    recorded[_BY_MAIL] = {"message": "The password has been set"}
+    recorded |= _BY_MAIL
     if os.environ.get("RECORD_EXAMPLES"):
         RECORDED.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n", "utf-8")
     assert _fields(recorded) == _fields(json.loads(RECORDED.read_text("utf-8")))
