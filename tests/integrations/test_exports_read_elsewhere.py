@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 import pytest
 
 from tests.conftest import NewCompany
-from tests.core.test_uploads import add, picture
+from tests.core.test_uploads import PDF, add, form, picture
 from tests.support.client import CoachClient
 from tests.support.training import block_with, exercise_of, log
 from tests.support.transfer import Entries, export, import_file, make_zip, read_zip
@@ -71,6 +72,24 @@ async def test_archive_that_was_packed_again_with_its_folder_is_imported(
     assert sorted(error["entry"] for error in job["errors"]) == sorted(name.removeprefix(folder) for name in others)
     assert await target.names() == ["José"]
     assert job["result"]["imported"]["progressPhotos"] == 1
+
+
+async def test_names_are_read_as_macos_packs_them(
+    coach: CoachClient, ana: dict[str, Any], new_company: NewCompany
+) -> None:
+    """UTF-8 without the flag that says so, with letters and accents apart."""
+    path = f"/coach/customers/{ana['_id']}/nutrition-plans"
+    (await coach.send("POST", path, data=form(PDF, "file", name="plan de José.pdf"))).ok(201)
+    entries = await export(coach)
+    assert any("José" in name for name in entries)
+    names = [unicodedata.normalize("NFD", f"Mi compañía/{name}").encode() for name in entries]
+    placeholders = ["x" * (len(name) - 4) + f"{number:04}" for number, name in enumerate(names)]
+    content = make_zip(dict(zip(placeholders, entries.values(), strict=True)))
+    for placeholder, name in zip(placeholders, names, strict=True):
+        content = content.replace(placeholder.encode(), name)
+    target = await new_company()
+    job = await import_file(target, content)
+    assert (job["status"], job["errors"], job["result"]["imported"]["planVersions"]) == ("done", [], 1)
 
 
 async def test_archive_with_several_folders_or_changed_bytes_is_refused(

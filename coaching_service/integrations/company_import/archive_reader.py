@@ -6,10 +6,11 @@ import hashlib
 import re
 import stat
 import struct
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any, TypeVar
 
 import orjson
@@ -37,7 +38,7 @@ _CHUNK_BYTES = 64 * 1024
 _END, _END64_LOCATOR = b"PK\x05\x06", b"PK\x06\x07"
 _MAX_COMMENT = 65_535
 _MAX_SHOWN = 200  # characters of the name of an entry in an error
-_ENCRYPTED = 0x1
+_ENCRYPTED, _NAME_IS_UTF8 = 0x1, 0x800
 _FILE_NAME = re.compile(r"[^\x00-\x1f\x7f/\\]{1,250}")
 _DAMAGED = (
     zipfile.BadZipFile,
@@ -77,7 +78,7 @@ class ArchiveReader:
         self._inflated = 0
         self._entries: dict[str, zipfile.ZipInfo] = {}
         self._files: dict[ObjectId, tuple[str, zipfile.ZipInfo]] = {}
-        self._folder = _find_folder(self._zip.namelist())
+        self._folder = _find_folder([_decode_name(info) for info in self._zip.infolist()])
         for info in self._zip.infolist():
             _check_entry(info)
             if info.is_dir():
@@ -96,7 +97,7 @@ class ArchiveReader:
 
     def _name_of(self, info: zipfile.ZipInfo) -> str:
         """The name that the entry has in the export."""
-        return info.filename.removeprefix(self._folder)
+        return _decode_name(info).removeprefix(self._folder)
 
     @property
     def collections(self) -> list[str]:
@@ -213,6 +214,15 @@ class ArchiveReader:
                 yield chunk
 
 
+def _decode_name(info: zipfile.ZipInfo) -> str:
+    """The name of an entry. Programs that pack folders write UTF-8 without saying so, and macOS letters in parts."""
+    name = info.filename
+    if not info.flag_bits & _NAME_IS_UTF8:
+        with suppress(UnicodeError):
+            name = name.encode("cp437").decode("utf-8")
+    return unicodedata.normalize("NFC", name)
+
+
 def _find_folder(names: Collection[str]) -> str:
     """The folder that an export has been packed again with, such as `export/`; empty if there is none."""
     if HEADER in names:
@@ -224,7 +234,10 @@ def _find_folder(names: Collection[str]) -> str:
 def _checksums(manifest: Mapping[str, Any]) -> dict[str, str]:
     """Return the checksums of a manifest by the names of the entries. Raises InvalidArchive."""
     try:
-        return {str(entry["name"]): str(entry["sha256"]).lower() for entry in manifest["entries"]}
+        return {
+            unicodedata.normalize("NFC", str(entry["name"])): str(entry["sha256"]).lower()
+            for entry in manifest["entries"]
+        }
     except (KeyError, TypeError):
         raise InvalidArchive("is not a list of entries with their checksums", MANIFEST) from None
 
