@@ -11,7 +11,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, Dates, optional, require_range
+from coaching_service.core.mcp.arguments import UNLISTED, Arguments, CustomerArgument, Dates, optional, require_range
 from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import ToolHandler, Tools
@@ -49,7 +49,7 @@ class ProgressionArguments(Arguments):
     rounding = Number(
         minimum=0,
         maximum=1_000,
-        **optional("Step of changed loads; smaller changes are exact. Default 2.5 kg or 5 lb; 0: none."),
+        **optional("Step of loads, default 2.5 kg or 5 lb; smaller changes are exact, with 0 all."),
     )
     exercises = ListOf(Text(), minimum=1, maximum=_MAX_EXERCISES, **optional("Only these: names or _ids."))
 
@@ -61,8 +61,9 @@ class ProgressionArguments(Arguments):
 
 
 class ScheduleCopy(ProgressionArguments, Dates, CustomerArgument):
-    """The days to copy, and where."""
+    """The days to copy, and where; `rounding` is listed with adjust_schedule only."""
 
+    rounding = Number(minimum=0, maximum=1_000, load_default=None, allow_none=True, metadata=UNLISTED)
     targetDate = Date(required=True, metadata={"description": "First day of the copy, YYYY-MM-DD."})
     repeat = Integer(
         minimum=1, maximum=_MAX_REPEAT, load_default=1, metadata={"description": "Copies, one after another."}
