@@ -39,7 +39,7 @@ class Log:
 async def test_every_operation_writes_the_events_of_the_policy(coach: CoachClient) -> None:
     """Every operation is called once; the changes that it adds to the log are what the policy states."""
     world = await make_world(coach)
-    requests = await _requests(coach, world)
+    requests = await requests_of(coach, world)
     log = Log(coach)
     await log.new_changes()
     written = []
@@ -72,7 +72,7 @@ def _line(route: Route, reply: Reply, changes: list[Any]) -> str:
     return " ".join([route.method, route.path, *(types or ["-"]), *final])
 
 
-async def _requests(coach: CoachClient, world: World) -> dict[str, tuple[str, Any]]:
+async def requests_of(coach: CoachClient, world: World) -> dict[str, tuple[str, Any]]:
     """Path (or the route's own) and body by operation, where its example would change nothing here, in this order."""
     ids = [(await coach.create_customer(name))["_id"] for name in ("Bo", "Cai")]
     press = await coach.create_exercise("Press")

@@ -12,6 +12,7 @@ import time_machine
 from coaching_service.core import rate_limits
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.documents import now
+from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.idempotency import (
     Claim,
     ResponseUnreadable,
@@ -64,6 +65,24 @@ async def test_response_without_its_key_is_a_conflict_with_a_code(coach: CoachCl
         await run_once(replace(coach.ctx, services=services), claim, None, work)
     assert raised.value.status == 409
     assert raised.value.body()["code"] == "IDEMPOTENT_RESPONSE_UNREADABLE"
+
+
+async def test_attempts_do_not_extend_the_window_of_a_limit(coach: CoachClient) -> None:
+    """Nor does one that is refused."""
+    services, name = coach.ctx.services, str(ObjectId())
+    await rate_limits.count(services, "test", name)
+    counters = coach.ctx.db["rateCounters"]
+    stored = await counters.find_one(sort=[("until", -1)])
+    assert stored is not None
+    soon = stored["until"] - timedelta(minutes=14)
+    await counters.update_one({"_id": stored["_id"]}, {"$set": {"until": soon}})
+    for number in (2, 3):
+        attempts, seconds = await rate_limits.count(services, "test", name)
+        assert (attempts, seconds) == (number, pytest.approx(60, abs=30))
+    with pytest.raises(TooManyRequests) as refused:
+        await rate_limits.limit(services, "test", name, 3)
+    assert int(refused.value.headers["Retry-After"]) == pytest.approx(60, abs=30)
+    assert (await counters.find_one({"_id": stored["_id"]}))["until"] == soon
 
 
 @SHIFTS

@@ -137,6 +137,28 @@ async def test_reuse_of_a_spent_refresh_token_revokes_the_grant(
     assert (await application.renew(second["refresh_token"])).json["error"] == "invalid_grant"
 
 
+async def test_use_within_the_grace_period_does_not_extend_it(
+    browser: Visitor, application: OAuthApplication, coach: CoachClient
+) -> None:
+    token = (await approve(browser, application))["refresh_token"]
+    grants = coach.ctx.db[store.grants.name]
+    spent = {"companyId": coach.ctx.company_id, "refresh.spentAt": {"$type": "date"}}
+
+    async def pass_time(grace: timedelta) -> None:
+        """Make the first token one that was spent so long ago."""
+        stored = await grants.find_one(spent)
+        assert stored is not None
+        assert [each["spentAt"] for each in stored["refresh"] if each["spentAt"]] == [stored["refresh"][0]["spentAt"]]
+        at = stored["refresh"][0]["spentAt"] - grace
+        assert (await grants.update_one(spent, {"$set": {"refresh.0.spentAt": at}})).modified_count == 1
+
+    (await application.renew(token)).ok()
+    await pass_time(store.REFRESH_GRACE * 0.6)
+    (await application.renew(token)).ok()
+    await pass_time(store.REFRESH_GRACE * 0.6)
+    assert (await application.renew(token)).json["error"] == "invalid_grant"
+
+
 async def test_code_is_valid_once_under_concurrent_exchanges(browser: Visitor, application: OAuthApplication) -> None:
     code = redirect_query(await decide(browser, application))["code"]
     replies = await asyncio.gather(*(application.exchange(code) for _ in range(10)))

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient, Reply
-from tests.support.training import block_with, client_path, employee_key, feed_types, log, own_log, path_of, read, task
+from tests.support.training import (
+    block_with,
+    client_path,
+    employee_key,
+    feed_types,
+    form_of,
+    log,
+    own_log,
+    path_of,
+    read,
+    task,
+)
 
 Json = dict[str, Any]
 
@@ -181,6 +192,58 @@ async def test_undo_needs_the_permission_and_the_client_in_scope(
     program = await coach.post("/coach/programs", {"name": "Strength"})
     editor = coach.with_key(await employee_key(coach, "customers.view", "programs.view", "programs.edit"))
     (await undo(editor, program)).refused(403, "programs.delete")
+
+
+async def test_undo_of_a_deletion_needs_the_permission_to_create(coach: CoachClient) -> None:
+    """Of one that removes the document and of one that marks it as deleted; to edit and to delete are not enough."""
+    form = {"name": "F", "questions": [{"label": "Q", "type": "text"}]}
+    created = {
+        "programs": ("/coach/programs", {"name": "Strength"}),
+        "exercises": ("/exercises", {"name": "Sled push"}),
+        "forms": ("/coach/forms", form),
+        "metrics": ("/coach/metrics-sets", await new_metric_set(coach)),
+    }
+    for area, (path, body) in created.items():
+        deleted = await coach.delete(f"{path}/{(await coach.post(path, body)).ok(201)['_id']}")
+        granted = [f"{area}.{action}" for action in ("view", "edit", "delete")]
+        editor = coach.with_key(await employee_key(coach, "customers.view", *granted, scope="all"))
+        (await undo(editor, deleted)).refused(403, f"{area}.create")
+        creator = coach.with_key(await employee_key(coach, "customers.view", *granted, f"{area}.create", scope="all"))
+        (await undo(creator, deleted)).ok()
+
+
+async def new_metric_set(coach: CoachClient) -> Json:
+    """A metric set to create."""
+    unit = (await coach.get("/metrics-units")).ok()[0]["_id"]
+    return {"name": "Body", "metrics": [{"name": "Weight", "metricUnitId": unit}]}
+
+
+async def test_undo_of_a_review_needs_the_permission_for_forms(coach: CoachClient) -> None:
+    """The undo of a log, which stores a response with the workout, needs that for clients."""
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, form_of())
+    question = block["items"][0]["form"]["questions"][0]["_id"]
+    logged = await log(coach, block, block["items"][0], answers=[{"questionId": question, "value": "Well"}])
+    [response] = (await coach.get("/coach/form-responses")).ok()["docs"]
+    reviewed = await coach.put(f"/coach/form-responses/{response['_id']}/reviewed", {"reviewed": True})
+    editor = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", "forms.view", scope="all"))
+    (await undo(editor, reviewed)).refused(403, "forms.edit")
+    reviewer = coach.with_key(await employee_key(coach, "customers.view", "forms.view", "forms.edit", scope="all"))
+    (await undo(reviewer, reviewed)).ok()
+    (await undo(reviewer, logged)).refused(403, "customers.edit")
+
+
+async def test_change_is_not_shown_without_the_clients_of_its_events(coach: CoachClient) -> None:
+    """That a client outside the scope was deleted belongs to no client any more, but its event names the client."""
+    ana = await coach.create_customer()
+    deleted = await coach.delete(client_path(ana))
+    await coach.wait_until_numbered(change_id(deleted))
+    scoped = coach.with_key(await employee_key(coach, "customers.view", "customers.edit"))
+    (await scoped.get(f"/coach/changes/{change_id(deleted)}")).refused(404)
+    assert (await scoped.get("/coach/changes")).ok()["docs"] == []
+    assert (await scoped.get("/coach/events")).ok()["docs"] == []
+    everyone = coach.with_key(await employee_key(coach, "customers.view", scope="all"))
+    assert change_id(deleted) in [each["_id"] for each in (await everyone.get("/coach/changes")).ok()["docs"]]
 
 
 async def test_deleted_client_leaves_only_that_it_was_deleted(coach: CoachClient) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from coaching_service.core.database.documents import now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
@@ -50,6 +52,19 @@ async def test_first_access_token_sets_the_password_and_signs_in(coach: CoachCli
     assert (read["version"], read["updatedAt"]) == (0, ana["updatedAt"]), "getting in changes nothing a coach wrote"
     (await first_access(anonymous, ana)).refused(401), "a token is good once"
     (await anonymous.post("/auth/first-access", {"token": "made-up", "password": PASSWORD})).refused(401)
+
+
+async def test_first_sign_in_remains_the_first(coach: CoachClient, anonymous: CoachClient) -> None:
+    """A later one changes only the time of the latest action."""
+    ana = await coach.create_customer("Ana", email=unique(coach), sendInvitation=False)
+    (await first_access(anonymous, ana)).ok()
+    at = now() - timedelta(days=40)
+    long_ago = {"customerRoleData.firstLoginDate": at, "lastActivityDate": at}
+    await coach.ctx.db["customers"].update_one({"_id": ObjectId(ana["_id"])}, {"$set": long_ago})
+    (await sign_in(anonymous, unique(coach))).ok()
+    read = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
+    assert read["customerRoleData"]["firstLoginDate"] == f"{at.isoformat(timespec='milliseconds')}Z"
+    assert read["lastActivityDate"] > read["customerRoleData"]["firstLoginDate"]
 
 
 async def test_email_is_required_if_missing_or_taken(

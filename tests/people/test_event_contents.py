@@ -145,6 +145,22 @@ async def test_metric_sets_of_a_client(coach: CoachClient) -> None:
     ]
 
 
+async def test_repeating_reports_nothing_again(coach: CoachClient) -> None:
+    """Assigning a set that is assigned, alone and to many clients, and asking for the erasure again."""
+    body, ana = await metric_set(coach), await coach.create_customer()
+    assign = {"metricsSetId": body["_id"]}
+    (await coach.post(client_path(ana, "metrics-sets"), assign)).ok(201)
+    client, path = await coach.as_client(ana), "/customer/me/erasure-request"
+    asked = (await client.post(path)).ok()
+    for again in (
+        await coach.post(client_path(ana, "metrics-sets"), assign),
+        await coach.post("/coach/customers/bulk/assign-metrics-set", {"ids": [ana["_id"]], **assign}),
+        await client.post(path),
+    ):
+        assert again.status < 300 and "X-Change-Id" not in again.headers
+    assert (await client.post(path)).ok() == asked, "the time of the first request"
+
+
 async def test_metric_sets_that_new_clients_are_assigned(coach: CoachClient) -> None:
     body = await metric_set(coach, assignAutomatically=True)
     created = await coach.post("/coach/customers", {"name": "Ana"})

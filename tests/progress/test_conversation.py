@@ -9,6 +9,7 @@ import pytest
 
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.sessions import service as sessions
 from tests.support.client import MONDAY, UNKNOWN, CoachClient
 from tests.support.training import Json, block_with, client_path, employee_key, hide, task
 
@@ -164,6 +165,25 @@ async def test_only_the_author_changes_and_deletes_a_message(coach: CoachClient)
     for again in (await client.delete(f"{OWN}/{own['_id']}"), await client.patch(f"{OWN}/{own['_id']}", {"text": "x"})):
         again.refused(404, "Message")
     assert "7 sets" not in str(await coach.ctx.db["messages"].find_one({"_id": ObjectId(own["_id"])}))
+
+
+async def test_colleague_cannot_change_what_was_typed_in_a_session(
+    coach: CoachClient, interactive: CoachClient
+) -> None:
+    """Neither with a key nor in a session; the author may in either."""
+    ana = await coach.create_customer()
+    message = (await interactive.post(client_path(ana, "messages"), {"text": "five sets"})).ok(201)
+    path = client_path(ana, "messages", message["_id"])
+    assert message["author"]["type"] == "coach"
+    key = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
+    employee = await coach.ctx.db["coaches"].find_one({"companyId": coach.ctx.company_id, "role": "EMPLOYEE"})
+    assert employee is not None
+    tokens = await sessions.create_session(coach.ctx, employee["_id"], "coach")
+    for colleague in (key, coach.with_bearer(tokens["accessToken"])):
+        assert (await colleague.patch(path, {"text": "x"})).refused(403)["code"] == "NOT_THE_AUTHOR"
+        assert (await colleague.delete(path)).refused(403)["code"] == "NOT_THE_AUTHOR"
+    assert (await coach.patch(path, {"text": "four sets"})).ok()["text"] == "four sets"
+    (await interactive.delete(path)).ok(204)
 
 
 async def test_deleted_message_is_no_longer_unread(coach: CoachClient) -> None:

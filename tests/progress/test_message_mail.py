@@ -14,6 +14,7 @@ import time_machine
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
+from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.progress.conversation import notifications
 from coaching_service.settings import Settings
@@ -110,6 +111,37 @@ async def test_deleted_message_causes_no_mail(coach: CoachClient, ana: Json, mai
     (await coach.delete(client_path(ana, "messages", message["_id"]))).ok(204)
     assert await scheduled(coach, ana) == 0
     assert await mailbox.after(ana, 11) == []
+
+
+@pytest.mark.parametrize("side", ["client", "coach"])
+async def test_mail_waits_until_the_oldest_message_left_is_unread_for_ten_minutes(
+    coach: CoachClient, ana: Json, side: str
+) -> None:
+    """It was scheduled for an earlier message, which has been deleted; the job looks again."""
+    path, sender = (OWN, await coach.as_client(ana)) if side == "client" else (client_path(ana, "messages"), coach)
+    first = (await sender.post(path, {"text": "Secret words"})).ok(201)
+    await sender.post(path, {"text": "More words"})
+    second = await coach.ctx.db["messages"].find_one({"customerId": ObjectId(ana["_id"]), "text": "More words"})
+    assert second is not None
+    later = second["createdAt"] + timedelta(minutes=7)
+    await coach.ctx.db["messages"].update_one({"_id": second["_id"]}, {"$set": {"createdAt": later}})
+    (await sender.delete(f"{path}/{first['_id']}")).ok(204)
+    stored = await coach.ctx.db["jobs"].find_one({"kind": notifications.SEND, "about": ObjectId(ana["_id"])})
+    assert stored is not None
+    job = Job(stored["_id"], stored["arguments"], 1)
+
+    async def after(minutes: int) -> RunAgain | None:
+        with time_machine.travel(datetime.now().astimezone() + timedelta(minutes=minutes)):
+            return await notifications.send_scheduled_mail(coach.ctx.services, job)
+
+    again = await after(11)
+    assert again is not None and again.after.total_seconds() == pytest.approx(6 * 60, abs=60)
+    to_send = {"kind": mail.SEND, "about": ObjectId(ana["_id"])}
+    assert await coach.ctx.db["jobs"].count_documents(to_send) == 0
+    assert await after(18) is None
+    assert await coach.ctx.db["jobs"].count_documents(to_send) == 1
+    assert await after(19) is None
+    assert await coach.ctx.db["jobs"].count_documents(to_send) == 1, "only once"
 
 
 async def test_mail_about_a_message_of_the_client_goes_to_the_trainer_else_to_the_owner(

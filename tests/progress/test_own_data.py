@@ -165,6 +165,36 @@ async def test_own_export_has_what_the_client_may_read_and_nothing_else(coach: C
     assert f"files/{photo['photos']['frontKey']}" in exported
 
 
+async def test_own_export_leaves_out_all_records_of_hidden_days(coach: CoachClient) -> None:
+    """Workouts, and what was logged in them: the answers of forms and the records."""
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise()
+    client = await coach.as_client(ana)
+    question = [{"label": "Well?", "type": "text"}]
+    for date, answer, load in ((MONDAY, "Shown answer", 60), (TUESDAY, "Hidden answer", 80)):
+        block = await block_with(coach, ana, exercise_of(squat), form_of(*question), date=date)
+        sets = [{"index": 1, "reps": 5, "load": load, "isCompleted": True}]
+        (await log(coach, block, block["items"][0], customerSets=sets)).ok()
+        answers = [{"questionId": block["items"][1]["form"]["questions"][0]["_id"], "value": answer}]
+        (await log(coach, block, block["items"][1], answers=answers)).ok()
+
+    async def exported() -> dict[str, set[str]]:
+        entries = read_zip((await client.get("/customer/export")).raw)
+        by_day = ("workoutBlocks", "formResponses", "personalRecords")
+        return {name: {str(record["date"]) for record in _records(entries, name)} for name in by_day}
+
+    assert await exported() == {
+        "workoutBlocks": {MONDAY, TUESDAY},
+        "formResponses": {MONDAY, TUESDAY},
+        "personalRecords": {MONDAY, TUESDAY},
+    }
+    await hide(coach, ana, TUESDAY)
+    assert await exported() == {
+        "workoutBlocks": {MONDAY},
+        "formResponses": {MONDAY},
+        "personalRecords": {MONDAY},
+    }
+
+
 def _records(entries: dict[str, bytes], name: str) -> list[Json]:
     return [json.loads(line) for line in entries[f"records/{name}.jsonl"].splitlines()]
 

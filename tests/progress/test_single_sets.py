@@ -71,6 +71,22 @@ async def test_each_set_is_replaced_alone_and_the_last_one_completes_the_item(co
         (await send_set(client, block, item, **wrong)).refused(400)
 
 
+async def test_set_takes_the_place_of_one_that_was_logged_with_the_whole_item(coach: CoachClient) -> None:
+    """Of an exercise, and of a circuit: even if it was done before the item was logged, as that set has no time."""
+    ana = await coach.create_customer()
+    squat = await coach.create_exercise("Squat")
+    block = await block_with(coach, ana, exercise_of(squat, PLANNED, PLANNED), circuit_of(squat))
+    [item, circuit], client = block["items"], await coach.as_client(ana)
+    whole = [{"index": index, "reps": 5, "load": 50, "isCompleted": True} for index in (1, 2)]
+    (await own_log(client, block, item, customerSets=whole)).ok()
+    replaced = (await send_set(client, block, item, 1, reps=8, loggedAt="2026-01-01T08:30:00.000Z")).ok()
+    assert [(each["index"], each["reps"]) for each in replaced["customerSets"]] == [(1, 8), (2, 5)]
+    rounds = [{**whole[0], "exerciseId": squat["_id"], "round": number} for number in (1, 2)]
+    (await own_log(client, block, circuit, customerSets=rounds)).ok()
+    done = (await send_set(client, block, circuit, 1, exerciseId=squat["_id"], round=2, loggedAt=at(1))).ok()
+    assert [(each["round"], each["reps"]) for each in done["customerSets"]] == [(1, 5), (2, 8)]
+
+
 async def test_set_of_a_skipped_or_swapped_item(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     squat, press = await coach.create_exercise("Squat"), await coach.create_exercise("Press")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from coaching_service.core import idempotency
 from coaching_service.core.auth.access import require_permission
-from coaching_service.core.auth.permissions import CUSTOMERS, METRICS, Area
+from coaching_service.core.auth.permissions import CUSTOMERS, FORMS, METRICS, Area
 from coaching_service.core.changes import history, undo
 from coaching_service.core.changes.log import interface_of
 from coaching_service.core.changes.models import ChangedDocument, StoredChange
@@ -22,7 +22,8 @@ from coaching_service.people.changes.models import UndoFailure, UndoResult
 from coaching_service.people.changes.visibility import AREAS, load_visibility
 from coaching_service.people.customers import service as customers
 
-_METRICS_KINDS = {"metrics_assignment", "metric_value"}  # a log writes them together with the workout
+# What a log writes together with the workout, and other operations alone, with their area.
+_LOGGED_KINDS = ((METRICS, {"metrics_assignment", "metric_value"}), (FORMS, {"form_response"}))
 
 
 async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = None) -> UndoResult:
@@ -142,7 +143,7 @@ def _reverse_permissions(change: StoredChange) -> Iterator[str]:
     """The permissions of the operations that reverse a change."""
     kinds = {document["kind"] for document in change["documents"]}
     if change["customerId"] is not None:
-        yield METRICS.EDIT if kinds <= _METRICS_KINDS else CUSTOMERS.EDIT
+        yield next((area.EDIT for area, logged in _LOGGED_KINDS if kinds <= logged), CUSTOMERS.EDIT)
         return
     for document in change["documents"]:
         if document["kind"] != "workout" or "program" not in kinds:  # a program is deleted with its workouts

@@ -6,6 +6,7 @@ from datetime import timedelta
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,8 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, worker
 from coaching_service.core.outbound.client import OutboundClient, Relaxations
+from coaching_service.people.webhooks import attempts, store
+from coaching_service.people.webhooks.deliveries import new_delivery
 from tests.support.client import CoachClient
 from tests.support.mails import read_mail
 from tests.support.service_process import until
@@ -128,6 +131,57 @@ async def test_webhook_is_disabled_after_three_days_of_failures(
     active = (await coach.patch(path, {"isActive": True})).ok()
     assert (active["disabledAt"], active["failingSince"]) == (None, None)
     await received(receiver, sent + 1)
+
+
+async def test_another_address_is_not_blamed_for_the_failures_of_the_previous_one(
+    coach: CoachClient, receiver: Receiver, own_services: Services
+) -> None:
+    """Another description is: the address is the same."""
+    webhook = (await coach.post("/coach/webhooks", {"url": receiver.url, "isActive": False})).ok(201)
+    path, since = f"/coach/webhooks/{webhook['_id']}", now() - timedelta(days=2)
+    await own_services.db["webhooks"].update_one({"_id": ObjectId(webhook["_id"])}, {"$set": {"failingSince": since}})
+    described = (await coach.patch(path, {"description": "Our CRM", "url": receiver.url})).ok()
+    assert described["failingSince"] is not None
+    assert (await coach.patch(path, {"url": f"{receiver.url}other"})).ok()["failingSince"] is None
+    assert (await coach.get(path)).ok()["failingSince"] is None
+
+
+@pytest.mark.parametrize("since", [None, timedelta(minutes=1)], ids=["works", "fails again"])
+async def test_webhook_stays_active_if_a_delivery_has_succeeded_meanwhile(
+    coach: CoachClient, receiver: Receiver, own_services: Services, since: timedelta | None
+) -> None:
+    """Between the beginning of an attempt, which found it failing for three days, and its end."""
+    webhook = (await coach.post("/coach/webhooks", {"url": receiver.url, "isActive": False})).ok(201)
+    webhook_id = ObjectId(webhook["_id"])
+    own = own_services.db["webhooks"]
+    failing = {"isActive": True, "failingSince": now() - timedelta(days=4)}
+    await own.update_one({"_id": webhook_id}, {"$set": failing})
+    stored = await store.find_with_secrets(coach.ctx, webhook_id)
+    assert stored is not None
+    new: Any = new_delivery(webhook_id, f"{ObjectId()}.0", 1, "note.created", None)
+    delivery: Any = {**new, **await store.insert_delivery(coach.ctx, new)}
+    message = attempts.Message(delivery, stored, b"{}")
+    await own.update_one({"_id": webhook_id}, {"$set": {"failingSince": None if since is None else now() - since}})
+    await attempts.record(coach.ctx, message, attempts.Response(500, None, now(), 1))
+    assert (await coach.get(f"/coach/webhooks/{webhook['_id']}")).ok()["isActive"] is True
+    await own.update_one({"_id": webhook_id}, {"$set": {"failingSince": now() - timedelta(days=4)}})
+    await attempts.record(coach.ctx, message, attempts.Response(500, None, now(), 1))
+    assert (await coach.get(f"/coach/webhooks/{webhook['_id']}")).ok()["isActive"] is False
+
+
+async def test_the_retry_that_is_due_longest_is_first(coach: CoachClient, receiver: Receiver) -> None:
+    """Neither the newest delivery nor that of the latest event; one that is not due is not tried."""
+    webhook = (await coach.post("/coach/webhooks", {"url": receiver.url, "isActive": False})).ok(201)
+    webhook_id = ObjectId(webhook["_id"])
+    waiting = {}
+    for minutes in (5, 30, 10, -5):
+        new = new_delivery(webhook_id, f"{ObjectId()}.0", minutes + 10, "note.created", None)
+        fields = {**new, "nextAttemptAt": now() - timedelta(minutes=minutes)}
+        waiting[(await store.insert_delivery(coach.ctx, fields))["_id"]] = minutes
+    due = await store.list_due(coach.ctx, webhook_id, now(), 10, without=[])
+    assert [waiting[delivery["_id"]] for delivery in due] == [30, 10, 5]
+    [first] = await store.list_due(coach.ctx, webhook_id, now(), 1, without=[due[0]["_id"]])
+    assert waiting[first["_id"]] == 10
 
 
 async def mails_to(services: Services, coach: CoachClient) -> list[EmailMessage]:

@@ -1,0 +1,105 @@
+"""Dry runs change nothing: every document of the company is compared before and after, for each operation with one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service import features
+from coaching_service.core.http.routes import routes_of
+from tests.conftest import NewCompany
+from tests.contract.test_declared import fill_path, identifiers_for, put_identifiers
+from tests.contract.test_events import requests_of
+from tests.support.client import CoachClient
+from tests.support.declared_world import make_world
+from tests.support.training import block_with, exercise_of
+from tests.support.transfer import export, import_file, make_zip
+
+# What is written whatever a request does: times of use, answers to repeat, jobs and their files, and the audit of an import.
+NOT_COMPARED = {"apiKeys", "audit", "companyJobs", "jobs", "rateBuckets", "rateCounters", "replays", "sessions"}
+# What follows from earlier changes in the background: their numbers, uses of exercises, and figures of clients.
+NOT_COMPARED |= {"changeCounters", "changeNumbers", "exerciseUses", "fileTotals", "webhookDeliveries"}
+BACKGROUND = {
+    "changes": {"seq", "lastSeq", "pending"},
+    "webhooks": {"position"},
+    "customers": {
+        *("figuresUntil", "attention", "lastTrainedDate"),
+        *("complianceRate7d", "complianceRate30d", "complianceRate90d", "complianceDate"),
+    },
+}
+
+
+ROUTES = [route for route in routes_of(features.ROUTES) if route.takes_dry_run and route.multipart is None]
+
+
+def without(value: Any, names: set[str]) -> Any:
+    """A document without these fields, in nested ones too."""
+    if not isinstance(value, dict):
+        return value
+    return {key: without(each, names) for key, each in value.items() if key not in names}
+
+
+async def stored(coach: CoachClient) -> dict[str, Any]:
+    """Every document of the company, by collection and identifier."""
+    state: dict[str, Any] = {}
+    for name in await coach.ctx.db.list_collection_names():
+        if name not in NOT_COMPARED:
+            where = {"_id" if name == "companies" else "companyId": coach.ctx.company_id}
+            async for document in coach.ctx.db[name].find(where):
+                state[f"{name} {document['_id']}"] = without(document, BACKGROUND.get(name, set()))
+    return state
+
+
+def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """What differs, by collection, identifier and fields."""
+    return sorted(
+        f"{key} {[name for name in document.keys() | other.keys() if document.get(name) != other.get(name)]}"
+        for key in before.keys() | after.keys()
+        if (document := before.get(key, {})) != (other := after.get(key, {}))
+    )
+
+
+async def test_dry_runs_change_no_document(coach: CoachClient) -> None:
+    """The same requests without `dryRun` change some."""
+    world = await make_world(coach)
+    requests = await requests_of(coach, world)
+    customer, squat = {"_id": world["customerId"]}, exercise_of({"_id": world["exerciseId"]})
+    await block_with(coach, customer, squat, date="2026-03-04")  # a load that can be adjusted
+    order = [*(name for name in requests if name != "bulkDeleteCustomers"), "bulkDeleteCustomers"]  # erases later
+    routes = sorted(ROUTES, key=lambda each: order.index(each.operation_id) if each.operation_id in order else -1)
+    for route in routes:
+        path, body = requests.get(route.operation_id, ("", None))
+        body = put_identifiers(route.example, identifiers_for(route, world)) if body is None else body
+        path, about = path or fill_path(route, world), route.operation_id
+        before = await stored(coach)
+        dry = await coach.send(route.method, path, json={**body, "dryRun": True})
+        assert dry.status == 200, (about, dry.raw)
+        assert "X-Change-Id" not in dry.headers, about
+        assert (about, differences(before, await stored(coach))) == (about, [])
+        real = await coach.send(route.method, path, json={**body, "dryRun": False})
+        assert real.status in (200, 201), (about, real.raw)
+        assert differences(before, await stored(coach)) != [], about
+
+
+async def test_dry_run_of_an_import_changes_no_document(coach: CoachClient, new_company: NewCompany) -> None:
+    """Neither records nor the settings of the account, which the import itself takes over."""
+    await make_world(coach)
+    session = await coach.interactive()
+    settings = {"timezone": "Asia/Tokyo", "attention": {"inactiveDays": 20}, "notifications": {"messages": False}}
+    (await session.patch("/coach/account", settings)).ok()
+    content = make_zip(await export(coach))
+    target = await new_company()
+    before = await stored(target)
+    assert (await import_file(target, content, dry_run=True))["status"] == "done"
+    assert differences(before, await stored(target)) == []
+    assert (await import_file(target, content))["status"] == "done"
+    changed = differences(before, await stored(target))
+    [account] = [each for each in changed if each.startswith("companies ")]
+    assert "timezone" in account and "attention" in account
+
+
+async def test_dry_run_of_a_spreadsheet_changes_no_document(coach: CoachClient) -> None:
+    before = await stored(coach)
+    await import_file(coach, b"name\nAna\n", dry_run=True, name="clients.csv")
+    assert differences(before, await stored(coach)) == []
+    await import_file(coach, b"name\nAna\n", name="clients.csv")
+    assert differences(before, await stored(coach)) != []
