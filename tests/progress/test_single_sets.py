@@ -77,11 +77,11 @@ async def test_set_takes_the_place_of_one_that_was_logged_with_the_whole_item(co
     squat = await coach.create_exercise("Squat")
     block = await block_with(coach, ana, exercise_of(squat, PLANNED, PLANNED), circuit_of(squat))
     [item, circuit], client = block["items"], await coach.as_client(ana)
-    whole = [{"index": index, "reps": 5, "load": 50, "isCompleted": True} for index in (1, 2)]
-    (await own_log(client, block, item, customerSets=whole)).ok()
+    logged = [{"index": index, "reps": 5, "load": 50, "isCompleted": True} for index in (1, 2)]
+    (await own_log(client, block, item, customerSets=logged)).ok()
     replaced = (await send_set(client, block, item, 1, reps=8, loggedAt="2026-01-01T08:30:00.000Z")).ok()
     assert [(each["index"], each["reps"]) for each in replaced["customerSets"]] == [(1, 8), (2, 5)]
-    rounds = [{**whole[0], "exerciseId": squat["_id"], "round": number} for number in (1, 2)]
+    rounds = [{**logged[0], "exerciseId": squat["_id"], "round": number} for number in (1, 2)]
     (await own_log(client, block, circuit, customerSets=rounds)).ok()
     done = (await send_set(client, block, circuit, 1, exerciseId=squat["_id"], round=2, loggedAt=at(1))).ok()
     assert [(each["round"], each["reps"]) for each in done["customerSets"]] == [(1, 5), (2, 8)]
