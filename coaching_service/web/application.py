@@ -279,8 +279,9 @@ class WebApplication:
             return await self.dependencies.send(page_request.request, page_request.ctx, result, headers)
         if isinstance(result, Redirect):
             return redirect_response(browser_session, result)
-        if form_state is not None and "version" in result:
-            form_state.compare_version(result["version"])
+        opened = form_state.version if form_state is not None else None
+        if form_state is not None and opened is not None and result.get("version", opened) != opened:
+            form_state.mark_stale(await page_request.describe_newer_changes(opened))
         undoable_change = {"undoable_change": await page_request.find_undoable_change()}
         return rendering.render_page(
             page_request.request,
@@ -323,6 +324,8 @@ class WebApplication:
             error = failure if isinstance(failure, ValidationError) else to_service_error(request, failure)
             form_state, status = reject_form_of(page, data, error)
             if scripted_forms.is_scripted(request):
+                if isinstance(error, Conflict) and error.code == "VERSION_CONFLICT" and form_state.version is not None:
+                    form_state.describe_conflict(await page_request.describe_newer_changes(form_state.version))
                 return scripted_forms.rejection_response(page_request.browser_session, failure, form_state, status)
             response = await self._render_form_page(page_request, form_state, status=status)
             if isinstance(error, ServiceError):

@@ -38,10 +38,8 @@ FIELD_MESSAGES = {
     "BROKEN_VIDEO": "is incomplete or damaged: choose another file",
     "BROKEN_PDF": "is incomplete or damaged: choose another file",
 }
-_STALE = (
-    "This has been changed since you opened the page, by another user or in another window, so nothing was saved yet. "
-    "Fields that differ show the stored value: check each of them and save again."
-)
+_STALE = "This has been changed since you opened the page, {}, so nothing was saved yet."
+_COMPARE = "Fields that differ show the stored value: check each of them and save again."
 FormData = MultiDict[str]
 
 
@@ -72,10 +70,19 @@ class FormState:
         """Return the number of rows submitted of a list of rows."""
         return max(_row_numbers(name, self.values), default=-1) + 1
 
-    def compare_version(self, version: int) -> None:
-        """Mark the form as stale if it was opened with another version than the stored one."""
-        if self.values.get("version", str(version)) != str(version):
-            self.is_stale, self.form_errors = True, [_STALE]
+    @property
+    def version(self) -> int | None:
+        """The version of the document that the form was opened with, if it was sent."""
+        sent = self.values.get("version", "")
+        return int(sent) if _INTEGER.fullmatch(sent) else None
+
+    def mark_stale(self, newer_changes: str) -> None:
+        """Mark the form as opened with an older version than the stored one; `newer_changes`: who changed what."""
+        self.is_stale, self.form_errors = True, [f"{_STALE.format(newer_changes)} {_COMPARE}"]
+
+    def describe_conflict(self, newer_changes: str) -> None:
+        """Say who changed the document, to a script that sent the form."""
+        self.form_errors = [_STALE.format(newer_changes)]
 
 
 async def read_form(request: web.Request) -> FormData:

@@ -16,6 +16,7 @@ from coaching_service.people.changes import undo
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.web.browser_sessions import BrowserSession, home_of
 from coaching_service.web.forms import load_form
+from coaching_service.web.newer_changes import describe_newer_changes
 from coaching_service.web.pages import Page
 
 
@@ -31,11 +32,7 @@ class PageRequest:
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the page's handler, without those of its form."""
         page = self.page
-        arguments: dict[str, Any] = {
-            argument: ObjectId(self.request.match_info[name])
-            for name, argument in page.path_parameters
-            if name in self.request.match_info
-        }
+        arguments: dict[str, Any] = {**self._identifiers()}
         if page.query is not None:
             try:
                 arguments["query"] = load_form(page.query, self.request.query)
@@ -44,6 +41,14 @@ class PageRequest:
         if page.with_request:
             arguments["request"] = self.request
         return arguments
+
+    def _identifiers(self) -> dict[str, ObjectId]:
+        """Return the identifiers in the path by the names of the handler's arguments."""
+        return {
+            argument: ObjectId(self.request.match_info[name])
+            for name, argument in self.page.path_parameters
+            if name in self.request.match_info
+        }
 
     async def read_variables(self) -> tuple[Any, dict[str, int]]:
         """Return the result of the page's handler and, for a client, how many messages are unread.
@@ -63,6 +68,11 @@ class PageRequest:
         if change_id is None or principal is None or CUSTOMERS.VIEW not in principal.permissions:
             return None
         return change_id if await undo.is_undoable(self.ctx, change_id) else None
+
+    async def describe_newer_changes(self, version: int) -> str:
+        """Describe who changed what this page or form is about since a version, and how."""
+        path = self._identifiers()
+        return await describe_newer_changes(self.ctx, path.get("customer_id"), list(path.values()), version)
 
     def find_home_elsewhere(self) -> str | None:
         """Return the start page of a user who opens a page for others: a client of coaches, or a coach of clients."""

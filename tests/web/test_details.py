@@ -10,6 +10,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
+from tests.support.training import block_with, task
 from tests.support.visitor import Visitor
 from tests.web.conftest import Colleague, NewVisitor
 
@@ -37,12 +38,16 @@ async def test_details_are_changed(coach: CoachClient, owner_page: Visitor) -> N
 async def test_conflicting_change_shows_stored_values_and_can_be_saved(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana", surname="Flores", phone="1", groups=["A"])
     page = await owner_page.get(details_of(ana))
-    await coach.patch(f"/coach/customers/{ana['_id']}", {"phone": "222", "assignedTo": str(coach.ctx.caller.id)})
+    changed = await coach.patch(
+        f"/coach/customers/{ana['_id']}", {"phone": "222", "assignedTo": str(coach.ctx.caller.id)}
+    )
+    await coach.wait_until_numbered(str(changed.headers["X-Change-Id"]))
 
     rejected = await owner_page.submit(page, details_of(ana), phone="333", assignedTo="", groups="B")
 
     rejected.ok(409).says(
-        "This has been changed since you opened the page",
+        "This has been changed since you opened the page, by Olga Owner (API key) on ",
+        "(client changed), so nothing was saved yet.",
         "Saved value: 222",
         "Saved value: Olga Owner",
         "Saved value: A",
@@ -199,3 +204,29 @@ async def test_details_say_when_the_client_was_last_seen(
     await coach.ctx.db["sessions"].delete_many({"subjectId": ObjectId(ana["_id"])})
     page = (await owner_page.get(details_of(ana))).ok().says("Last seen", "First signed in")
     assert "2030" not in page.text
+
+
+async def test_conflict_names_another_tab_or_a_colleague(
+    coach: CoachClient, owner_page: Visitor, colleague: Colleague
+) -> None:
+    ana = await coach.create_customer("Ana")
+    block = await block_with(coach, ana, task("Walk"))
+    path = f"/app/customers/{ana['_id']}/blocks/{block['_id']}/items/{block['items'][0]['_id']}"
+    page = await owner_page.get(path)
+
+    (await owner_page.submit(await owner_page.get(path), f"{path}/task", title="Walk slowly")).ok()
+    await _wait_for_numbers(coach)
+    stale = (await owner_page.submit(page, f"{path}/task", title="Run")).ok(409)
+    stale.says("This has been changed since you opened the page, in another tab of yours on ", "(task changed)")
+
+    eli = await colleague("customers.view", "customers.edit")
+    (await eli.submit(await eli.get(path), f"{path}/task", title="Walk fast")).ok()
+    await _wait_for_numbers(coach)
+    stale = (await owner_page.submit(stale, f"{path}/task", title="Run")).ok(409)
+    stale.says("since you opened the page, by Eli", "(task changed)", "Saved value: Walk fast")
+
+
+async def _wait_for_numbers(coach: CoachClient) -> None:
+    """Wait until the changes so far are in the history."""
+    later = await coach.post("/coach/forms", {"name": "Later", "questions": [{"label": "How?", "type": "text"}]})
+    await coach.wait_until_numbered(str(later.headers["X-Change-Id"]))

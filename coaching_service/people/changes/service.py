@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from coaching_service.core.changes import history
@@ -22,6 +22,7 @@ from coaching_service.people.changes.models import ChangeDetails, ChangeSummary,
 from coaching_service.people.changes.visibility import Visibility, load_visibility
 
 _MAX_READS = 10
+_RECENT = timedelta(days=1)
 _WAIT_SECONDS, _POLL_SECONDS = 2.0, 0.05
 _ACTIONS: tuple[Action, ...] = ("created", "changed", "deleted")
 _REVERSED: dict[Action, str] = {"created": "removed", "changed": "changed back", "deleted": "restored"}
@@ -83,6 +84,24 @@ async def list_changes(
             break
         bound = position.condition_after(read[-1])
     return position.page(page, limit, _summary)
+
+
+async def list_newer(
+    ctx: Context, customer_id: ObjectId | None, document_id: ObjectId, version: int, limit: int
+) -> list[ChangeSummary]:
+    """Return the changes of a document after a version, made within a day, that the caller may see: newest first.
+
+    `customer_id`: the client whose document it is; None for the company's.
+    """
+    newer: Filter = {"_id": document_id, "toVersion": {"$gt": version}}
+    where: Filter = {
+        "customerId": customer_id,
+        "createdAt": {"$gte": now() - _RECENT},
+        "documents": {"$elemMatch": newer},
+    }
+    visibility = await load_visibility(ctx)
+    read = await history.list_newest(ctx, where, limit)
+    return [_summary(change) for change in read if visibility.allows_change(change)]
 
 
 async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:

@@ -98,7 +98,7 @@ async def test_items_are_dragged_between_workouts(page: Page, coach: CoachClient
     legs, arms = page.get_by_role("article", name="Legs"), page.get_by_role("article", name="Arms")
     await expect(legs.locator(".item")).to_have_text(["Walk", "Run"])
 
-    await legs.get_by_text("Walk", exact=True).drag_to(arms.get_by_text("Swim", exact=True))
+    await legs.locator("[data-item]").first.locator("[data-grip]").drag_to(arms.get_by_text("Swim", exact=True))
 
     await expect(page.get_by_role("status")).to_have_text("Moved to Arms.")
     assert sorted((await list_titles(coach, ana))[1]) == ["Swim", "Walk"]
@@ -106,15 +106,48 @@ async def test_items_are_dragged_between_workouts(page: Page, coach: CoachClient
     await expect(page.get_by_text("No workouts this week")).to_be_visible()
 
 
-async def test_workouts_are_dragged_to_another_day(page: Page, coach: CoachClient) -> None:
+async def test_workouts_are_dragged_by_their_whole_card(page: Page, coach: CoachClient) -> None:
     ana = await two_workouts(coach)
     await page.goto(f"/app/customers/{ana['_id']}?week={TUESDAY}")
-    thursday = page.locator("[data-day='2026-03-05']")
+    legs = page.get_by_role("article", name="Legs")
+    for handle, day, name in (
+        (legs.get_by_role("link", name="Legs"), "2026-03-05", "Thu 5 Mar 2026"),
+        (legs.get_by_text("Run", exact=True), "2026-03-06", "Fri 6 Mar 2026"),
+        (legs.locator("[data-lift]"), "2026-03-07", "Sat 7 Mar 2026"),
+    ):
+        target = page.locator(f"[data-day='{day}']")
+        await handle.drag_to(target)
+        await expect(page.get_by_role("status")).to_have_text(f"Legs moved to {name}.")
+        await expect(target.get_by_role("article", name="Legs")).to_be_visible()
 
-    await page.get_by_role("article", name="Legs").get_by_role("heading").locator("span").first.drag_to(thursday)
 
-    await expect(page.get_by_role("status")).to_have_text("Legs moved to Thu 5 Mar 2026.")
-    await expect(thursday.get_by_role("article", name="Legs")).to_be_visible()
+async def test_workouts_are_moved_by_keyboard(page: Page, coach: CoachClient) -> None:
+    ana = await two_workouts(coach)
+    await page.goto(f"/app/customers/{ana['_id']}?week={TUESDAY}")
+    announced = page.locator("[data-announce]")
+    lift = page.get_by_role("button", name="Move Legs with the arrow keys")
+
+    await lift.focus()
+    await page.keyboard.press("Enter")
+    await expect(lift).to_have_attribute("aria-pressed", "true")
+    await expect(announced).to_contain_text("Legs lifted. Arrow keys move it")
+    await page.keyboard.press("ArrowRight")
+    await expect(lift).to_be_focused()
+    assert await serious(page) == []
+    await page.keyboard.press("Escape")
+    await expect(announced).to_have_text("Legs put back.")
+    await expect(page.locator(f"[data-day='{MONDAY}']").get_by_role("article", name="Legs")).to_be_visible()
+
+    await page.keyboard.press("Space")
+    await page.keyboard.press("ArrowRight")
+    await expect(announced).to_contain_text("2 of 2")
+    await page.keyboard.press("ArrowUp")
+    await expect(announced).to_contain_text("1 of 2")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("status")).to_contain_text("Legs moved to")
+    await expect(page.locator(f"[data-day='{TUESDAY}'] article")).to_have_count(2)
+    await expect(page.locator(f"[data-day='{TUESDAY}'] article").first).to_have_attribute("aria-label", "Legs")
+    await expect(lift).to_be_focused()
 
 
 async def test_bulk_action_shows_its_progress(page: Page, coach: CoachClient) -> None:

@@ -91,9 +91,10 @@ async def test_nothing_is_lost_when_saving_fails(page: Page, coach: CoachClient,
 
     walk = block["items"][4]["_id"]
     renamed = {"taskFields": {"title": "Run"}}
-    (await coach.patch(f"{training.path_of(block)}/witems/{walk}", renamed)).ok()
+    changed = await coach.patch(f"{training.path_of(block)}/witems/{walk}", renamed)
+    await coach.wait_until_numbered(str(changed.headers["X-Change-Id"]))
     await reps.fill("7")
-    await expect(status).to_contain_text("Changed by another user")
+    await expect(status).to_contain_text("This has been changed since you opened the page, by Olga Owner (API key) on ")
     await picture(page, "editor", "changed-by-another")
     await status.get_by_role("button", name="Compare and save").click()
     await expect(page.get_by_text("Saved value: 6")).to_be_visible()

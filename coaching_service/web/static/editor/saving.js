@@ -80,7 +80,8 @@ editor.saving = (() => {
     }
     if (response.status === 429 || response.status >= 500) return retry(form, "Not saved: the server is busy. It is tried again.");
     state.request = null;
-    if (response.status === 409 || response.status === 404) return refuse(form, "Changed by another user.");
+    if (response.status === 409) return refuse(form, answer?.message ?? "Changed by another user.");
+    if (response.status === 404) return refuse(form, "This has been deleted.");
     if (response.status === 401 || response.status === 403) return refuse(form, "Not saved: you are signed out.");
     showErrors(form, answer);
     return false;
