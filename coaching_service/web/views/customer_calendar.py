@@ -167,7 +167,9 @@ async def add_block(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -
     name = form["name"] or ("Rest" if form["isRest"] else "")
     new_block: BlockInput = {"name": name, "date": form["date"], "isRest": form["isRest"]}
     calendar = ClientCalendar(customer_id)
-    block, remarks = await create_with_text(ctx, calendar, new_block, form["text"], form["template"])
+    block, remarks = await create_with_text(
+        ctx, calendar, new_block, form["text"], form["template"], confirmed=form["confirmed"]
+    )
     if form["isRest"]:
         return Redirect(week_path(customer_id, form["date"]), "Rest day added.")
     if block["items"]:

@@ -32,7 +32,9 @@ from coaching_service.web.record_words import RECORD_NAMES, best_records, format
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.customer_layout import customer_path, load_header
+from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.train.lift_words import main_points
+from coaching_service.web.views.workout.unusual_loads import require_confirmed_loads
 
 pages = Pages("/app/customers/{customerId}")
 _LIFTS_PER_PAGE = 24
@@ -55,7 +57,7 @@ class LiftCard(TypedDict):
     trend: Markup | None
 
 
-class _TrainingMaxForm(Input):
+class _TrainingMaxForm(ConfirmedValues):
     exerciseId = Identifier(required=True)
     value = Number(minimum=0, maximum=MAX_LOAD, allow_none=True, load_default=None)
 
@@ -151,5 +153,8 @@ async def _load_names(
 @pages.post("/records", access=coach(CUSTOMERS.EDIT), form=_TrainingMaxForm(), on=records_page)
 async def set_training_max(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Set or remove the training maximum of an exercise."""
+    maxes = await training_maxes.list_training_maxes(ctx, customer_id)
+    known = [each["value"] for each in maxes if each["exerciseId"] == form["exerciseId"]]
+    require_confirmed_loads(ctx, {"value": form["value"]}, known, confirmed=form["confirmed"])
     await training_maxes.set_training_max(ctx, customer_id, form["exerciseId"], form["value"])
     return Redirect(customer_path(customer_id, "/records"), "Changes saved.")

@@ -73,7 +73,9 @@ async def add_program_workout(ctx: Context, program_id: ObjectId, form: dict[str
     name = form["name"] or ("Rest" if form["isRest"] else "")
     new_block: BlockInput = {"name": name, "day": form["day"], "isRest": form["isRest"]}
     plan = ProgramPlan(program_id)
-    block, remarks = await create_with_text(ctx, plan, new_block, form["text"], form["template"])
+    block, remarks = await create_with_text(
+        ctx, plan, new_block, form["text"], form["template"], confirmed=form["confirmed"]
+    )
     if form["isRest"]:
         return Redirect(program_path, f"Day {form['day']} is a rest day.")
     if block["items"]:

@@ -29,6 +29,7 @@ from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
+from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.item_descriptions import ItemDescription, describe_item
 from coaching_service.web.views.schedule_forms import render_summary
 from coaching_service.web.views.taken_days import describe_taken_days, describe_untouched
@@ -45,7 +46,7 @@ class _Search(Input):
     page = Integer(minimum=1, load_default=1)
 
 
-class _NewProgramForm(NewProgram):
+class _NewProgramForm(NewProgram, ConfirmedValues):
     text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
 
 
@@ -73,9 +74,9 @@ async def programs_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
 @pages.post("", access=coach(PROGRAMS.CREATE), form=_NewProgramForm(), on=programs_page)
 async def create_program(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Create a program, with the workouts of a text if there is one."""
-    text = form.pop("text")
+    text, confirmed = form.pop("text"), form.pop("confirmed")
     program = await programs.create(ctx, cast("ProgramInput", form))
-    _, remarks = await create_from_program_text(ctx, ProgramPlan(program["_id"]), text)
+    _, remarks = await create_from_program_text(ctx, ProgramPlan(program["_id"]), text, confirmed=confirmed)
     return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created.{remarks}")
 
 

@@ -13,6 +13,7 @@ from coaching_service.training.templates.editing import TemplatePlan
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
+from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, add_text
 from coaching_service.web.views.workout.workout_page import TemplateDetails
@@ -26,7 +27,7 @@ class _Search(Input):
     page = Integer(minimum=1, load_default=1)
 
 
-class _NewTemplateForm(TemplateDetails):
+class _NewTemplateForm(TemplateDetails, ConfirmedValues):
     text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
 
 
@@ -52,5 +53,5 @@ async def create_template(ctx: Context, form: dict[str, Any]) -> Redirect:
     template = await templates.create(
         ctx, {"name": form["name"], "type": form["type"], "tags": form["tags"], "items": []}
     )
-    _, remarks = await add_text(ctx, TemplatePlan(template["_id"]), template["_id"], text)
+    _, remarks = await add_text(ctx, TemplatePlan(template["_id"]), template["_id"], text, confirmed=form["confirmed"])
     return Redirect(f"{pages.prefix}/{template['_id']}", f"{template['name']} created.{remarks}")

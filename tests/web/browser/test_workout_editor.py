@@ -280,3 +280,27 @@ async def test_errors_of_cells_are_below_their_row(
             await picture(page, "errors", look)
     assert complaints
     complaints.clear()
+
+
+async def test_an_unusual_load_is_asked_about(page: Page, coach: CoachClient, complaints: list[str]) -> None:
+    block, path = await _workout(coach)
+    await page.goto(path)
+    card = page.get_by_role("form", name="Sets of Back squat", exact=True)
+    status, confirmation = card.get_by_role("status"), card.get_by_label("The load is right")
+    await expect(confirmation).to_be_hidden()
+    await card.get_by_label("Set 2: Load").fill("600")
+    await expect(status).to_have_text("Not saved: please check the marked loads.")
+    await expect(card.get_by_text("Load, kg: This load of 600 kg is more than 500 kg.")).to_be_visible()
+    assert await serious(page) == []
+    await picture(page, "editor", "unusual-load")
+    await confirmation.check()
+    await expect(status).to_have_text("Saved")
+    await expect(confirmation).to_be_hidden()
+    assert (await _stored(coach, block))[1] == (8, 600)
+    await card.get_by_label("Set 2: Load").fill("6000")
+    await expect(status).to_have_text("Not saved: please check the marked loads.")
+    await expect(confirmation).not_to_be_checked()
+    await card.get_by_label("Set 2: Load").fill("60")
+    await expect(status).to_have_text("Saved")
+    assert all("400" in each for each in complaints), complaints
+    complaints.clear()

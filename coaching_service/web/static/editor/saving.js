@@ -153,7 +153,12 @@ editor.saving = (() => {
       field.removeAttribute("aria-invalid");
       field.removeAttribute("aria-describedby");
     }
-    const errors = answer?.errors ?? {};
+    const { confirmed, ...errors } = answer?.errors ?? {};
+    const confirmation = form.querySelector("[data-confirm]"); // asks about unusual loads
+    if (confirmation) {
+      confirmation.hidden = !confirmed;
+      if (!confirmed) confirmation.querySelector("input").checked = false;
+    }
     const summary = form.previousElementSibling;
     if (summary?.matches(".wrong")) summary.remove();
     for (const field of form.elements) {
@@ -173,7 +178,8 @@ editor.saving = (() => {
       }
       row ? row.append(text) : field.after(text);
     }
-    if (Object.keys(errors).length) tell(form, "Not saved: please correct the marked fields.", true);
+    if (confirmed) tell(form, "Not saved: please check the marked loads.", true);
+    else if (Object.keys(errors).length) tell(form, "Not saved: please correct the marked fields.", true);
     else if (answer?.message) tell(form, `Not saved: ${answer.message}`, true);
   }
 

@@ -27,16 +27,18 @@ from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_SECONDS
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Redirect
 from coaching_service.web.search_fields import Keywords
+from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.workout.circuits import NEW_CIRCUIT, CircuitExercise, add_circuit, append_to_circuit
 from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, add_text
 from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, WorkoutOwnerPages
 from coaching_service.web.views.workout.proposed_sets import PROPOSED_SETS, plan_sets, with_proposed_ranges
+from coaching_service.web.views.workout.unusual_loads import require_confirmed_loads
 
 _EXERCISES_PER_PAGE = 12
 
 
-class _ExerciseForm(Input):
+class _ExerciseForm(ConfirmedValues):
     exerciseId = Identifier(required=True)
     circuit = Text(allow_blank=True, load_default="")
     sets = Integer(minimum=1, maximum=MAX_SETS, allow_none=True, load_default=None)
@@ -54,7 +56,7 @@ class _AddMetricsForm(Input):
     metricsSetId = Identifier(required=True)
 
 
-class _ItemsTextForm(Input):
+class _ItemsTextForm(ConfirmedValues):
     text = Text(max_length=MAX_TEXT_LENGTH, required=True)
 
 
@@ -105,6 +107,7 @@ def _declare_exercise_form(owner_pages: WorkoutOwnerPages, workout_page: Handler
     ) -> Redirect:
         """Add an exercise at the end of a workout, of one of its circuits, or of a new circuit."""
         owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)
+        require_confirmed_loads(ctx, {"load": form["load"]}, confirmed=form["confirmed"])
         exercise = await exercises.read(ctx, form["exerciseId"])
         exercise_id, circuit_id = str(exercise["_id"]), form["circuit"]
         sets = plan_sets(exercise, form, in_circuit=bool(circuit_id))
@@ -148,7 +151,8 @@ def _declare_text_form(owner_pages: WorkoutOwnerPages, workout_page: Handler) ->
     @owner_pages.post(f"{BLOCK}/text", form=_ItemsTextForm(), on=workout_page)
     async def add_items_as_text(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
         """Add the items that the lines of a text describe at the end of a workout."""
-        added, remarks = await add_text(ctx, owner_pages.owner_type(owner_id), block_id, form["text"])
+        owner = owner_pages.owner_type(owner_id)
+        added, remarks = await add_text(ctx, owner, block_id, form["text"], confirmed=form["confirmed"])
         target = f"{owner_pages.block_path(owner_id, block_id)}#more"
         return Redirect(target, f"{quantity(added, 'item')} added.{remarks}")
 

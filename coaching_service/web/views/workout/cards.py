@@ -11,13 +11,16 @@ from marshmallow import fields
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import TEXT_LENGTH, Input, ListOf, Text, Version
+from coaching_service.core.validation import TEXT_LENGTH, ListOf, Text, Version
 from coaching_service.training.workouts import item_service
+from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_models import CircuitExercise, ExerciseItem, WorkItem
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
+from coaching_service.training.workouts.items import find_index
 from coaching_service.training.workouts.set_models import PlannedSet
 from coaching_service.training.workouts.set_schemas import MAX_SETS
 from coaching_service.web.pages import Redirect
+from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.workout.card_rows import (
     COLUMNS,
@@ -28,6 +31,7 @@ from coaching_service.web.views.workout.card_rows import (
     with_last_repeated,
 )
 from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
+from coaching_service.web.views.workout.unusual_loads import loads_of_item, require_confirmed_loads, row_loads
 
 # More sets are edited on the page of the item: each set has fourteen fields.
 _MAX_ROWS_OF_CARD, _MAX_ROWS_OF_PAGE = 30, 240
@@ -50,7 +54,7 @@ class CircuitCard(TypedDict):
     instructions: str | None
 
 
-class RowsForm(Input):
+class RowsForm(ConfirmedValues):
     """The rows of planned sets of an exercise; `add` repeats the last one."""
 
     version = Version(required=True)
@@ -139,6 +143,10 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
         ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
     ) -> Redirect:
         """Change the sets, instructions and superset of an exercise; `add` repeats its last set."""
+        owner = owner_pages.owner_type(owner_id)
+        block = await workouts.read(ctx, owner, block_id)
+        known = loads_of_item(block["items"][find_index(block["items"], witem_id)])
+        require_confirmed_loads(ctx, row_loads("sets", form["sets"]), known, confirmed=form["confirmed"])
         sets = planned_sets_of(form["sets"])
         change = {
             "exerciseSets": with_last_repeated(sets) if form["add"] else sets,
@@ -146,9 +154,7 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
             "supersetId": form["supersetId"] or None,
             "version": form["version"],
         }
-        item = await item_service.change_item(
-            ctx, owner_pages.owner_type(owner_id), block_id, witem_id, ITEM_CHANGE.load(change)
-        )
+        item = await item_service.change_item(ctx, owner, block_id, witem_id, ITEM_CHANGE.load(change))
         path = f"{owner_pages.block_path(owner_id, block_id)}#item-{witem_id}"
         stored = cast("ExerciseItem", item)["exerciseSets"]
         data = data_of(item, stored, [planned["index"] for planned in sets], ctx.caller.company.load_unit)

@@ -24,6 +24,7 @@ from coaching_service.web.views.workout.circuits import (
     with_replaced,
 )
 from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
+from coaching_service.web.views.workout.unusual_loads import loads_of, require_confirmed_loads, row_loads
 
 _EXERCISE = f"{ITEM}/exercises/{{exerciseId}}"
 
@@ -71,6 +72,8 @@ def _declare_sets(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None
         """Change the sets and instructions of an exercise in a circuit; `add` repeats its last set."""
         owner = owner_pages.owner_type(owner_id)
         circuit = find_circuit(await workouts.read(ctx, owner, block_id), witem_id)
+        known = loads_of(circuit["circuitExercises"][position_of(circuit, exercise_id)]["sets"])
+        require_confirmed_loads(ctx, row_loads("sets", form["sets"]), known, confirmed=form["confirmed"])
         sets = planned_sets_of(form["sets"])
         entry: CircuitExercise = {
             "exerciseId": str(exercise_id),

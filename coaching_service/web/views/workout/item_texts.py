@@ -10,20 +10,22 @@ from marshmallow import ValidationError, validates_schema
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input, Text
+from coaching_service.core.validation import Text
 from coaching_service.training.schedule.program_text import read_program_text
 from coaching_service.training.templates import service as templates
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workouts import block_batches, item_service
 from coaching_service.training.workouts.models import Block, BlockInput, NewBlock
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
+from coaching_service.web.views.far_values import ConfirmedValues
+from coaching_service.web.views.workout.unusual_loads import require_confirmed_items
 
 _FIELD = "text"
 MAX_TEXT_LENGTH = 20_000
 _SUGGESTED_TEMPLATES = 200
 
 
-class ItemsTextForm(Input):
+class ItemsTextForm(ConfirmedValues):
     """The items of a new workout as text, and the name of a template that it is made from; a rest day has neither."""
 
     text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
@@ -38,7 +40,7 @@ class ItemsTextForm(Input):
 
 
 async def create_with_text(
-    ctx: Context, owner: ScheduleOwner, new_block: BlockInput, text: str, template: str = ""
+    ctx: Context, owner: ScheduleOwner, new_block: BlockInput, text: str, template: str = "", *, confirmed: bool = False
 ) -> tuple[Block, str]:
     """Create a block with the items of the template of that name, if any, and of a text.
 
@@ -48,30 +50,38 @@ async def create_with_text(
     if template:
         day = new_block["date"] if owner.day_field == "date" else new_block["day"]
         applied = await templates.apply_named(ctx, template, owner, day, name=new_block["name"])
-        _, remarks = await add_text(ctx, owner, applied["_id"], text)
+        _, remarks = await add_text(ctx, owner, applied["_id"], text, confirmed=confirmed)
         return applied, remarks
     read = await read_texts(ctx, [(_FIELD, text)])
+    require_confirmed_items(ctx, read.items[0], _FIELD, confirmed=confirmed)
     block: NewBlock = {**new_block, "items": read.items[0]}
     return await block_batches.create_block(ctx, owner, block), read.remarks
 
 
-async def add_text(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, text: str) -> tuple[int, str]:
+async def add_text(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, text: str, *, confirmed: bool
+) -> tuple[int, str]:
     """Add the items of a text at the end of a block; returns how many, and remarks on how the text was read.
 
     Raises as create_with_text, and NotFound for the block.
     """
     read = await read_texts(ctx, [(_FIELD, text)])
+    require_confirmed_items(ctx, read.items[0], _FIELD, confirmed=confirmed)
     for item in read.items[0]:
         await item_service.add_item(ctx, owner, block_id, item)
     return len(read.items[0]), read.remarks
 
 
-async def create_from_program_text(ctx: Context, owner: ScheduleOwner, text: str) -> tuple[int, str]:
+async def create_from_program_text(
+    ctx: Context, owner: ScheduleOwner, text: str, *, confirmed: bool
+) -> tuple[int, str]:
     """Create the workouts of a program that a text describes; returns how many, and remarks on how it was read.
 
     Raises as create_with_text.
     """
     blocks, remarks = await read_program_text(ctx, text, _FIELD)
+    items = [item for block in blocks for item in block["items"]]
+    require_confirmed_items(ctx, items, _FIELD, confirmed=confirmed)
     if blocks:
         await block_batches.create_blocks(ctx, owner, blocks)
     return len(blocks), remarks

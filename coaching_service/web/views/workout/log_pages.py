@@ -20,6 +20,7 @@ from coaching_service.progress.logs.schemas import (
     WorkoutBlockLog,
 )
 from coaching_service.training.workouts import items
+from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.models import BlockLog
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.far_values import ConfirmedValues, require_confirmed_rows
@@ -28,6 +29,7 @@ from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.train.workout.feelings import FEELINGS
 from coaching_service.web.views.workout.log_rows import AMOUNT_FIELDS, log_rows
 from coaching_service.web.views.workout.owner_pages import BLOCK, ITEM, Handler, WorkoutOwnerPages
+from coaching_service.web.views.workout.unusual_loads import loads_of_item, require_confirmed_loads, row_loads
 
 _LOG = f"{ITEM}/log"
 _MAX_ROWS = 300
@@ -42,12 +44,20 @@ class _MetricsForm(TaskItemLog, ConfirmedValues):
     values = ListOf(fields.Nested(_MetricValueRow), load_default=list)
 
 
+class _ExerciseForm(ExerciseItemLog, ConfirmedValues):
+    """The sets of an exercise."""
+
+
+class _CircuitForm(CircuitItemLog, ConfirmedValues):
+    """The sets of a circuit."""
+
+
 def declare(owner_pages: WorkoutOwnerPages) -> None:
     """Declare the pages on which a coach logs a client's results."""
     _declare_session_page(owner_pages)
     page = _declare_log_page(owner_pages)
-    _declare_log_form(owner_pages, page, "exercise", ExerciseItemLog())
-    _declare_log_form(owner_pages, page, "circuit", CircuitItemLog())
+    _declare_log_form(owner_pages, page, "exercise", _ExerciseForm())
+    _declare_log_form(owner_pages, page, "circuit", _CircuitForm())
     _declare_log_form(owner_pages, page, "task", TaskItemLog())
     _declare_log_form(owner_pages, page, "metrics", _MetricsForm())
     _declare_log_form(owner_pages, page, "form", AnswersForm())
@@ -129,6 +139,11 @@ def _declare_log_form(owner_pages: WorkoutOwnerPages, page: Handler, name: str, 
         """Log the results of an item."""
         if "values" in form:
             await require_confirmed_rows(ctx, owner_id, block_id, form)
+        if "customerSets" in form:
+            block = await workouts.read(ctx, owner_pages.owner_type(owner_id), block_id)
+            known = loads_of_item(block["items"][items.find_index(block["items"], witem_id)])
+            loads = row_loads("customerSets", form["customerSets"])
+            require_confirmed_loads(ctx, loads, known, confirmed=form["confirmed"])
         await logs.log_item(ctx, owner_id, block_id, witem_id, ITEM_LOG.load(_log_request(form)))
         return Redirect(owner_pages.block_path(owner_id, block_id), "Log saved.")
 

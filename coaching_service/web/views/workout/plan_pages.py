@@ -20,9 +20,11 @@ from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NewReminderFields, NewTaskFields
 from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.training.workouts.set_models import PlannedSet
 from coaching_service.training.workouts.set_schemas import MAX_SETS
 from coaching_service.web.pages import Redirect
+from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.item_descriptions import describe_item, describe_sets
 from coaching_service.web.views.workout.circuits import (
     CircuitExercise,
@@ -40,6 +42,7 @@ from coaching_service.web.views.workout.planned_set_rows import (
     planned_sets,
     set_rows,
 )
+from coaching_service.web.views.workout.unusual_loads import loads_of, loads_of_item, require_confirmed_loads, row_loads
 
 _CIRCUIT_EXERCISE = f"{ITEM}/exercises/{{exerciseId}}"
 
@@ -48,7 +51,7 @@ class _VersionForm(Input):
     version = Version(required=True)
 
 
-class _SetsForm(_VersionForm):
+class _SetsForm(_VersionForm, ConfirmedValues):
     sets = ListOf(fields.Nested(SetRow), maximum=MAX_SETS + BLANK_ROWS, load_default=list)
     instructions = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
 
@@ -57,7 +60,7 @@ class _ExerciseForm(_SetsForm):
     supersetId = Text(allow_blank=True, allow_none=True, load_default=None)
 
 
-class _SetTextForm(_VersionForm):
+class _SetTextForm(_VersionForm, ConfirmedValues):
     setText = Text(max_length=TEXT_LENGTH, required=True)
 
 
@@ -111,8 +114,12 @@ def _declare_item_forms(owner_pages: WorkoutOwnerPages, item_page: Handler) -> N
             ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
         ) -> Redirect:
             """Change what an item plans."""
+            owner = owner_pages.owner_type(owner_id)
+            if "sets" in form:
+                known = await _load_known(ctx, owner, block_id, witem_id)
+                require_confirmed_loads(ctx, row_loads("sets", form["sets"]), known, confirmed=form["confirmed"])
             change = ITEM_CHANGE.load(change_of(form) | {"version": form["version"]})
-            await item_service.change_item(ctx, owner_pages.owner_type(owner_id), block_id, witem_id, change)
+            await item_service.change_item(ctx, owner, block_id, witem_id, change)
             return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
 
         change_item.__name__ = name
@@ -139,9 +146,18 @@ def _declare_set_text_form(owner_pages: WorkoutOwnerPages, item_page: Handler) -
             sets = parse_planned(form["setText"], ctx.caller.company.load_unit)
         except SetTextError as error:
             raise TextError("setText", None, str(error), error.problem) from None
+        owner = owner_pages.owner_type(owner_id)
+        highest = {"setText": max((load for load in loads_of(sets) if load), default=None)}
+        known = await _load_known(ctx, owner, block_id, witem_id)
+        require_confirmed_loads(ctx, highest, known, confirmed=form["confirmed"])
         change = ITEM_CHANGE.load({"exerciseSets": sets, "version": form["version"]})
-        await item_service.change_item(ctx, owner_pages.owner_type(owner_id), block_id, witem_id, change)
+        await item_service.change_item(ctx, owner, block_id, witem_id, change)
         return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
+
+
+async def _load_known(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> list[float | None]:
+    """Load the planned and done loads of an item."""
+    return loads_of_item(_find_item(await workouts.read(ctx, owner, block_id), item_id))
 
 
 def _exercise_change(form: Mapping[str, Any]) -> Document:
@@ -187,6 +203,8 @@ def _declare_circuit_exercise_page(owner_pages: WorkoutOwnerPages) -> None:
         owner = owner_pages.owner_type(owner_id)
         block = await workouts.read(ctx, owner, block_id)
         circuit = find_circuit(block, witem_id)
+        known = loads_of(circuit["circuitExercises"][position_of(circuit, exercise_id)]["sets"])
+        require_confirmed_loads(ctx, row_loads("sets", form["sets"]), known, confirmed=form["confirmed"])
         entry: CircuitExercise = {
             "exerciseId": str(exercise_id),
             "sets": planned_sets(form["sets"]),
