@@ -23,7 +23,7 @@ async def describe_newer_changes(
 ) -> str:
     """Describe the changes after `version`: `by Kim Coach on Mon 2 Mar 2026 at 09:30 (workout changed)`.
 
-    The document is the last of `document_ids` that was changed. Clients are not told who of the company it was.
+    The document is the last of `document_ids` that was changed. For clients it does not name anyone of the company.
     """
     if not ctx.caller.is_coach:
         return _UNKNOWN
