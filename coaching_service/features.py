@@ -17,6 +17,8 @@ from coaching_service.integrations.company_export import routes as company_expor
 from coaching_service.integrations.company_import import checks as company_import_checks
 from coaching_service.integrations.company_import import routes as company_import
 from coaching_service.integrations.company_import import service as company_import_service
+from coaching_service.integrations.load_unit import routes as load_unit
+from coaching_service.integrations.load_unit import service as load_unit_service
 from coaching_service.integrations.sandbox import routes as sandbox
 from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.exercises import tools as exercises_tools
@@ -162,6 +164,7 @@ ROUTES: tuple[Routes, ...] = (
     export.own_routes,
     company_export.routes,
     company_import.routes,
+    load_unit.routes,
     background_jobs.routes,
     sandbox.routes,
 )
@@ -248,12 +251,17 @@ _STEPS: Steps = {
     orphans.COLLECT: orphans.collect_step,
     retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,
     company_import_service.IMPORT: company_import_service.run_step,
+    load_unit_service.CONVERT: load_unit_service.run_step,
 }
 # Jobs of suspended companies pause, but for erasure: who has deleted data must not wait for it.
 ERASURES = (erasure.ERASE_CUSTOMER, account_service.ERASE)
-STEPS = suspension.pausing(_STEPS, unpaused=ERASURES)
+STEPS = suspension.pausing(_STEPS, unpaused=ERASURES, while_converting=(load_unit_service.CONVERT, mail.SEND))
 # Kinds of jobs that run independently of all others, and how many of them one process runs at the same time.
-DEDICATED_JOBS = {mail.SEND: mail.CONNECTIONS, company_import_service.IMPORT: 1}
+DEDICATED_JOBS = {
+    mail.SEND: mail.CONNECTIONS,
+    company_import_service.IMPORT: 1,
+    load_unit_service.CONVERT: 1,
+}
 # Jobs that are repeated indefinitely: the queue always has one of each.
 STANDING_JOBS = (
     figures_renewal.RENEW,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
+from coaching_service.integrations.load_unit import stored_loads
 from coaching_service.library.exercises.events import LoadTypeChanged
 from coaching_service.lifecycle.erasure import service as erasure
-from coaching_service.people.account.events import CompanyResumed, FigureSettingsChanged
+from coaching_service.people.account.events import CompanyResumed, FigureSettingsChanged, LoadUnitChanged
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.customer_access import service as customer_access
@@ -55,6 +56,7 @@ def assemble() -> EventBus:
     events.subscribe(RecordedItemsRescheduled, metrics.move_values, form_responses.move_responses)
     events.subscribe(ScheduleChanged, compliance.mark_figures_due)
     events.subscribe(LoadTypeChanged, training_load_renewal.queue_renewal)
+    events.subscribe(LoadUnitChanged, stored_loads.require_no_loads, customers.follow_load_unit)
     events.subscribe(FigureSettingsChanged, renewal.queue_renewal_of_all)
     events.subscribe(
         CompanyResumed, webhooks.forget_failures, renewal.queue_renewal_of_all, check_in_scheduling.continue_postponed

@@ -252,6 +252,14 @@ class Unavailable(ServiceError):
         super().__init__(message, {"Retry-After": "1"})
 
 
+class LoadsConverting(Unavailable):
+    """The loads of the company are being converted to another unit: what is read or written now could be in either."""
+
+    def __init__(self) -> None:
+        super().__init__("The loads of the company are being converted to another unit; try again shortly")
+        self.headers = {"Retry-After": "5"}
+
+
 class LegacyFailure(ServiceError):
     """One of the four documented bad requests that respond 500 with `{code, message}`: permanent, nothing written."""
 

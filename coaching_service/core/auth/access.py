@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from coaching_service.core.auth.principal import Principal
-from coaching_service.core.errors import Forbidden, PermissionMissing, Unauthorized
+from coaching_service.core.errors import Forbidden, LoadsConverting, PermissionMissing, Unauthorized
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Access:
     `audience`: `public` (credentials are ignored), `anyone` (any valid credential), `coach` or `customer`.
     `permissions`: all of these are required of a coach; `any_permission`: at least one of these, and the service
     requires the one of what it does. `session_only`: API keys are rejected. `owner_only`: employees are rejected.
-    `sandbox_only`: only keys of a sandbox are accepted.
+    `sandbox_only`: only keys of a sandbox are accepted. `while_converting`: also while loads are being converted.
     """
 
     audience: Literal["public", "anyone", "coach", "customer"]
@@ -25,6 +25,7 @@ class Access:
     owner_only: bool = False
     any_permission: tuple[str, ...] = ()
     sandbox_only: bool = False
+    while_converting: bool = False
 
     def __str__(self) -> str:
         words = [
@@ -87,14 +88,29 @@ def customer() -> Access:
     return Access("customer")
 
 
+def even_while_converting(access: Access) -> Access:
+    """The same access, also while the company's loads are being converted to another unit."""
+    return replace(access, while_converting=True)
+
+
 def check_access(access: Access, principal: Principal | None, *, writes: bool) -> None:
-    """Raise Unauthorized or Forbidden unless `principal` has access. `writes`: the operation changes something."""
+    """Raise Unauthorized or Forbidden unless `principal` has access, LoadsConverting if it has to wait.
+
+    `writes`: the operation changes something.
+    """
     if access.audience == "public":
         return
     if principal is None:
         raise Unauthorized()
     if (error := find_denial(access, principal, writes=writes)) is not None:
         raise error
+    require_no_conversion(access, principal)
+
+
+def require_no_conversion(access: Access, principal: Principal) -> None:
+    """Raise LoadsConverting while the loads of the caller's company are being converted, if the operation must wait."""
+    if principal.company.is_converting and not access.while_converting:
+        raise LoadsConverting()
 
 
 def find_denial(access: Access, principal: Principal, *, writes: bool) -> Forbidden | None:

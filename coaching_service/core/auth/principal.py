@@ -16,8 +16,9 @@ Via = Literal["session", "apiKey", "mcp"]
 class Company:
     """The company's settings that every request needs.
 
-    `load_unit` is `kg` or `lb`; `has_stored_loads`: loads are stored in that unit, so it can no longer change; it
-    may be false for a moment after that has become true.
+    `load_unit` is `kg` or `lb`; `has_stored_loads`: loads may be stored in that unit; it may be false for a moment
+    after that has become true. `is_converting`: the loads are being converted to the other unit; `loads_converted_at`:
+    when the last conversion ended (UTC).
     `has_overrides`: the company has changed shared exercises.
     `sandbox_of` is the company whose sandbox this one is, if it is one. `is_suspended`: the operator has suspended the
     company, so this is not the company of a request, but of background work or the operator's. `holds_mail`: mail to
@@ -33,6 +34,8 @@ class Company:
     sandbox_of: ObjectId | None = None
     is_suspended: bool = False
     holds_mail: bool = False
+    is_converting: bool = False
+    loads_converted_at: datetime | None = None
 
     @property
     def is_sandbox(self) -> bool:

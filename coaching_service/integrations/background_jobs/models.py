@@ -8,7 +8,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import OnConflict
 
-JobKind = Literal["import"]
+JobKind = Literal["import", "load_unit"]
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
@@ -57,20 +57,43 @@ class ImportWork(TypedDict):
     failed: int
 
 
+class ConversionResult(TypedDict):
+    """How many documents were converted, or with `dryRun` would be, by kind, and how many loads they have."""
+
+    dryRun: bool
+    loadUnit: str
+    converted: dict[str, int]
+
+
+class ConversionWork(TypedDict):
+    """What the next step of a conversion of loads needs.
+
+    `entry` and `record` are its position: what is converted (clients, programs, templates) and how many of it have been;
+    `last` is the last of them.
+    """
+
+    isDryRun: bool
+    loadUnit: Literal["kg", "lb"]
+    entry: int
+    record: int
+    last: ObjectId | None
+    converted: dict[str, int]
+
+
 class NewJob(TypedDict):
     """A job to store."""
 
     kind: JobKind
-    work: ImportWork
+    work: ImportWork | ConversionWork
 
 
 class StoredCompanyJob(Stored):
-    """A background job. `done` and `total` count records; `work` (private) is what its next step needs."""
+    """A background job. `done` and `total` count records, or what is converted; `work` (private) is what its next step needs."""
 
     kind: JobKind
     status: JobStatus
     done: int
     total: int
-    result: ImportResult | None
+    result: ImportResult | ConversionResult | None
     errors: list[JobError]
-    work: NotRequired[ImportWork]
+    work: NotRequired[ImportWork | ConversionWork]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import owner
+from coaching_service.core.auth.access import even_while_converting, owner
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
@@ -14,7 +14,7 @@ routes = Routes(
 )
 
 
-@routes.get("/{jobId}", access=owner(), returns=BackgroundJob)
+@routes.get("/{jobId}", access=even_while_converting(owner()), returns=BackgroundJob)
 async def get_job(ctx: Context, job_id: ObjectId) -> models.StoredCompanyJob:
     """Read the progress of a job.
 

@@ -6,6 +6,8 @@ from marshmallow import fields
 
 from coaching_service.core.validation import Choice, DateTime, Identifier, Output
 
+_OPTIONAL = {"optional": True}
+
 
 class BackgroundJobError(Output):
     """A problem that a job has found."""
@@ -20,21 +22,35 @@ class BackgroundJobError(Output):
     message = fields.String(metadata={"description": "What is wrong, as the continuation of the field's name."})
 
 
-class ImportResult(Output):
-    """What an import stored, or with `dryRun` would have stored."""
+class JobResult(Output):
+    """What an import stored or a conversion of loads converted, or with `dryRun` would have."""
 
     dryRun = fields.Boolean(metadata={"description": "Whether nothing was stored."})
     imported = fields.Dict(
-        keys=fields.String(), values=fields.Integer(), metadata={"description": "Number of records by collection."}
+        keys=fields.String(),
+        values=fields.Integer(),
+        metadata={"description": "Number of records by collection.", **_OPTIONAL},
     )
-    failed = fields.Integer(metadata={"description": "Number of records that were left out, each with an error."})
+    failed = fields.Integer(
+        metadata={"description": "Number of records that were left out, each with an error.", **_OPTIONAL}
+    )
+    loadUnit = Choice("kg", "lb", metadata={"description": "The unit of loads after a conversion.", **_OPTIONAL})
+    converted = fields.Dict(
+        keys=fields.String(),
+        values=fields.Integer(),
+        metadata={
+            "description": "Number of converted `workouts` (programs included), `templates`, `trainingMaxes` and "
+            "`personalRecords` with loads, and of `loads`.",
+            **_OPTIONAL,
+        },
+    )
 
 
 class BackgroundJob(Output):
     """Work that continues after the response."""
 
     _id = Identifier()
-    kind = Choice("import", metadata={"description": "What the job does."})
+    kind = Choice("import", "load_unit", metadata={"description": "What the job does."})
     status = Choice(
         "queued",
         "running",
@@ -45,9 +61,11 @@ class BackgroundJob(Output):
             "description": "`failed`, `cancelled`: it ended before everything was processed; what it had stored stays."
         },
     )
-    done = fields.Integer(metadata={"description": "Number of records processed."})
+    done = fields.Integer(
+        metadata={"description": "Number of records processed; of a conversion: of clients, programs and templates."}
+    )
     total = fields.Integer(metadata={"description": "Number of records; 0 until they are counted."})
-    result = fields.Nested(ImportResult, allow_none=True, metadata={"description": "null until the job has ended."})
+    result = fields.Nested(JobResult, allow_none=True, metadata={"description": "null until the job has ended."})
     errors = fields.List(fields.Nested(BackgroundJobError), metadata={"description": "The first 100 problems."})
     createdAt = DateTime()
     updatedAt = DateTime()

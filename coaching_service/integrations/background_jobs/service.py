@@ -23,6 +23,8 @@ from coaching_service.integrations.background_jobs.models import (
 )
 from coaching_service.progress.attention import renewal
 
+_NAMES: Mapping[JobKind, str] = {"import": "import", "load_unit": "conversion of loads"}
+
 
 class Superseded(Exception):
     """Another process has continued the job, or it has ended."""
@@ -33,9 +35,14 @@ async def create(ctx: Context, job: NewJob) -> StoredCompanyJob:
 
     Raises Conflict while another one of its kind is not finished.
     """
-    if await store.has_unfinished(ctx, job["kind"]):
-        raise Conflict("Another import of this company is not finished yet", code="JOB_RUNNING")
+    await require_none_unfinished(ctx, job["kind"])
     return await store.insert(ctx, job)
+
+
+async def require_none_unfinished(ctx: Context, kind: JobKind) -> None:
+    """Raise Conflict while a job of a kind is not finished."""
+    if await store.has_unfinished(ctx, kind):
+        raise Conflict(f"Another {_NAMES[kind]} of this company is not finished yet", code="JOB_RUNNING")
 
 
 async def read(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
@@ -38,7 +39,7 @@ class Progress:
     @property
     def work(self) -> ImportWork:
         """What the next step needs."""
-        return self._job["work"]
+        return cast("ImportWork", self._job["work"])
 
     @property
     def job_id(self) -> ObjectId:

@@ -13,5 +13,12 @@ class FigureSettingsChanged(DomainEvent):
 
 
 @dataclass(frozen=True)
+class LoadUnitChanged(DomainEvent):
+    """The company's unit of load is being changed: subscribers raise Conflict if loads are stored in the other one."""
+
+    load_unit: str
+
+
+@dataclass(frozen=True)
 class CompanyResumed(DomainEvent):
     """The suspension of the company has ended: background work that has been put off continues."""

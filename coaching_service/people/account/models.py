@@ -45,10 +45,18 @@ class Suspension(TypedDict):
     reason: str
 
 
+class LoadConversion(TypedDict):
+    """The conversion of all loads to another unit that is in progress."""
+
+    jobId: ObjectId
+    loadUnit: Literal["kg", "lb"]
+
+
 class Account(Stored):
     """A stored company. `timezone` is an IANA name.
 
-    Private: `keepsLoads`: loads are stored in `loadUnit`; `sandboxId`: the sandbox of this company; `sandboxOf`: the
+    Private: `keepsLoads`: loads may be stored in `loadUnit`; `loadLocks` counts the locks of the unit; `loadConversion`:
+    loads are being converted; `loadsConvertedAt`: when the last conversion ended; `sandboxId`: the sandbox of this company; `sandboxOf`: the
     company whose sandbox this one is; `hasOverrides`: the company has changed shared exercises, unknown if not set;
     `suspension`: set while the company is suspended; `holdsMail`: set until the owner's e-mail address is confirmed.
     """
@@ -59,6 +67,9 @@ class Account(Stored):
     notifications: AccountNotifications
     attention: AttentionSettings
     keepsLoads: NotRequired[bool]
+    loadLocks: NotRequired[int]
+    loadConversion: NotRequired[LoadConversion]
+    loadsConvertedAt: NotRequired[datetime]
     hasOverrides: NotRequired[bool]
     sandboxId: NotRequired[ObjectId]
     sandboxOf: NotRequired[ObjectId]

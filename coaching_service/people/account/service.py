@@ -15,8 +15,8 @@ from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.people.account import store
-from coaching_service.people.account.events import FigureSettingsChanged
-from coaching_service.people.account.models import Account, AccountChange, CallerProfile
+from coaching_service.people.account.events import FigureSettingsChanged, LoadUnitChanged
+from coaching_service.people.account.models import Account, AccountChange, CallerProfile, LoadConversion
 from coaching_service.people.identities import service as identities
 
 ERASE = "erase_company"
@@ -47,6 +47,8 @@ def to_company(account: Account, *, even_suspended: bool = False) -> Company:
         account.get("sandboxOf"),
         is_suspended,
         account.get("holdsMail", False),
+        "loadConversion" in account,
+        account.get("loadsConvertedAt"),
     )
 
 
@@ -88,7 +90,7 @@ async def read_storage(ctx: Context) -> StorageUsage:
 async def update(ctx: Context, change: AccountChange) -> Account:
     """Change the company and return it.
 
-    Raises Conflict if it has changed since `change["version"]`, or if `loadUnit` changes once any load is stored.
+    Raises Conflict if it has changed since `change["version"]`, or if `loadUnit` changes while any load is stored.
     """
     fields: dict[str, object] = {name: value for name, value in change.items() if name not in ("version", "attention")}
     fields |= {f"attention.{name}": value for name, value in change.get("attention", {}).items()}
@@ -99,31 +101,63 @@ async def update(ctx: Context, change: AccountChange) -> Account:
             raise version_conflict()
         return current
     changes_unit = change.get("loadUnit", current["loadUnit"]) != current["loadUnit"]
-    account = await _store(ctx, fields, version, only_without_loads=changes_unit)
-    if account is None:
-        await read(ctx)
-        raise Conflict("loadUnit can no longer change: loads are stored in it", code="LOAD_UNIT_LOCKED")
-    return account
+    return await _store(ctx, fields, version, changes_unit=changes_unit)
 
 
 @transactional
-async def _store(
-    ctx: Context, fields: Mapping[str, object], version: int | None, *, only_without_loads: bool
-) -> Account | None:
-    account = await store.update(ctx, fields, version, only_without_loads=only_without_loads)
-    if account is not None and any(name.partition(".")[0] in _FIGURE_SETTINGS for name in fields):
+async def _store(ctx: Context, fields: Mapping[str, object], version: int | None, *, changes_unit: bool) -> Account:
+    if changes_unit and await store.has_stored_loads(ctx):
+        await ctx.publish(LoadUnitChanged(str(fields["loadUnit"])))
+        fields = {**fields, "keepsLoads": False}
+    account = await store.update(ctx, fields, version)
+    if account is None:
+        raise NotFound("company")
+    if any(name.partition(".")[0] in _FIGURE_SETTINGS for name in fields):
         await ctx.publish(FigureSettingsChanged())
     return account
 
 
-async def lock_load_unit(ctx: Context) -> None:
-    """Fix the company's unit of load, before loads are stored in it.
+def load_unit_locked() -> Conflict:
+    """The error for a change of the unit of load while loads are stored in it."""
+    message = "loadUnit cannot change while loads are stored in it; POST /coach/account/load-unit converts them"
+    return Conflict(message, code="LOAD_UNIT_LOCKED")
 
-    Raises Conflict if the unit has changed since the request began.
+
+def load_unit_changed() -> Conflict:
+    """The error for a request that began before the company's unit of load changed."""
+    return Conflict("The company's unit of load has just been changed; try again", code="LOAD_UNIT_CHANGED")
+
+
+async def lock_load_unit(ctx: Context, *, again: bool = False) -> None:
+    """Fix the company's unit of load, before loads are stored in it, in the caller's transaction.
+
+    `again`: also if loads are stored already, where no client is locked who has the unit too. Raises Conflict if the
+    unit has changed since the request began.
     """
     company = ctx.caller.company
-    if not company.has_stored_loads and not await store.lock_load_unit(ctx, company.load_unit):
-        raise Conflict("The company's unit of load has just been changed; try again", code="LOAD_UNIT_CHANGED")
+    if (again or not company.has_stored_loads) and not await store.lock_load_unit(ctx, company.load_unit):
+        raise load_unit_changed()
+
+
+@transactional
+async def begin_conversion(ctx: Context, conversion: LoadConversion) -> None:
+    """Store that loads are being converted: until they are, the company's operations are refused for a while.
+
+    Raises Conflict if they are being converted already, or are in that unit.
+    """
+    if not await store.begin_conversion(ctx, conversion):
+        raise Conflict(f"The loads are in {conversion['loadUnit']} already", code="LOAD_UNIT_UNCHANGED")
+
+
+async def end_conversion(ctx: Context, conversion: LoadConversion) -> None:
+    """Store that all loads are in the other unit, in the caller's transaction; paused jobs of the company continue."""
+    await store.end_conversion(ctx, conversion)
+    await queue.continue_paused(ctx)
+
+
+async def find_conversion(ctx: Context) -> LoadConversion | None:
+    """Return the conversion of the company's loads that is in progress, or None."""
+    return await store.find_conversion(ctx)
 
 
 async def has_stored_loads(ctx: Context) -> bool:

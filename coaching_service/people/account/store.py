@@ -8,17 +8,28 @@ from typing import cast
 from coaching_service.core.auth.principal import Company
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.snapshots import reading_snapshot
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.account.models import DEFAULT_ATTENTION, Account, Suspension
+from coaching_service.people.account.models import DEFAULT_ATTENTION, Account, LoadConversion, Suspension
 
 companies = Documents[Account](
     "companies",
     (Index(()),),
-    private=("companyId", "keepsLoads", "hasOverrides", "sandboxId", "sandboxOf", "suspension", "holdsMail"),
+    private=(
+        "companyId",
+        "keepsLoads",
+        "loadLocks",
+        "loadConversion",
+        "loadsConvertedAt",
+        "hasOverrides",
+        "sandboxId",
+        "sandboxOf",
+        "suspension",
+        "holdsMail",
+    ),
     global_indexes=(
         Index(("createdAt", "_id")),
         Index(("suspension.at",), partial_filter=(("suspension.at", {"$exists": True}),)),
@@ -45,15 +56,9 @@ async def find_own(ctx: Context) -> Account | None:
     return await companies.find_one(ctx, {})
 
 
-async def update(
-    ctx: Context, fields: Mapping[str, object], version: int | None, *, only_without_loads: bool
-) -> Account | None:
-    """Set fields of the company; None if it has been deleted, or stores loads although it must not.
-
-    Raises Conflict if the company is no longer at `version`.
-    """
-    where = {"keepsLoads": False} if only_without_loads else {}
-    return await companies.update(ctx, where, {"$set": dict(fields)}, version=version)
+async def update(ctx: Context, fields: Mapping[str, object], version: int | None) -> Account | None:
+    """Set fields of the company; None if it has been deleted. Raises Conflict if it is no longer at `version`."""
+    return await companies.update(ctx, {}, {"$set": dict(fields)}, version=version)
 
 
 async def release_mail(ctx: Context) -> bool:
@@ -74,10 +79,35 @@ async def has_stored_loads(ctx: Context) -> bool:
 
 
 async def lock_load_unit(ctx: Context, load_unit: str) -> bool:
-    """Record that loads are stored in `load_unit`; returns whether it is still the company's unit."""
+    """Record that loads are stored in `load_unit`; returns whether it is still the company's unit.
+
+    Transactions that lock, change or convert the unit at the same time conflict.
+    """
     # A process that has cached the previous value records it once more; see `has_stored_loads`.
-    change = {"$set": {"keepsLoads": True}}
-    return await companies.set_derived(ctx, {"loadUnit": load_unit}, change, may_be_stale=True) == 1
+    change = {"$set": {"keepsLoads": True}, "$inc": {"loadLocks": 1}}
+    where = {"loadUnit": load_unit, "loadConversion": {"$exists": False}}
+    return await companies.set_derived(ctx, where, change, may_be_stale=True) == 1
+
+
+async def begin_conversion(ctx: Context, conversion: LoadConversion) -> bool:
+    """Store that loads are being converted; returns False if they are already, or the unit is that of the company."""
+    where = {"loadUnit": {"$ne": conversion["loadUnit"]}, "loadConversion": {"$exists": False}}
+    return await companies.set_derived(ctx, where, {"$set": {"loadConversion": conversion}}) == 1
+
+
+async def end_conversion(ctx: Context, conversion: LoadConversion) -> None:
+    """Store that all loads are in the other unit."""
+    change = {
+        "$set": {"loadUnit": conversion["loadUnit"], "loadsConvertedAt": now(), "keepsLoads": True},
+        "$unset": {"loadConversion": ""},
+    }
+    await companies.update(ctx, {"loadConversion.jobId": conversion["jobId"]}, change)
+
+
+async def find_conversion(ctx: Context) -> LoadConversion | None:
+    """Return the conversion of the company's loads that is in progress, or None."""
+    company = await companies.find_one(ctx, {}, ("loadConversion",))
+    return company.get("loadConversion") if company else None
 
 
 async def find_sandbox_id(ctx: Context) -> ObjectId | None:
@@ -123,6 +153,13 @@ async def is_suspended(services: Services, company_id: ObjectId) -> bool:
     """Return whether the company is suspended; a deleted one is not."""
     company = await companies.across_companies(services).find_one({"_id": company_id}, {"suspension": 1})
     return company is not None and "suspension" in company
+
+
+async def find_paused_work(services: Services, company_id: ObjectId) -> tuple[bool, bool]:
+    """Return whether the company is suspended, and whether its loads are being converted."""
+    fields = {"suspension": 1, "loadConversion": 1}
+    company = await companies.across_companies(services).find_one({"_id": company_id}, fields) or {}
+    return "suspension" in company, "loadConversion" in company
 
 
 async def list_suspended(services: Services) -> set[ObjectId]:

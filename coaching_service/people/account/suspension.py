@@ -64,12 +64,16 @@ async def require_active(services: Services, company_id: ObjectId) -> None:
         raise CompanySuspended()
 
 
-def pausing(steps: Steps, unpaused: Collection[str]) -> Steps:
-    """Return `steps` that pause the jobs of suspended companies, but those of the kinds `unpaused`.
+def pausing(steps: Steps, unpaused: Collection[str], while_converting: Collection[str] = ()) -> Steps:
+    """Return `steps` that pause the jobs of suspended companies, and of those whose loads are being converted.
 
-    A job of no company is never paused.
+    But those of the kinds `unpaused`; those of the kinds `while_converting` pause only for a suspension. A job of no
+    company is never paused.
     """
-    return {kind: step if kind in unpaused else _pausing(step) for kind, step in steps.items()}
+    return {
+        kind: step if kind in unpaused else _pausing(step, while_converting=kind in while_converting)
+        for kind, step in steps.items()
+    }
 
 
 def holding(step: Step) -> Step:
@@ -85,11 +89,13 @@ def holding(step: Step) -> Step:
     return run
 
 
-def _pausing(step: Step) -> Step:
+def _pausing(step: Step, *, while_converting: bool) -> Step:
     @wraps(step)
     async def run(services: Services, job: Job) -> RunAgain | None:
-        if job.company_id is not None and await store.is_suspended(services, job.company_id):
-            return RunAgain(_PAUSE, is_pause=True)
+        if job.company_id is not None:
+            is_suspended, is_converting = await store.find_paused_work(services, job.company_id)
+            if is_suspended or (is_converting and not while_converting):
+                return RunAgain(_PAUSE, is_pause=True)
         return await step(services, job)
 
     return run

@@ -26,6 +26,7 @@ _RECENT = timedelta(days=1)
 _WAIT_SECONDS, _POLL_SECONDS = 2.0, 0.05
 _ACTIONS: tuple[Action, ...] = ("created", "changed", "deleted")
 _REVERSED: dict[Action, str] = {"created": "removed", "changed": "changed back", "deleted": "restored"}
+_KINDS_WITH_LOADS = {"workout", "template", "personal_record", "training_max"}
 _NAMES = {
     "customer": ("client", "clients"),
     "workout": ("workout", "workouts"),
@@ -150,7 +151,7 @@ def describe_undo(changes: Sequence[StoredChange]) -> str:
     return ", ".join(parts)
 
 
-def _summary(change: StoredChange) -> ChangeSummary:
+def _summary(ctx: Context, change: StoredChange) -> ChangeSummary:
     return {
         "_id": change["_id"],
         "at": change["createdAt"],
@@ -161,14 +162,24 @@ def _summary(change: StoredChange) -> ChangeSummary:
         "customerId": change["customerId"],
         "batchId": change.get("batchId"),
         "documents": _references(change),
-        "undoableUntil": _undoable_until(change),
+        "undoableUntil": undoable_until(ctx, change),
         "undoneBy": change["undoneBy"],
     }
 
 
-def _undoable_until(change: StoredChange) -> datetime | None:
-    until = change.get("patchUntil")
+def undoable_until(ctx: Context, change: StoredChange) -> datetime | None:
+    """Return until when a change can be undone; None if it cannot.
+
+    Its loads are in the unit that the company had then: once they have been converted, they are not restored.
+    """
+    until, converted_at = change.get("patchUntil"), ctx.caller.company.loads_converted_at
+    if converted_at is not None and change["createdAt"] < converted_at and _has_loads(change):
+        return None
     return until if change["undoable"] and until is not None and until > now() else None
+
+
+def _has_loads(change: StoredChange) -> bool:
+    return any(document["kind"] in _KINDS_WITH_LOADS for document in change["documents"])
 
 
 def _references(change: StoredChange) -> list[DocumentReference]:

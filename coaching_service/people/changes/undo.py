@@ -12,7 +12,6 @@ from coaching_service.core.changes import history, undo
 from coaching_service.core.changes.log import interface_of
 from coaching_service.core.changes.models import ChangedDocument, StoredChange
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound, ServiceError
 from coaching_service.core.idempotency import Claim
@@ -43,7 +42,7 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = N
     visible = [change for change in batch if visibility.allows_change(change)]
     if not visible:
         raise NotFound("change")
-    if not any(_is_undoable(change) for change in visible):
+    if not any(service.undoable_until(ctx, change) for change in visible):
         raise _not_undoable()
     for change in visible:
         _require_permissions(ctx, change)
@@ -116,17 +115,12 @@ async def _restore(ctx: Context, change: StoredChange, claim: Claim | None) -> O
 
 def _require_undoable(ctx: Context, change: StoredChange) -> None:
     """Raise Conflict if the change cannot be undone at all, or not by the caller."""
-    if not _is_undoable(change):
+    if service.undoable_until(ctx, change) is None:
         raise _not_undoable()
     if interface_of(ctx) == "assistant" and change["credentialId"] != ctx.caller.credential_id:
         raise Conflict("An assistant can undo only what it has changed itself", code="NOT_UNDOABLE")
     if change["undoneBy"] is not None:
         raise Conflict("This change has been undone already", code="VERSION_CONFLICT")
-
-
-def _is_undoable(change: StoredChange) -> bool:
-    until = change.get("patchUntil")
-    return change["undoable"] and until is not None and until > now()
 
 
 def _not_undoable() -> Conflict:

@@ -19,7 +19,7 @@ from coaching_service.core.external_identity import (
 )
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
-from coaching_service.people.customers import list_store, store
+from coaching_service.people.customers import bulk_store, list_store, store
 from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.customers.models import (
     Customer,
@@ -342,6 +342,21 @@ async def lock(ctx: Context, customer_id: ObjectId) -> None:
     """Serialise transactions that call this for the same client. Raises NotFound if there is no such client."""
     if not await store.lock(ctx, customer_id):
         raise NotFound("customer")
+
+
+async def set_loads_in(ctx: Context, customer_id: ObjectId, load_unit: str) -> None:
+    """Store that the loads of a client are in a unit now, in the transaction that has locked the client."""
+    await store.set_loads_in(ctx, {"_id": customer_id}, load_unit)
+
+
+async def set_all_loads_in(ctx: Context, load_unit: str) -> None:
+    """Store that the loads of all clients are in a unit now, in the caller's transaction."""
+    await store.set_loads_in(ctx, {}, load_unit)
+
+
+async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
+    """Return the next identifiers of the company's clients after `last`, ascending. Access is not checked."""
+    return await bulk_store.find_ids_after(ctx, {}, last, limit)
 
 
 async def lock_visible(ctx: Context, customer_id: ObjectId) -> None:

@@ -15,6 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import BY_UPDATE
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Email, Text, Timezone
+from coaching_service.people.account import service as account
 from coaching_service.people.customers import counters
 from coaching_service.people.customers.models import Customer, CustomerRoleData, NewCustomerDocument, ProfilePhoto
 from coaching_service.people.customers.search import search_fields
@@ -84,6 +85,7 @@ customers = Documents[Customer](
         "firstAccessHash",
         "scheduleChanges",
         "figuresUntil",
+        "loadsIn",
         "attention",
         "notifications",
         "language",
@@ -113,6 +115,7 @@ customers = Documents[Customer](
             "suf",
             "firstAccessHash",
             "figuresUntil",
+            "loadsIn",
             "scheduleChanges",
             "attention",
             *(f"customerRoleData.{name}" for name in _RENEWED_FIGURES),
@@ -362,11 +365,16 @@ async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str
 async def _write_and_lock(
     ctx: Context, customer_id: ObjectId, operators: Document, condition: Filter | None = None
 ) -> bool:
-    """Write to the client, if it meets the condition, as `lock` does, together with derived fields."""
+    """Write to the client, if it meets the condition, as `lock` does, together with derived fields.
+
+    Raises Conflict if the client's loads have been converted to another unit since the request began.
+    """
     where = {"_id": customer_id} | (condition or {})
-    locked = await customers.set_derived_and_read(ctx, where, operators | mark(), (TRAINER, LAST_WORKOUT))
+    locked = await customers.set_derived_and_read(ctx, where, operators | mark(), (TRAINER, LAST_WORKOUT, "loadsIn"))
     if locked is None:
         return False
+    if locked.get("loadsIn", ctx.caller.company.load_unit) != ctx.caller.company.load_unit:
+        raise account.load_unit_changed()
     _locked(ctx)[customer_id] = locked
     return True
 
@@ -374,6 +382,11 @@ async def _write_and_lock(
 def _locked(ctx: Context) -> dict[ObjectId, Mapping[str, Any]]:
     """The clients that the transaction has locked, each with its trainer and the last scheduled date."""
     return ctx.recorder.locked if ctx.recorder is not None else {}
+
+
+async def set_loads_in(ctx: Context, where: Filter, load_unit: str) -> None:
+    """Store in which unit the loads of clients are, in the caller's transaction."""
+    await customers.set_derived(ctx, where, {"$set": {"loadsIn": load_unit}})
 
 
 async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:

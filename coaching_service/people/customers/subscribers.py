@@ -13,6 +13,7 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.people.account.events import LoadUnitChanged
 from coaching_service.people.customers import counters, group_totals, service
 from coaching_service.people.customers.models import Customer
 from coaching_service.people.team import service as team
@@ -30,6 +31,11 @@ async def require_customer_in_scope(ctx: Context, event: ResponseReplayed) -> No
     if ctx.caller.customers_scope == "assigned":
         with suppress(NotFound):  # the response is about another kind of document, or the client is deleted
             await service.get_visible(ctx, event.about)
+
+
+async def follow_load_unit(ctx: Context, event: LoadUnitChanged) -> None:
+    """Store with all clients that loads are in another unit: writes of requests that began before are refused."""
+    await service.set_all_loads_in(ctx, event.load_unit)
 
 
 async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -234,12 +234,17 @@ async def _update_estimates(ctx: Context, customer_id: ObjectId, exercise_ids: S
 
     Loads planned in percent refer to it where there is no training maximum. The client must be locked.
     """
-    estimates: dict[ObjectId, list[float]] = {exercise_id: [] for exercise_id in exercise_ids}
-    for record in await store.list_of_exercises(ctx, customer_id, exercise_ids):
+    highest = find_highest_estimates(await store.list_of_exercises(ctx, customer_id, exercise_ids))
+    await training_maxes.set_estimates(ctx, customer_id, {each: highest.get(each) for each in exercise_ids})
+
+
+def find_highest_estimates(records: Iterable[StoredRecord]) -> dict[ObjectId, float]:
+    """Return the highest estimated one-repetition maximum that follows from records, of each exercise with any."""
+    highest: dict[ObjectId, float] = {}
+    for record in records:
         if (estimate := _estimate_of(record)) is not None:
-            estimates[record["exerciseId"]].append(estimate)
-    highest = {exercise_id: max(values, default=None) for exercise_id, values in estimates.items()}
-    await training_maxes.set_estimates(ctx, customer_id, highest)
+            highest[record["exerciseId"]] = max(estimate, highest.get(record["exerciseId"], estimate))
+    return highest
 
 
 def _estimate_of(record: StoredRecord) -> float | None:

@@ -7,7 +7,7 @@ from typing import cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter, PipelineStage
+from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
@@ -137,6 +137,28 @@ async def delete_many(ctx: Context, customer_id: ObjectId, record_ids: Sequence[
     """Delete records of a client."""
     if record_ids:
         await records.delete_many(ctx, {"customerId": customer_id, "_id": {"$in": list(record_ids)}})
+
+
+async def list_loads(ctx: Context, customer_id: ObjectId) -> list[StoredRecord]:
+    """Return the records of a client that are loads."""
+    return await records.find(ctx, {"customerId": customer_id, "unit": {"$in": ["kg", "lb"]}})
+
+
+async def set_converted(ctx: Context, values: Mapping[ObjectId, float], load_unit: str) -> None:
+    """Store values that have been converted, by identifier: a change, but not one of the history."""
+    fields = {"unit": load_unit, "updatedAt": now()}
+    await records.set_derived_each(
+        ctx,
+        [
+            ({"_id": each}, {"$set": {**fields, "value": value}, "$inc": {"version": 1}})
+            for each, value in values.items()
+        ],
+    )
+
+
+async def has_loads(ctx: Context) -> bool:
+    """Return whether any client has a record that is a load."""
+    return await records.find_one(ctx, {"unit": {"$in": ["kg", "lb"]}}, ("_id",)) is not None
 
 
 async def insert(ctx: Context, customer_id: ObjectId, record: NewRecord, unit: str) -> StoredRecord:

@@ -119,6 +119,11 @@ async def list_page(
     return walk.page(await _present(ctx, docs), total, cursor)
 
 
+async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
+    """Return the next identifiers of programs after `last`, ascending."""
+    return await store.find_ids_after(ctx, last, limit)
+
+
 async def require(ctx: Context, program_id: ObjectId) -> ProgramName:
     """Return the name of a program. Raises NotFound."""
     if (program := await store.find_name(ctx, program_id)) is None:

@@ -80,6 +80,15 @@ def _list_index(where: Filter, walk: Walk, keywords: str) -> str:
     return _BY_NAME if walk.sort == ORDER else _BY_UPDATE
 
 
+async def find_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
+    """Return the next identifiers of programs after `last`, ascending."""
+    where = {"_id": {"$gt": last}} if last is not None else {}
+    by_id = programs.index_name("_id")
+    return [
+        each["_id"] for each in await programs.find(ctx, where, sort=("_id",), limit=limit, fields=("_id",), hint=by_id)
+    ]
+
+
 async def find_one(ctx: Context, program_id: ObjectId) -> StoredProgram | None:
     """Return the program, or None."""
     return await programs.find_one(ctx, {"_id": program_id})

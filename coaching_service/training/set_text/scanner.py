@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 
 _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"(\d+)(?:([.,])(\d+))?", re.ASCII)
@@ -122,14 +122,3 @@ def write_number(number: float) -> str:
     if number == int(number):
         return str(int(number))
     return format(Decimal(repr(number)), "f")
-
-
-def convert_load(load: Decimal, unit: str, target: str) -> Decimal:
-    """Return a load in kg or lb in the target unit, rounded half up to 0.01 if it has to be converted.
-
-    The international pound is 0.45359237 kg.
-    """
-    if unit == target:
-        return load
-    converted = load * _KG_PER_LB if target == "kg" else load / _KG_PER_LB
-    return converted.quantize(_HUNDREDTH, ROUND_HALF_UP)

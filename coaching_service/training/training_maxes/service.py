@@ -36,6 +36,7 @@ async def set_training_max(
     await exercises.require_known(ctx, exercise_id)
     if value is not None:
         await account.lock_load_unit(ctx)
+        await customers.lock(ctx, customer_id)
     return _present(await store.set_value(ctx, customer_id, exercise_id, value))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
@@ -49,6 +49,28 @@ async def load_reference_loads(
         of_exercise = loads.setdefault(stored["exerciseId"], {"trainingMax": None, "estimatedOneRepMax": None})
         of_exercise["trainingMax" if stored["source"] == _SET else "estimatedOneRepMax"] = stored["value"]
     return loads
+
+
+async def list_all(ctx: Context, customer_id: ObjectId) -> list[StoredTrainingMax]:
+    """Return the training maximums and estimates of a client that have a value."""
+    return await training_maxes.find(ctx, {"customerId": customer_id, "value": {"$ne": None}})
+
+
+async def set_converted(ctx: Context, values: Mapping[ObjectId, float]) -> None:
+    """Store values that have been converted, by identifier: a change, but not one of the history."""
+    time_of_change = now()
+    await training_maxes.set_derived_each(
+        ctx,
+        [
+            ({"_id": each}, {"$set": {"value": value, "updatedAt": time_of_change}, "$inc": {"version": 1}})
+            for each, value in values.items()
+        ],
+    )
+
+
+async def has_loads(ctx: Context) -> bool:
+    """Return whether any client has a training maximum or an estimate."""
+    return await training_maxes.find_one(ctx, {"value": {"$type": "number"}}, ("_id",)) is not None
 
 
 async def set_estimates(ctx: Context, customer_id: ObjectId, estimates: Mapping[ObjectId, float | None]) -> None:

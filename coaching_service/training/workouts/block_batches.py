@@ -140,7 +140,7 @@ async def write(
 ) -> tuple[list[StoredBlock], list[StoredBlock]]:
     """Do what `apply` does, and return the stored blocks that were created, and those that were changed."""
     new_blocks = [new_block(owner, plan) for plan in batch.created]
-    await fix_load_unit(ctx, [item for block in new_blocks for item in block["items"]])
+    await fix_load_unit(ctx, [item for block in new_blocks for item in block["items"]], owner)
     await store.delete_each(ctx, owner.block_filter, batch.removed)
     changed = await store.set_items_each(ctx, batch.changed)
     created = await store.insert_many(ctx, new_blocks, after=max((day["position"] for day in days), default=0))

@@ -77,6 +77,6 @@ async def _replace_items(ctx: Context, block: StoredBlock, details: list[ItemInp
         raise Conflict(message, code="WORKOUT_LOGGED")
     created = await create_items(ctx, details)
     added = [item for item, previous in zip(created, unchanged, strict=True) if previous is None]
-    await service.fix_load_unit(ctx, added)
+    await service.fix_load_unit(ctx, added, owner)
     exercises.count_uses(ctx, items.exercise_ids(added))
     return [previous or item for item, previous in zip(created, unchanged, strict=True)]

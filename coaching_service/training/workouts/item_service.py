@@ -53,7 +53,7 @@ async def _append(
     await owner.begin_change(ctx)
     resolved, linked = await references.resolve(ctx, details)
     item = items.create_item(resolved)
-    await fix_load_unit(ctx, [item])
+    await fix_load_unit(ctx, [item], owner)
     block = await owner.blocks.push_item(ctx, owner.block_filter, block_id, item)
     if block is None:
         existing = await owner.blocks.find_one(ctx, owner.block_filter, block_id)
@@ -81,7 +81,7 @@ async def change_item(
     if change.get("version") not in (None, block["version"]):
         raise version_conflict()
     change, _ = await references.resolve(ctx, change, item)
-    await fix_load_unit(ctx, [change])
+    await fix_load_unit(ctx, [change], owner)
     changed = items.change_item(item, change)
     known = await references.load_exercises(ctx, [changed])
     if changed is not item:
@@ -171,7 +171,7 @@ async def log_item(
     logged = items.log_item(item, log)
     known = await references.load_exercises(ctx, [logged])
     logged = items.with_load_types(logged, known)
-    await fix_load_unit(ctx, [logged])
+    await fix_load_unit(ctx, [logged], owner)
     block = await owner.blocks.set_items(ctx, block, _replace(block, logged))
     await owner.after_completed_work_change(ctx, [item, logged], block)
     return block, item, known

@@ -119,7 +119,7 @@ async def add_blocks(ctx: Context, owner: ScheduleOwner, plans: Sequence[BlockPl
     Returns how many were added.
     """
     blocks = [new_block(owner, plan) for plan in plans]
-    await fix_load_unit(ctx, [item for block in blocks for item in block["items"]])
+    await fix_load_unit(ctx, [item for block in blocks for item in block["items"]], owner)
     await store.insert_many(ctx, blocks)
     exercises.count_uses(ctx, items.exercise_ids(item for block in blocks for item in block["items"]))
     await owner.after_schedule_change(ctx)
@@ -283,10 +283,19 @@ def shift_date(day: str, days: int, field: str) -> str:
         raise invalid_field(field, message, code="OUT_OF_RANGE") from None
 
 
-async def fix_load_unit(ctx: Context, changed: Sequence[WorkItem | ItemChange]) -> None:
-    """Fix the company's unit of load if any of the items to be stored has a load."""
-    if any(items.has_load(item) for item in changed):
-        await account.lock_load_unit(ctx)
+async def fix_load_unit(
+    ctx: Context, changed: Sequence[WorkItem | ItemChange], owner: ScheduleOwner | None = None
+) -> None:
+    """Fix the company's unit of load if any of the items to be stored has a load.
+
+    `owner` is that of the items; None for templates. Raises Conflict if the unit has changed since the request began.
+    """
+    if not any(items.has_load(item) for item in changed):
+        return
+    customer_id = owner.block_filter.get("customerId") if owner else None
+    await account.lock_load_unit(ctx, again=customer_id is None)
+    if customer_id is not None:
+        await customers.lock(ctx, customer_id)
 
 
 def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:

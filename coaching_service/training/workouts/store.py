@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter, PipelineStage
+from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
 from coaching_service.core.database.portable import TRAINING, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventType
@@ -269,6 +269,25 @@ async def set_items_each(ctx: Context, changes: Sequence[tuple[StoredBlock, Sequ
     """Replace the items of blocks, and return the blocks afterwards. Raises Conflict if one has changed since."""
     fields = [(block, {"items": list(items), "done": summarize_block(items)}) for block, items in changes]
     return [blocks.without_private(block) for block in await blocks.rewrite_each(ctx, fields)]
+
+
+async def set_converted_items(ctx: Context, changes: Sequence[tuple[ObjectId, Sequence[WorkItem]]]) -> None:
+    """Replace the items of blocks whose loads have been converted: a change, but not one of the history."""
+    time_of_change = now()
+    await blocks.set_derived_each(
+        ctx,
+        [
+            ({"_id": block_id}, {"$set": {**item_fields(items), "updatedAt": time_of_change}, "$inc": {"version": 1}})
+            for block_id, items in changes
+        ],
+    )
+
+
+async def has_loads(ctx: Context) -> bool:
+    """Return whether a load is planned or was done in any workout of the company."""
+    sets = ("exerciseSets", "circuitExercises.sets", "customerSets")
+    where: Filter = {"$or": [{f"items.{name}.load": {"$type": "number"}} for name in sets]}
+    return await blocks.find_one(ctx, where, ("_id",)) is not None
 
 
 async def delete_each(ctx: Context, owner: Filter, ids: Sequence[ObjectId]) -> None:

@@ -129,7 +129,7 @@ async def cancel_import(ctx: Context, job_id: ObjectId) -> Redirect:
 
 
 def _describe(job: StoredCompanyJob) -> dict[str, Any]:
-    work = job["work"]
+    work = cast("ImportWork", job["work"])
     imported = work["imported"].items()
     return {
         **job,

@@ -1,0 +1,1 @@
+"""Converting all loads of a company to another unit."""

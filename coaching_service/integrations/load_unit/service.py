@@ -1,0 +1,204 @@
+"""Converting all loads of a company to another unit, in the background.
+
+Each client, program and template is converted in one transaction with the position of the conversion, so that one that
+was interrupted continues with the first that is not converted, and none is converted twice. See decision 106.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Literal, NamedTuple, cast
+
+from coaching_service.core import audit
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.transactions import in_transaction, transactional
+from coaching_service.core.errors import Conflict, NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.integrations.background_jobs import service as background_jobs
+from coaching_service.integrations.background_jobs.models import ConversionResult, ConversionWork, StoredCompanyJob
+from coaching_service.integrations.background_jobs.service import Superseded
+from coaching_service.people.account import service as account
+from coaching_service.people.customers import service as customers
+from coaching_service.people.team import service as team
+from coaching_service.progress.personal_records import load_conversion as records
+from coaching_service.training.programs import service as programs
+from coaching_service.training.templates import load_conversion as templates
+from coaching_service.training.training_maxes import load_conversion as training_maxes
+from coaching_service.training.workouts import load_conversion as workouts
+from coaching_service.training.workouts.load_conversion import Conversion
+from coaching_service.training.workouts.loads import convert_stored_load
+
+CONVERT = "convert_load_unit"
+_OPERATION = "convertLoadUnit"
+_STEP_SECONDS = 15.0
+_AT_ONCE = 50
+_FIRST_STEP = timedelta(seconds=1)  # by then no process uses the company as it was before
+_WAIT = timedelta(seconds=5)
+
+
+@transactional
+async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) -> StoredCompanyJob:
+    """Queue the conversion of the caller's company, and return its job.
+
+    Raises Conflict if the loads are in that unit, or while another conversion or an import is not finished.
+    """
+    if (await account.read(ctx))["loadUnit"] == load_unit:
+        raise Conflict(f"The loads are in {load_unit} already", code="LOAD_UNIT_UNCHANGED")
+    await background_jobs.require_none_unfinished(ctx, "import")
+    work: ConversionWork = {
+        "isDryRun": dry_run,
+        "loadUnit": load_unit,
+        "entry": 0,
+        "record": 0,
+        "last": None,
+        "converted": {},
+    }
+    job = await background_jobs.create(ctx, {"kind": "load_unit", "work": work})
+    if not dry_run:
+        await account.begin_conversion(ctx, {"jobId": job["_id"], "loadUnit": load_unit})
+    await queue.enqueue(ctx, CONVERT, {"jobId": job["_id"]}, after=timedelta(0) if dry_run else _FIRST_STEP)
+    await audit.record(ctx, "company.loadUnitConversionBegun", jobId=job["_id"], isDryRun=dry_run)
+    return job
+
+
+async def run_step(services: Services, job: Job) -> RunAgain | None:
+    """Continue a conversion for about 15 seconds."""
+    try:
+        owner = await team.load_owner(services, job.company_id or ObjectId())
+    except NotFound:  # the company has been deleted
+        return None
+    ctx = Context(services, operation=_OPERATION).acting_as(owner)
+    stored = await background_jobs.find_unfinished(ctx, job.arguments["jobId"])
+    if stored is None:
+        return None
+    try:
+        await background_jobs.require_none_unfinished(ctx, "import")
+        return await _continue(ctx, stored)
+    except (Conflict, Superseded):  # an import that began at the same time, or a step whose lease had ended
+        return RunAgain(_WAIT)
+
+
+class _Target(NamedTuple):
+    """One kind of what is converted: how the next ones are listed, and how one is converted."""
+
+    list_after: Callable[[Context, ObjectId | None, int], Awaitable[list[ObjectId]]]
+    convert: Callable[[Context, ObjectId, Conversion], Awaitable[Mapping[str, int]]]
+
+
+async def _continue(ctx: Context, job: StoredCompanyJob) -> RunAgain | None:
+    end = time.monotonic() + _STEP_SECONDS
+    work = cast("ConversionWork", job["work"])
+    convert = partial(convert_stored_load, unit=ctx.caller.company.load_unit, target=work["loadUnit"])
+    conversion = Conversion(convert, work["loadUnit"], is_stored=not work["isDryRun"])
+    if job["status"] == "queued":
+        await _count_targets(ctx, job)
+    while work["entry"] < len(_TARGETS):
+        ids = await _TARGETS[work["entry"]].list_after(ctx, work["last"], _AT_ONCE)
+        for each in ids:
+            if time.monotonic() > end:
+                return RunAgain()
+            work = await _convert(ctx, job, work, each, conversion)
+        if not ids:
+            work = await _begin_next_kind(ctx, job, work)
+    await _end(ctx, job, work)
+    return None
+
+
+async def _count_targets(ctx: Context, job: StoredCompanyJob) -> None:
+    total = 0
+    for target in _TARGETS:
+        last: ObjectId | None = None
+        while ids := await target.list_after(ctx, last, 20 * _AT_ONCE):
+            last = ids[-1]
+            total += len(ids)
+    await _store(ctx, job, {"status": "running", "total": total})
+
+
+async def _convert(
+    ctx: Context, job: StoredCompanyJob, work: ConversionWork, identifier: ObjectId, conversion: Conversion
+) -> ConversionWork:
+    """Convert one client, program or template, and store the position after it; returns this position."""
+    changed = work
+
+    async def convert(tx: Context) -> None:
+        nonlocal changed
+        counts = await _TARGETS[work["entry"]].convert(tx, identifier, conversion)
+        converted = {name: work["converted"].get(name, 0) + count for name, count in counts.items()}
+        changed = {
+            **work,
+            "record": work["record"] + 1,
+            "last": identifier,
+            "converted": {**work["converted"], **converted},
+        }
+        await background_jobs.update(tx, job, {"work": changed}, done=1)
+
+    await in_transaction(ctx, convert)
+    job["work"] = changed
+    return changed
+
+
+async def _begin_next_kind(ctx: Context, job: StoredCompanyJob, work: ConversionWork) -> ConversionWork:
+    following: ConversionWork = {**work, "entry": work["entry"] + 1, "record": 0, "last": None}
+    await _store(ctx, job, {"work": following})
+    job["work"] = following
+    return following
+
+
+async def _end(ctx: Context, job: StoredCompanyJob, work: ConversionWork) -> None:
+    """Store the result; the company has the new unit from then on."""
+    result: ConversionResult = {
+        "dryRun": work["isDryRun"],
+        "loadUnit": work["loadUnit"],
+        "converted": work["converted"],
+    }
+
+    async def end(tx: Context) -> None:
+        await background_jobs.update(tx, job, {"status": "done", "result": result})
+        if not work["isDryRun"]:
+            await account.end_conversion(tx, {"jobId": job["_id"], "loadUnit": work["loadUnit"]})
+            await audit.record(tx, "company.loadUnitConverted", jobId=job["_id"])
+
+    await in_transaction(ctx, end)
+
+
+async def _store(ctx: Context, job: StoredCompanyJob, fields: Mapping[str, object]) -> None:
+    await in_transaction(ctx, lambda tx: background_jobs.update(tx, job, fields))
+
+
+async def _convert_client(ctx: Context, customer_id: ObjectId, conversion: Conversion) -> Mapping[str, int]:
+    if conversion.is_stored:
+        await customers.lock(ctx, customer_id)
+    of_workouts = await workouts.convert_client(ctx, customer_id, conversion)
+    of_records, estimates = await records.convert_client(ctx, customer_id, conversion)
+    of_maxes = await training_maxes.convert_client(ctx, customer_id, conversion, estimates)
+    if conversion.is_stored:
+        await customers.set_loads_in(ctx, customer_id, conversion.load_unit)
+    return {
+        "workouts": of_workouts.documents,
+        "personalRecords": of_records.documents,
+        "trainingMaxes": of_maxes.documents,
+        "loads": of_workouts.loads + of_records.loads + of_maxes.loads,
+    }
+
+
+async def _convert_program(ctx: Context, program_id: ObjectId, conversion: Conversion) -> Mapping[str, int]:
+    converted = await workouts.convert_program(ctx, program_id, conversion)
+    return {"workouts": converted.documents, "loads": converted.loads}
+
+
+async def _convert_template(ctx: Context, template_id: ObjectId, conversion: Conversion) -> Mapping[str, int]:
+    converted = await templates.convert_template(ctx, template_id, conversion)
+    return {"templates": converted.documents, "loads": converted.loads}
+
+
+# Clients come first: a request that began before the conversion cannot copy from what is converted to what is not.
+_TARGETS = (
+    _Target(customers.list_ids_after, _convert_client),
+    _Target(programs.list_ids_after, _convert_program),
+    _Target(templates.list_ids_after, _convert_template),
+)

@@ -1,0 +1,48 @@
+"""Converting the loads of personal records to another unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.progress.personal_records import store
+from coaching_service.progress.personal_records.models import StoredRecord
+from coaching_service.progress.personal_records.service import find_highest_estimates
+from coaching_service.training.workouts import exercise_queries
+from coaching_service.training.workouts.load_conversion import Conversion, LoadCount
+
+
+async def convert_client(
+    ctx: Context, customer_id: ObjectId, conversion: Conversion
+) -> tuple[LoadCount, Mapping[ObjectId, float]]:
+    """Convert the records of a client, who is locked and whose workouts have been converted, in a transaction.
+
+    Those derived from logs follow from the converted sets. Also returns the estimated one-repetition maximums that
+    follow from the records, by exercise.
+    """
+    records = await store.list_loads(ctx, customer_id)
+    if not conversion.is_stored:
+        return LoadCount(len(records), len(records)), {}
+    values = await _find_values(ctx, customer_id, records, conversion)
+    await store.set_converted(ctx, values, conversion.load_unit)
+    converted: list[StoredRecord] = [{**record, "value": values[record["_id"]]} for record in records]
+    return LoadCount(len(records), len(records)), find_highest_estimates(converted)
+
+
+async def _find_values(
+    ctx: Context, customer_id: ObjectId, records: Sequence[StoredRecord], conversion: Conversion
+) -> dict[ObjectId, float]:
+    values = {record["_id"]: conversion.convert(record["value"]) for record in records}
+    logged = [record for record in records if record["source"] == "log"]
+    for exercise_id in {record["exerciseId"] for record in logged}:
+        bests = await exercise_queries.find_best_sets(ctx, customer_id, exercise_id)
+        for record in logged:
+            if record["exerciseId"] == exercise_id and (best := bests.get(record["type"])):
+                values[record["_id"]] = best["value"]
+    return values
+
+
+async def has_loads(ctx: Context) -> bool:
+    """Return whether a load is stored as a record of any client."""
+    return await store.has_loads(ctx)

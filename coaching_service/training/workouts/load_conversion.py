@@ -1,0 +1,84 @@
+"""Converting the loads of workouts to another unit: those that are planned and those that were done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts import store
+from coaching_service.training.workouts.item_models import WorkItem
+
+Convert = Callable[[float], float]
+
+
+class ConvertedItems(NamedTuple):
+    """Items with converted loads, and the number of loads among them."""
+
+    items: list[WorkItem]
+    loads: int
+
+
+class Conversion(NamedTuple):
+    """How loads are converted, and whether the result is stored or only counted."""
+
+    convert: Convert
+    load_unit: str
+    is_stored: bool
+
+
+class LoadCount(NamedTuple):
+    """How many documents with loads there are, and how many loads."""
+
+    documents: int = 0
+    loads: int = 0
+
+
+def convert_items(items: Sequence[WorkItem], convert: Convert) -> ConvertedItems:
+    """Return items with the loads of planned and done sets converted."""
+    converted = [_convert_sets(item, convert) for item in items]
+    return ConvertedItems([cast("WorkItem", item) for item, _ in converted], sum(loads for _, loads in converted))
+
+
+def _convert_sets(value: Any, convert: Convert) -> tuple[Any, int]:
+    """Return an item, or a part of it, with the loads in its sets converted, and their number."""
+    if isinstance(value, list):
+        entries = [_convert_sets(entry, convert) for entry in value]
+        return [entry for entry, _ in entries], sum(loads for _, loads in entries)
+    changed, total = dict(value), 0
+    if isinstance(value.get("load"), int | float):
+        changed["load"], total = convert(value["load"]), 1
+    for name in ("exerciseSets", "circuitExercises", "sets", "customerSets"):
+        if isinstance(value.get(name), list):
+            changed[name], loads = _convert_sets(value[name], convert)
+            total += loads
+    return changed, total
+
+
+async def convert_client(ctx: Context, customer_id: ObjectId, conversion: Conversion) -> LoadCount:
+    """Convert the workouts of a client, who is locked, in the caller's transaction."""
+    return await _convert_blocks(ctx, {"customerId": customer_id}, "date", conversion)
+
+
+async def convert_program(ctx: Context, program_id: ObjectId, conversion: Conversion) -> LoadCount:
+    """Convert the workouts of a program, in the caller's transaction."""
+    return await _convert_blocks(ctx, {"programId": program_id, "customerId": None}, "day", conversion)
+
+
+async def _convert_blocks(ctx: Context, owner: dict[str, Any], day_field: str, conversion: Conversion) -> LoadCount:
+    changed: list[tuple[ObjectId, list[WorkItem]]] = []
+    total = 0
+    for block in await store.find_all(ctx, owner, day_field):
+        items, loads = convert_items(block["items"], conversion.convert)
+        if loads:
+            changed.append((block["_id"], items))
+            total += loads
+    if conversion.is_stored:
+        await store.set_converted_items(ctx, changed)
+    return LoadCount(len(changed), total)
+
+
+async def has_loads(ctx: Context) -> bool:
+    """Return whether a load is stored in any workout of the company."""
+    return await store.has_loads(ctx)
