@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -12,6 +12,7 @@ from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import as_owner, console, with_services
 from coaching_service.core.database.context import Services
 from coaching_service.integrations import commands
+from coaching_service.integrations.background_jobs.models import ImportResult
 
 
 @click.command("import")
@@ -41,8 +42,9 @@ def import_file(email: str, dry_run: bool, file: IO[bytes], data: Path | None) -
             click.echo(" ".join(filter(None, (f"{error['entry']}:", error["field"], error["message"]))), err=True)
         if job["status"] == "failed" or job["result"] is None:
             raise click.ClickException("The file cannot be imported")
-        counts = ", ".join(f"{count} {name}" for name, count in job["result"]["imported"].items())
+        result = cast("ImportResult", job["result"])
+        counts = ", ".join(f"{count} {name}" for name, count in result["imported"].items())
         verb = "Would import" if dry_run else "Imported"
-        click.echo(f"{verb}: {counts or 'nothing'}; left out: {job['result']['failed']}")
+        click.echo(f"{verb}: {counts or 'nothing'}; left out: {result['failed']}")
 
     with_services(settings_with(data), work)

@@ -60,7 +60,6 @@ _NOTHING_CHANGED = "nothing was changed"
 _CORRECT_ARGUMENTS = f"Correct the arguments and call the tool again; {_NOTHING_CHANGED}."
 _ASK_FOR_WRITE_ACCESS = "Tell the coach: this requires access, or a key, that is not read-only."
 _DO_NOT_REPEAT = "Do not repeat the call unless the user asks for it."
-_TRY_LATER = "Nothing was changed; try again in a few seconds."
 _ASK_FOR_PERMISSION = "Tell the coach: this requires that permission."
 # What to do next, by the code of an error, else by its status.
 _ADVICE_BY_CODE = {
@@ -183,14 +182,11 @@ async def _call(
     if (denial := _find_denial(tool, ctx.caller)) is not None:
         advice = _ASK_FOR_WRITE_ACCESS if tool.writes and ctx.caller.read_only else _ASK_FOR_PERMISSION
         return _error(str(denial.message), advice), "denied"
-    try:
-        require_no_conversion(tool.access, ctx.caller)
-    except LoadsConverting as error:
-        return _error(str(error.message), _TRY_LATER), "denied"
     was_asked = request.can_ask and params.request_state is not None
     if was_asked and not confirmation.is_accepted(params):
         return _error(f"The user declined; {_NOTHING_CHANGED}", _DO_NOT_REPEAT), "declined"
     try:
+        require_no_conversion(tool.access, ctx.caller)
         call = _parse(tool, params)
         if was_asked:
             call = replace(call, token=params.request_state)

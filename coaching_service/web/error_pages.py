@@ -6,7 +6,14 @@ import structlog
 from aiohttp import web
 
 from coaching_service.core.database.connection import as_service_error
-from coaching_service.core.errors import BadRequest, CompanySuspended, InternalError, LegacyFailure, ServiceError
+from coaching_service.core.errors import (
+    BadRequest,
+    CompanySuspended,
+    InternalError,
+    LegacyFailure,
+    LoadsConverting,
+    ServiceError,
+)
 from coaching_service.core.http.middleware import REQUEST_ID
 from coaching_service.core.token_buckets import RateLimitExceeded
 from coaching_service.web import rendering
@@ -24,6 +31,10 @@ _BY_TYPE: dict[type[ServiceError], tuple[str, str]] = {
     CompanySuspended: (
         "Suspended",
         "Nobody of your company can use the service for now. All data is still there.",
+    ),
+    LoadsConverting: (
+        "Loads are being converted",
+        "Your company changes the unit of its loads. Usually this takes less than a minute; then reload the page.",
     ),
     RateLimitExceeded: ("Too many requests", "Wait a moment, then reload the page. Nothing was changed."),
 }

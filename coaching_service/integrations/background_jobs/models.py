@@ -68,8 +68,8 @@ class ConversionResult(TypedDict):
 class ConversionWork(TypedDict):
     """What the next step of a conversion of loads needs.
 
-    `entry` and `record` are its position: what is converted (clients, programs, templates) and how many of it have been;
-    `last` is the last of them.
+    `entry` and `record` are its position: what is converted (clients, programs, templates) and how many of it have
+    been; `last` is the last of them.
     """
 
     isDryRun: bool
@@ -88,7 +88,10 @@ class NewJob(TypedDict):
 
 
 class StoredCompanyJob(Stored):
-    """A background job. `done` and `total` count records, or what is converted; `work` (private) is what its next step needs."""
+    """A background job. `done` and `total` count records, or what is converted.
+
+    `work` (private) is what its next step needs.
+    """
 
     kind: JobKind
     status: JobStatus

@@ -23,6 +23,7 @@ from coaching_service.integrations.background_jobs import service as background_
 from coaching_service.integrations.background_jobs.models import ConversionResult, ConversionWork, StoredCompanyJob
 from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.people.account import service as account
+from coaching_service.people.account.load_units import Conversion
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.progress.personal_records import load_conversion as records
@@ -30,7 +31,6 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import load_conversion as templates
 from coaching_service.training.training_maxes import load_conversion as training_maxes
 from coaching_service.training.workouts import load_conversion as workouts
-from coaching_service.training.workouts.load_conversion import Conversion
 from coaching_service.training.workouts.loads import convert_stored_load
 
 CONVERT = "convert_load_unit"
@@ -100,9 +100,9 @@ async def _continue(ctx: Context, job: StoredCompanyJob) -> RunAgain | None:
     while work["entry"] < len(_TARGETS):
         ids = await _TARGETS[work["entry"]].list_after(ctx, work["last"], _AT_ONCE)
         for each in ids:
+            work = await _convert(ctx, job, work, each, conversion)
             if time.monotonic() > end:
                 return RunAgain()
-            work = await _convert(ctx, job, work, each, conversion)
         if not ids:
             work = await _begin_next_kind(ctx, job, work)
     await _end(ctx, job, work)

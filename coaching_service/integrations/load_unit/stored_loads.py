@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.account.events import LoadUnitChanged
+from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import load_conversion as records
 from coaching_service.training.templates import load_conversion as templates
 from coaching_service.training.training_maxes import load_conversion as training_maxes
@@ -12,7 +14,16 @@ from coaching_service.training.workouts import load_conversion as workouts
 
 
 async def require_no_loads(ctx: Context, _: LoadUnitChanged) -> None:
-    """Raise Conflict if any load is stored, in the transaction that changes the unit."""
-    for has_loads in (workouts.has_loads, templates.has_loads, records.has_loads, training_maxes.has_loads):
-        if await has_loads(ctx):
-            raise account.load_unit_locked()
+    """Raise Conflict if any load is stored, in the transaction that changes the unit.
+
+    What is still stored of clients that have been deleted does not count: it is being erased.
+    """
+    if await templates.has_loads(ctx):
+        raise account.load_unit_locked()
+    deleted: list[ObjectId] = []
+    for find_with_load in (workouts.find_with_load, records.find_with_load, training_maxes.find_with_load):
+        while (owner := await find_with_load(ctx, deleted)) is not None:
+            (customer_id,) = owner
+            if customer_id is None or customer_id in await customers.find_references(ctx, [customer_id]):
+                raise account.load_unit_locked()
+            deleted.append(customer_id)

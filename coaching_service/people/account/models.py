@@ -55,10 +55,11 @@ class LoadConversion(TypedDict):
 class Account(Stored):
     """A stored company. `timezone` is an IANA name.
 
-    Private: `keepsLoads`: loads may be stored in `loadUnit`; `loadLocks` counts the locks of the unit; `loadConversion`:
-    loads are being converted; `loadsConvertedAt`: when the last conversion ended; `sandboxId`: the sandbox of this company; `sandboxOf`: the
-    company whose sandbox this one is; `hasOverrides`: the company has changed shared exercises, unknown if not set;
-    `suspension`: set while the company is suspended; `holdsMail`: set until the owner's e-mail address is confirmed.
+    Private: `keepsLoads`: loads may be stored in `loadUnit`; `loadLocks` counts the locks of the unit;
+    `loadConversion`: loads are being converted; `loadsConvertedAt`: when the last conversion ended; `sandboxId`: the
+    sandbox of this company; `sandboxOf`: the company whose sandbox this one is; `hasOverrides`: the company has changed
+    shared exercises, unknown if not set; `suspension`: set while the company is suspended; `holdsMail`: set until the
+    owner's e-mail address is confirmed.
     """
 
     companyName: str

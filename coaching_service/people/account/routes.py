@@ -40,7 +40,7 @@ async def get_account(ctx: Context) -> models.Account:
 async def update_account(ctx: Context, body: models.AccountChange) -> models.Account:
     """Change the company.
 
-    `loadUnit` is 409 once any load is stored.
+    `loadUnit` is 409 while any load is stored; POST /coach/account/load-unit converts them.
     """
     return await service.update(ctx, body)
 

@@ -75,7 +75,7 @@ class AccountDetails(Input):
 
     companyName = Text(required=True)
     timezone = Timezone(required=True)
-    loadUnit = Choice("kg", "lb", required=True, metadata={"description": "Stays once any load is stored."})
+    loadUnit = Choice("kg", "lb", required=True, metadata={"description": "Stays while any load is stored."})
     notifications = fields.Nested(AccountNotificationsInput, metadata=_NOTIFICATIONS)
     attention = fields.Nested(AttentionSettingsInput, metadata=_ATTENTION)
 

@@ -84,7 +84,7 @@ async def list_changes(
         if len(read) <= limit or len(page) > limit:
             break
         bound = position.condition_after(read[-1])
-    return position.page(page, limit, _summary)
+    return position.page(page, limit, lambda change: _summary(ctx, change))
 
 
 async def list_newer(
@@ -118,7 +118,7 @@ async def read_change(ctx: Context, change_id: ObjectId) -> ChangeDetails:
         _values(reference, document, patch)
         for reference, document in zip(_references(change), change["documents"], strict=True)
     ]
-    return {**_summary(change), "documents": documents}
+    return {**_summary(ctx, change), "documents": documents}
 
 
 async def find_visible(ctx: Context, change_id: ObjectId, visibility: Visibility | None = None) -> StoredChange:

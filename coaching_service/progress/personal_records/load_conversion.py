@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.account.load_units import Conversion, LoadCount
 from coaching_service.progress.personal_records import store
 from coaching_service.progress.personal_records.models import StoredRecord
 from coaching_service.progress.personal_records.service import find_highest_estimates
 from coaching_service.training.workouts import exercise_queries
-from coaching_service.training.workouts.load_conversion import Conversion, LoadCount
 
 
 async def convert_client(
@@ -43,6 +43,7 @@ async def _find_values(
     return values
 
 
-async def has_loads(ctx: Context) -> bool:
-    """Return whether a load is stored as a record of any client."""
-    return await store.has_loads(ctx)
+async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> tuple[ObjectId | None] | None:
+    """Return the client of a personal record with a load, but none of the clients `without`; None if there is none."""
+    stored = await store.find_with_load(ctx, without)
+    return None if stored is None else (stored["customerId"],)

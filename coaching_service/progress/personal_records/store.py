@@ -156,9 +156,10 @@ async def set_converted(ctx: Context, values: Mapping[ObjectId, float], load_uni
     )
 
 
-async def has_loads(ctx: Context) -> bool:
-    """Return whether any client has a record that is a load."""
-    return await records.find_one(ctx, {"unit": {"$in": ["kg", "lb"]}}, ("_id",)) is not None
+async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> StoredRecord | None:
+    """Return the `customerId` of a record that is a load, but not of the clients `without`; else None."""
+    where: Filter = {"unit": {"$in": ["kg", "lb"]}, "customerId": {"$nin": list(without)}}
+    return await records.find_one(ctx, where, ("customerId",))
 
 
 async def insert(ctx: Context, customer_id: ObjectId, record: NewRecord, unit: str) -> StoredRecord:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.account.load_units import Conversion, LoadCount
 from coaching_service.training.templates import store
-from coaching_service.training.workouts.load_conversion import Conversion, LoadCount, convert_items
+from coaching_service.training.workouts.load_conversion import convert_items
 
 
 async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:

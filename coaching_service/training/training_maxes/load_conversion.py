@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.account.load_units import Conversion, LoadCount
 from coaching_service.training.training_maxes import store
-from coaching_service.training.workouts.load_conversion import Conversion, LoadCount
 
 
 async def convert_client(
@@ -30,6 +30,7 @@ async def convert_client(
     return LoadCount(len(values), len(values))
 
 
-async def has_loads(ctx: Context) -> bool:
-    """Return whether a load is stored as a training maximum of any client."""
-    return await store.has_loads(ctx)
+async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> tuple[ObjectId | None] | None:
+    """Return the client of a training maximum with a load, but none of the clients `without`; None if there is none."""
+    stored = await store.find_with_load(ctx, without)
+    return None if stored is None else (stored["customerId"],)

@@ -5,7 +5,7 @@ Both are in one collection, so that a plan is resolved with one query, also insi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
@@ -68,9 +68,10 @@ async def set_converted(ctx: Context, values: Mapping[ObjectId, float]) -> None:
     )
 
 
-async def has_loads(ctx: Context) -> bool:
-    """Return whether any client has a training maximum or an estimate."""
-    return await training_maxes.find_one(ctx, {"value": {"$type": "number"}}, ("_id",)) is not None
+async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> StoredTrainingMax | None:
+    """Return the `customerId` of a training maximum or estimate, but not of the clients `without`; else None."""
+    where: Filter = {"value": {"$type": "number"}, "customerId": {"$nin": list(without)}}
+    return await training_maxes.find_one(ctx, where, ("customerId",))
 
 
 async def set_estimates(ctx: Context, customer_id: ObjectId, estimates: Mapping[ObjectId, float | None]) -> None:

@@ -56,14 +56,16 @@ async def _change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, sent: 
         raise version_conflict()
     details = {name: value for name, value in sent.items() if name not in ("items", "version")}
     fields = cast("BlockFields", find_differences(block, stored_fields(details)))
-    if "items" in sent and (new_items := await _replace_items(ctx, block, sent["items"])) is not None:
+    if "items" in sent and (new_items := await _replace_items(ctx, owner, block, sent["items"])) is not None:
         fields |= store.item_fields(new_items)
     if not fields:
         return await present_block(ctx, owner, block)
     return await service.store_change(ctx, owner, block_id, fields, block["version"])
 
 
-async def _replace_items(ctx: Context, block: StoredBlock, details: list[ItemInput]) -> list[WorkItem] | None:
+async def _replace_items(
+    ctx: Context, owner: ScheduleOwner, block: StoredBlock, details: list[ItemInput]
+) -> list[WorkItem] | None:
     """Return the items to store in place of those of the block; None if these have the same plan."""
     unchanged = match_items(block["items"], details)
     if len(unchanged) == len(block["items"]) and None not in unchanged:

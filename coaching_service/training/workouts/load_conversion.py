@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.account.load_units import Conversion, Convert, LoadCount
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.item_models import WorkItem
-
-Convert = Callable[[float], float]
+from coaching_service.training.workouts.training_load import derive_fields
 
 
 class ConvertedItems(NamedTuple):
@@ -20,25 +20,15 @@ class ConvertedItems(NamedTuple):
     loads: int
 
 
-class Conversion(NamedTuple):
-    """How loads are converted, and whether the result is stored or only counted."""
-
-    convert: Convert
-    load_unit: str
-    is_stored: bool
-
-
-class LoadCount(NamedTuple):
-    """How many documents with loads there are, and how many loads."""
-
-    documents: int = 0
-    loads: int = 0
-
-
 def convert_items(items: Sequence[WorkItem], convert: Convert) -> ConvertedItems:
-    """Return items with the loads of planned and done sets converted."""
-    converted = [_convert_sets(item, convert) for item in items]
-    return ConvertedItems([cast("WorkItem", item) for item, _ in converted], sum(loads for _, loads in converted))
+    """Return items with the loads of planned and done sets converted, and the totals that follow from them."""
+    converted: list[WorkItem] = []
+    total = 0
+    for item in items:
+        changed, loads = _convert_sets(item, convert)
+        converted.append(cast("WorkItem", {**changed, **derive_fields(changed)}) if loads else item)
+        total += loads
+    return ConvertedItems(converted, total)
 
 
 def _convert_sets(value: Any, convert: Convert) -> tuple[Any, int]:
@@ -79,6 +69,10 @@ async def _convert_blocks(ctx: Context, owner: dict[str, Any], day_field: str, c
     return LoadCount(len(changed), total)
 
 
-async def has_loads(ctx: Context) -> bool:
-    """Return whether a load is stored in any workout of the company."""
-    return await store.has_loads(ctx)
+async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> tuple[ObjectId | None] | None:
+    """Return the client of a workout with a load, but none of the clients `without`; None if there is none.
+
+    The client is None for a workout of a program.
+    """
+    stored = await store.find_with_load(ctx, without)
+    return None if stored is None else (stored["customerId"],)

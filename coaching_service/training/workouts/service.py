@@ -15,6 +15,7 @@ from coaching_service.core.external_identity import stored_fields, stored_identi
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
+from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import items, store
 from coaching_service.training.workouts.done_work import has_nothing_done, regular_blocks
 from coaching_service.training.workouts.events import RecordedItemsRescheduled

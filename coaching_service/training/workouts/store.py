@@ -283,11 +283,11 @@ async def set_converted_items(ctx: Context, changes: Sequence[tuple[ObjectId, Se
     )
 
 
-async def has_loads(ctx: Context) -> bool:
-    """Return whether a load is planned or was done in any workout of the company."""
+async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> StoredBlock | None:
+    """Return the `customerId` of a workout of the company with a load, but not of the clients `without`; else None."""
     sets = ("exerciseSets", "circuitExercises.sets", "customerSets")
     where: Filter = {"$or": [{f"items.{name}.load": {"$type": "number"}} for name in sets]}
-    return await blocks.find_one(ctx, where, ("_id",)) is not None
+    return await blocks.find_one(ctx, where | {"customerId": {"$nin": list(without)}}, ("customerId",))
 
 
 async def delete_each(ctx: Context, owner: Filter, ids: Sequence[ObjectId]) -> None:

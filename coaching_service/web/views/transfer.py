@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from coaching_service.core.auth.access import owner_session
 from coaching_service.core.database.context import Context
@@ -13,7 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, ZIP
 from coaching_service.core.validation import Boolean, Choice, Input
 from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import StoredCompanyJob
+from coaching_service.integrations.background_jobs.models import ImportWork, StoredCompanyJob
 from coaching_service.integrations.company_export import service as company_export
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.web.formatting import quantity
