@@ -34,7 +34,7 @@ from coaching_service.core.mcp.confirmation import OUTREACH_DENIED
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.slots import RequestSlots
-from coaching_service.mcp import confirmation, prompts
+from coaching_service.mcp import client_units, confirmation, prompts
 from coaching_service.mcp.confirmation import Result, text_result
 from coaching_service.mcp.execution import Call, Unconfirmed, carry_out
 from coaching_service.mcp.observation import Outcome, observing
@@ -190,6 +190,7 @@ async def _call(
         call = _parse(tool, params)
         if was_asked:
             call = replace(call, token=params.request_state)
+        ctx = await client_units.use_unit_of_client(ctx, call.arguments.get("customerId"))
         schedule = schedule_key(ctx, call.arguments) if tool.writes else None
         async with RequestSlot(slots, ctx, schedule=schedule):
             output = await carry_out(ctx, call)

@@ -138,3 +138,33 @@ async def test_assistant_confirms_a_value_far_from_the_last(coach: CoachClient, 
     assert (await training.history(coach, ana, body))[-1] == {"date": str(today - timedelta(days=1)), "value": 14}
     refused = await mcp.call("record_metric", **known, date=str(today + timedelta(days=1)), value=72)
     assert refused["isError"]
+
+
+async def test_tools_show_and_take_loads_in_the_unit_of_the_client(mcp: McpHttpClient, coach: CoachClient) -> None:
+    """Another client has the company's; REST always has. A unit in the text counts."""
+    squat = await coach.create_exercise("Squat")
+    ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
+    (await (await coach.as_client(ana)).patch("/customer/me", {"loadUnit": "lb"})).ok()
+    day = str(datetime.now(UTC).date())
+    for client, load, shown in ((ana, 100.02, "3x5 @220.5lb"), (bo, 220.5, "3x5 @220.5kg")):
+        known = {"customerId": client["_id"]}
+        created = tool_change(
+            await mcp.call("create_workout", **known, days=[{"date": day, "name": "Legs", "text": "Squat: 3x5 @220.5"}])
+        )
+        assert created
+        [block] = await coach.calendar(client, day, day)
+        assert {each["load"] for each in block["items"][0]["exerciseSets"]} == {load}
+        assert shown in str(tool_result(await mcp.call("get_workouts", **known, startDate=day, endDate=day)))
+    known = {"customerId": ana["_id"]}
+    [block] = await coach.calendar(ana, day, day)
+    logged = await mcp.call("log_workout", **known, workoutId=block["_id"], text="Squat: 5 @225, 5 @100kg, 5 @225")
+    assert "225lb" in str(logged)
+    [block] = await coach.calendar(ana, day, day)
+    done = block["items"][0]
+    assert [each["load"] for each in done["customerSets"]] == [102.06, 100, 102.06]
+    history = await mcp.call("get_exercise_history", **known, exercise="Squat")
+    assert "loads in lb" in str(history) and "225lb" in str(history)
+    assert history["structuredContent"]["docs"][0]["volumeLoad"] == 3352.3
+    edit = {"action": "change", "itemId": done["_id"], "text": "4x5 @45"}
+    await mcp.call("update_workout_items", **known, workoutId=block["_id"], changes=[edit])
+    assert squat["_id"] == done["exerciseId"]

@@ -50,8 +50,8 @@ class Principal:
     `permissions` are already narrowed by the restrictions of the credential; `customers_scope` is `all` or `assigned`;
     `credential_id` identifies the key or session. `restricted`: an API key with fewer rights than the coach who
     created it. `may_read` and `may_reach_out` restrict assistants: reading, and sending mail and messages or changing
-    several clients at once. `application` is the name of the OAuth application of an assistant. `timezone` is that of a
-    client, if it is known; else the company's applies.
+    several clients at once. `application` is the name of the OAuth application of an assistant. `timezone` and
+    `own_load_unit` are those of a client, if they are known; else the company's apply.
     """
 
     id: ObjectId
@@ -70,6 +70,12 @@ class Principal:
     may_reach_out: bool = True
     application: str | None = None
     timezone: str | None = None
+    own_load_unit: str | None = None
+
+    @property
+    def load_unit(self) -> str:
+        """The unit in which pages and tools show and take loads: that of a client, else the company's."""
+        return self.own_load_unit or self.company.load_unit
 
     @property
     def is_coach(self) -> bool:

@@ -27,6 +27,7 @@ def to_principal(
         credential_id=credential_id,
         impersonated_by=impersonated_by,
         timezone=customer["timezone"],
+        own_load_unit=customer.get("loadUnit"),
     )
 
 

@@ -158,6 +158,7 @@ class Customer(_Profile, StoredIdentity):
     scheduleChanges: NotRequired[int]
     notifications: NotRequired[Notifications]
     language: NotRequired[str | None]
+    loadUnit: NotRequired[Literal["kg", "lb"] | None]
     erasureRequestedAt: NotRequired[datetime]
 
 
@@ -258,6 +259,7 @@ class OwnDetails(TypedDict, total=False):
     birthday: str | None
     timezone: str | None
     language: str | None
+    loadUnit: Literal["kg", "lb"] | None
     notifications: Notifications
     version: int
 

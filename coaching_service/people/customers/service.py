@@ -354,6 +354,12 @@ async def set_all_loads_in(ctx: Context, load_unit: str) -> None:
     await store.set_loads_in(ctx, {}, load_unit)
 
 
+async def find_own_load_unit(ctx: Context, customer_id: ObjectId) -> str | None:
+    """Return the unit of loads that a client has chosen; None for the company's, and for an unknown client."""
+    customer = await store.find_one(ctx, customer_id, ("loadUnit",))
+    return customer.get("loadUnit") if customer else None
+
+
 async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
     """Return the next identifiers of the company's clients after `last`, ascending. Access is not checked."""
     return await bulk_store.find_ids_after(ctx, {}, last, limit)

@@ -88,6 +88,7 @@ customers = Documents[Customer](
         "loadsIn",
         "attention",
         "notifications",
+        "loadUnit",
         "language",
         "erasureRequestedAt",
     ),

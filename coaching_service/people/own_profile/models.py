@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import ContactDetails, Notifications
@@ -14,6 +14,7 @@ class OwnProfile(ContactDetails):
 
     _id: ObjectId
     language: str | None
+    loadUnit: Literal["kg", "lb"] | None
     notifications: Notifications
     profilePhotoUrl: str | None
     createdAt: datetime

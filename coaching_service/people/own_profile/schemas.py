@@ -7,12 +7,13 @@ from typing import Any
 
 from marshmallow import fields
 
-from coaching_service.core.validation import Boolean, DateTime, Input, Output, Text, Timezone
+from coaching_service.core.validation import Boolean, Choice, DateTime, Input, Output, Text, Timezone
 from coaching_service.core.validation_messages import Message
 from coaching_service.people.customers.schemas import Birthday, ContactDetails
 
 _MESSAGES = {"description": "Whether to send mail about unread messages of the coaches."}
 _LANGUAGE = {"description": "The language the client prefers, such as `es` or `pt-BR` (BCP 47); null: none."}
+_LOAD_UNIT = {"description": "In which unit pages show and take loads; null: the company's, which REST always has."}
 _NOTIFICATIONS = {"description": "Which mails the client gets."}
 
 
@@ -48,6 +49,7 @@ class OwnDetails(Input):
     birthday = Birthday(allow_none=True)
     timezone = Timezone(allow_none=True)
     language = Language(allow_none=True, metadata=_LANGUAGE)
+    loadUnit = Choice("kg", "lb", allow_none=True, metadata=_LOAD_UNIT)
     notifications = fields.Nested(OwnNotificationsInput, metadata=_NOTIFICATIONS)
 
 
@@ -61,6 +63,7 @@ class OwnProfile(ContactDetails):
     """A client's own record."""
 
     language = fields.String(allow_none=True, metadata=_LANGUAGE)
+    loadUnit = Choice("kg", "lb", allow_none=True, metadata=_LOAD_UNIT)
     notifications = fields.Nested(OwnNotifications, metadata=_NOTIFICATIONS)
     profilePhotoUrl = fields.Url(allow_none=True)
     createdAt = DateTime()

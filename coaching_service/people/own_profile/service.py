@@ -17,7 +17,7 @@ from coaching_service.people.own_profile.models import ErasureRequest, OwnProfil
 from coaching_service.people.sessions import service as sessions
 
 _FIELDS = (
-    *("name", "surname", "email", "phone", "birthday", "timezone", "language", "notifications"),
+    *("name", "surname", "email", "phone", "birthday", "timezone", "language", "loadUnit", "notifications"),
     *("profilePhoto", "createdAt", "updatedAt", "version"),
 )
 
@@ -104,6 +104,7 @@ def _to_profile(ctx: Context, customer: Customer) -> OwnProfile:
         "birthday": customer["birthday"],
         "timezone": customer["timezone"],
         "language": customer.get("language"),
+        "loadUnit": customer.get("loadUnit"),
         "notifications": customers.get_notifications(customer),
         "profilePhotoUrl": customers.profile_photo_url(ctx, customer),
         "createdAt": customer["createdAt"],

@@ -81,7 +81,15 @@ async def _with_subject(services: Services, where: Filter) -> SessionWithSubject
                 "as": "customer",
                 "pipeline": [
                     {"$match": {"$expr": {"$eq": ["$companyId", "$$companyId"]}}},
-                    {"$project": {"name": 1, "email": 1, "timezone": 1, "customerRoleData.isArchived": 1}},
+                    {
+                        "$project": {
+                            "name": 1,
+                            "email": 1,
+                            "timezone": 1,
+                            "loadUnit": 1,
+                            "customerRoleData.isArchived": 1,
+                        }
+                    },
                 ],
             }
         },

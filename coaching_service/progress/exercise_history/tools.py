@@ -31,6 +31,7 @@ from coaching_service.progress.exercise_history.models import (
 )
 from coaching_service.training.set_text.done import write_done
 from coaching_service.training.workout_text.mentions import resolve_exercises
+from coaching_service.training.workouts.load_conversion import show_loads
 from coaching_service.training.workouts.set_models import CustomerSet
 
 tools = Tools()
@@ -85,11 +86,11 @@ async def get_exercise_history(
         ),
         lift_progress.read_progress(ctx, customer_id, exercise_id, str(first), str(today), WEEK),
     )
-    load_unit = ctx.caller.company.load_unit
+    load_unit = ctx.caller.load_unit
     name = names[exercise_id]["name"]
-    docs = [_describe_session(session, load_unit) for session in sessions["docs"]]
+    docs = [_describe_session(session, load_unit) for session in show_loads(sessions["docs"], ctx, load_unit)]
     title = f"{typed(name)} of {typed(customer['name'])}, loads in {load_unit}, sessions: {sessions['totalDocs']}"
-    described = [_describe_week(week) for week in weeks]
+    described = [_describe_week(week) for week in show_loads(weeks, ctx, load_unit)]
     return Answer(
         "\n".join([title, *map(_write_session, docs), *_write_weeks(described)]),
         {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.lists import typed_line
@@ -25,6 +26,7 @@ from coaching_service.training.workout_text.lines import (
 from coaching_service.training.workout_text.short_ids import find_item
 from coaching_service.training.workout_text.writing import name_of, write_done_of, write_result_of
 from coaching_service.training.workouts.item_models import CircuitExercise, ItemLog, WorkItem
+from coaching_service.training.workouts.load_conversion import show_loads, store_loads
 from coaching_service.training.workouts.set_models import CustomerSet
 
 _PATH = "text"
@@ -65,7 +67,7 @@ def list_other_names(text: str, items: Sequence[WorkItem]) -> list[str]:
 
 
 def parse_log(
-    text: str, items: Sequence[WorkItem], load_unit: str, other_names: Mapping[str, ObjectId]
+    ctx: Context, text: str, items: Sequence[WorkItem], other_names: Mapping[str, ObjectId]
 ) -> list[ItemText]:
     """Return the logs that a text describes, one for each item that it names, in order.
 
@@ -83,7 +85,7 @@ def parse_log(
         target = _find(named, only, name, other_names.get(name), number)
         item_text = texts.setdefault(target.item["_id"], _unchanged(target.item))
         segments = split_segments(content)
-        _read_done(item_text, target, segments[0], number, load_unit)
+        _read_done(ctx, item_text, target, segments[0], number)
         _read_comments(item_text.log, segments[1:], number)
         item_text.targets.append(target)
     if not texts:
@@ -155,7 +157,8 @@ def _unchanged(item: WorkItem) -> ItemText:
     return ItemText(item, log)
 
 
-def _read_done(item_text: ItemText, target: NamedWork, text: str, number: int, load_unit: str) -> None:
+def _read_done(ctx: Context, item_text: ItemText, target: NamedWork, text: str, number: int) -> None:
+    load_unit = ctx.caller.load_unit
     word = text.lower().removeprefix("done:").strip()
     log, item = item_text.log, target.item
     if word in ("done", "skipped") and target.entry is not None:
@@ -166,12 +169,13 @@ def _read_done(item_text: ItemText, target: NamedWork, text: str, number: int, l
         log["skipped"] = None if log["isCompleted"] else {"reason": None}
     elif item["type"] == "EXERCISE":
         planned = item["exerciseSets"]
-        log["customerSets"] = _parse_sets(text, number, lambda sets: read_done_sets(sets, load_unit, planned))
+        done = _parse_sets(text, number, lambda sets: read_done_sets(sets, load_unit, planned))
+        log["customerSets"] = store_loads(done, ctx)
     elif item["type"] == "CIRCUIT" and target.entry is not None:
         exercise_id, per_round = target.entry["exerciseId"], len(target.entry["sets"])
         done = _parse_sets(text, number, lambda sets: parse_done(sets, load_unit, exercise_id, per_round))
         others = [each for each in log["customerSets"] if each["exerciseId"] != exercise_id]
-        log["customerSets"] = [*others, *done]
+        log["customerSets"] = [*others, *store_loads(done, ctx)]
     else:
         raise error_in_line(_PATH, number, "expected done or skipped: this item has no sets")
 
@@ -207,9 +211,13 @@ def _read_segment(segment: str) -> tuple[str, str]:
     return "", unmark(segment)
 
 
-def describe_logged(item_text: ItemText, stored: WorkItem, load_unit: str) -> list[str]:
+def describe_logged(ctx: Context, item_text: ItemText, stored: WorkItem) -> list[str]:
     """Return a line for each item or exercise that a text names: what is logged now, and what was logged before."""
-    return [_describe(target, stored, load_unit) for target in item_text.targets]
+    unit = ctx.caller.load_unit
+    shown = show_loads(stored, ctx, unit)
+    return [
+        _describe(replace(target, item=show_loads(target.item, ctx, unit)), shown, unit) for target in item_text.targets
+    ]
 
 
 def _describe(target: NamedWork, stored: WorkItem, load_unit: str) -> str:

@@ -75,7 +75,7 @@ async def log_workout(
     sentences: list[str] = []
     for logged in logs:
         item = await service.log_item(ctx, customer_id, workout_id, logged.item["_id"], ParsedChange(logged.log))
-        sentences += describe_logged(logged, item, ctx.caller.company.load_unit)
+        sentences += describe_logged(ctx, logged, item)
     given = {name: session[snake_case(name)] for name in SESSION_FIELDS if session[snake_case(name)] is not None}
     if given:
         log = cast("BlockLog", {name: given.get(name, before[name]) for name in SESSION_FIELDS})
@@ -95,7 +95,7 @@ async def _read_logs(ctx: Context, text: str, items: Sequence[WorkItem]) -> list
     names = list_other_names(text, items)[:_MAX_NAMES]
     resolved = await name_resolution.resolve_names(ctx, names)
     other_names = {about["name"]: about["match"]["_id"] for about in resolved if about["match"] is not None}
-    return parse_log(text, items, ctx.caller.company.load_unit, other_names)
+    return parse_log(ctx, text, items, other_names)
 
 
 def _require_past(block: Block, today: date) -> None:

@@ -16,6 +16,7 @@ from coaching_service.training.workout_text.tool_schemas import (
     ToolSetArguments,
 )
 from coaching_service.training.workouts.item_models import ItemInput, ReminderFields, TaskFields
+from coaching_service.training.workouts.load_conversion import store_loads
 from coaching_service.training.workouts.set_models import PlannedSet
 
 
@@ -50,8 +51,9 @@ async def _to_items(ctx: Context, exercises: Mapping[str, ToolExerciseArguments]
     named = {path: str(each["name"]) for path, each in exercises.items() if each["exerciseId"] is None}
     resolved = await resolve_exercises(ctx, {f"{path}.name": name for path, name in named.items()})
     ids = dict(zip(named, resolved, strict=True))
-    load_unit = ctx.caller.company.load_unit
-    return [_to_item(each, each["exerciseId"] or ids[path], load_unit, path) for path, each in exercises.items()]
+    load_unit = ctx.caller.load_unit
+    read = [_to_item(each, each["exerciseId"] or ids[path], load_unit, path) for path, each in exercises.items()]
+    return store_loads(read, ctx)
 
 
 def _to_item(exercise: ToolExerciseArguments, exercise_id: ObjectId, load_unit: str, path: str) -> ItemInput:

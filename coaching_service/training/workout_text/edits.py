@@ -21,6 +21,7 @@ from coaching_service.training.workout_text.writing import name_of, name_with_se
 from coaching_service.training.workouts import item_service, service
 from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.items import PLANNED_FIELDS, is_recorded
+from coaching_service.training.workouts.load_conversion import show_loads, store_loads
 from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
@@ -53,8 +54,8 @@ async def apply_edits(
 
     Raises NotFound, Forbidden, and InvalidFields for a text or an item that cannot be read.
     """
-    outcome = Outcome()
-    await resolve_names(ctx, _list_mentions(edits, ctx.caller.company.load_unit))
+    outcome, unit = Outcome(), ctx.caller.load_unit
+    await resolve_names(ctx, _list_mentions(edits, unit))
     for number, edit in enumerate(edits):
         block = await service.read(ctx, owner, block_id)
         path = f"changes.{number}"
@@ -65,7 +66,7 @@ async def apply_edits(
         if edit["action"] == "change":
             changed = await _change(ctx, owner, block, item, str(edit["text"]), f"{path}.text")
             outcome.changes_done_work |= is_recorded(item)
-            outcome.sentences.append(f"changed {name_with_sets(changed, ctx.caller.company.load_unit)}")
+            outcome.sentences.append(f"changed {name_with_sets(show_loads(changed, ctx, unit), unit)}")
         elif edit["action"] == "move":
             index = 1000 if edit["index"] is None else edit["index"]
             target = edit["toWorkoutId"] or block_id
@@ -107,7 +108,9 @@ def _require_item(block: Block, edit: ItemEditArguments, path: str) -> WorkItem:
 async def _add(
     ctx: Context, owner: ClientCalendar, block: Block, edit: ItemEditArguments, path: str, outcome: Outcome
 ) -> None:
-    parsed = parse_items(str(edit["text"]), ctx.caller.company.load_unit, f"{path}.text")
+    unit = ctx.caller.load_unit
+    parsed = parse_items(str(edit["text"]), unit, f"{path}.text")
+    store_loads([each.item for each in parsed.items], ctx)
     await resolve_mentions(ctx, parsed.mentions)
     for offset, new in enumerate(parsed.items):
         _join_superset(block, new)
@@ -117,7 +120,7 @@ async def _add(
         outcome.added.append(added["_id"])
         is_lone = new.superset not in (None, "-") and not new.item["supersetId"]
         note = f" (no superset: no other item has the letter {new.superset})" if is_lone else ""
-        outcome.sentences.append(f"added {name_with_sets(added, ctx.caller.company.load_unit)}{note}")
+        outcome.sentences.append(f"added {name_with_sets(show_loads(added, ctx, unit), unit)}{note}")
 
 
 async def _move(
@@ -130,9 +133,10 @@ async def _move(
 
 async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkItem, text: str, path: str) -> WorkItem:
     if item["type"] == "EXERCISE" and is_sets(text):
-        change = _read_sets_change(text, ctx.caller.company.load_unit, path)
+        change = store_loads(_read_sets_change(text, ctx.caller.load_unit, path), ctx)
     else:
-        parsed = parse_items(text, ctx.caller.company.load_unit, path)
+        parsed = parse_items(text, ctx.caller.load_unit, path)
+        store_loads([each.item for each in parsed.items], ctx)
         if len(parsed.items) != 1 or parsed.items[0].item["type"] != item["type"]:
             message = f"must describe one item of the type {item['type']}; remove the item and add another instead"
             raise invalid_field(path, message, code="INVALID")

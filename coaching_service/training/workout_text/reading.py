@@ -9,6 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.training.workout_text.lines import describe_lone_labels, parse_items
 from coaching_service.training.workout_text.mentions import resolve_mentions
 from coaching_service.training.workouts.item_models import ItemInput
+from coaching_service.training.workouts.load_conversion import store_loads
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,9 @@ async def read_texts(ctx: Context, texts: Sequence[tuple[str, str]]) -> ReadText
 
     Raises InvalidFields for the first line that cannot be read or names nothing, with its number.
     """
-    load_unit = ctx.caller.company.load_unit
+    load_unit = ctx.caller.load_unit
     parsed = [parse_items(text, load_unit, path) for path, text in texts]
+    store_loads([item.item for workout in parsed for item in workout.items], ctx)
     read_as = await resolve_mentions(ctx, [mention for each in parsed for mention in each.mentions])
     items = [[item.details for item in workout.items] for workout in parsed]
     return ReadTexts(items, read_as + describe_lone_labels(parsed))

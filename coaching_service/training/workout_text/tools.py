@@ -35,6 +35,7 @@ from coaching_service.training.workout_text.writing import Detail, write_block, 
 from coaching_service.training.workouts import block_batches, item_service, service
 from coaching_service.training.workouts.done_work import has_nothing_done
 from coaching_service.training.workouts.items import is_recorded
+from coaching_service.training.workouts.load_conversion import show_loads
 from coaching_service.training.workouts.models import Block, BlockChange, NewBlock
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
@@ -56,9 +57,9 @@ async def get_workouts(
         customers.get_visible_reference(ctx, customer_id),
         service.list_blocks(ctx, ClientCalendar(customer_id), start_date, end_date),
     )
-    load_unit = ctx.caller.company.load_unit
+    load_unit = ctx.caller.load_unit
     title = f"Workouts of {typed(customer['name'])}, loads in {load_unit}"
-    answer = answer_workouts(title, paged(blocks, page, page_size), load_unit, detail)
+    answer = answer_workouts(title, paged(show_loads(blocks, ctx, load_unit), page, page_size), load_unit, detail)
     return Answer(answer.text, {"customer": customer, **answer.data})
 
 
@@ -305,11 +306,11 @@ async def _result(ctx: Context, customer_id: ObjectId, block: Block) -> dict[str
     return {
         "customer": await customers.get_visible_reference(ctx, customer_id),
         "units": {
-            "load": ctx.caller.company.load_unit,
+            "load": ctx.caller.load_unit,
             "rest": "s",
             "seconds": "s",
             "meters": "m",
             "durationMinutes": "min",
         },
-        "workout": _describe_workout(block, ctx.caller.company.load_unit, "full"),
+        "workout": _describe_workout(show_loads(block, ctx, ctx.caller.load_unit), ctx.caller.load_unit, "full"),
     }

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.load_units import Conversion, Convert, LoadCount
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.item_models import WorkItem
+from coaching_service.training.workouts.loads import convert_entered_load, convert_stored_load
 from coaching_service.training.workouts.training_load import derive_fields
+
+T = TypeVar("T")
+# What is a load in workouts and in the figures that follow from them.
+_LOADS = {"load", "volumeLoad", "estimatedOneRepMax"}
 
 
 class ConvertedItems(NamedTuple):
@@ -44,6 +50,48 @@ def _convert_sets(value: Any, convert: Convert) -> tuple[Any, int]:
             changed[name], loads = _convert_sets(value[name], convert)
             total += loads
     return changed, total
+
+
+def show_loads(value: T, ctx: Context, load_unit: str) -> T:
+    """Return workouts, items, sets or figures of the company with their loads in a unit of display, rounded to 0.1."""
+    unit = ctx.caller.company.load_unit
+    if unit == load_unit:
+        return value
+    return cast("T", _show(value, partial(convert_stored_load, unit=unit, target=load_unit)))
+
+
+def _show(value: Any, convert: Convert) -> Any:
+    if isinstance(value, list):
+        return [_show(each, convert) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _show_field(name, each, convert) for name, each in value.items()}
+
+
+def _show_field(name: str, value: Any, convert: Convert) -> Any:
+    if name in _LOADS and isinstance(value, int | float):
+        return convert(value)
+    if name == "estimatedOneRepMax" and value is not None:
+        return {**value, "value": convert(value["value"])}
+    return _show(value, convert)
+
+
+def store_loads(value: T, ctx: Context) -> T:
+    """Return items or sets with loads in the caller's unit of display as they are stored, rounded to 0.01.
+
+    They are changed in place, because what a text names is resolved in them later.
+    """
+    unit, stored_unit = ctx.caller.load_unit, ctx.caller.company.load_unit
+    if unit != stored_unit:
+        _store(value, partial(convert_entered_load, unit=unit, target=stored_unit))
+    return value
+
+
+def _store(value: Any, convert: Convert) -> None:
+    for each in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
+        _store(each, convert)
+    if isinstance(value, dict) and isinstance(value.get("load"), int | float):
+        value["load"] = convert(value["load"])
 
 
 async def convert_client(ctx: Context, customer_id: ObjectId, conversion: Conversion) -> LoadCount:

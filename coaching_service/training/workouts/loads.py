@@ -27,6 +27,11 @@ def convert_stored_load(load: float, unit: str, target: str) -> float:
     return float(convert_load(Decimal(str(load)), unit, target, Decimal("0.1")))
 
 
+def convert_entered_load(load: float, unit: str, target: str) -> float:
+    """Return a load that a user entered in the unit in which it is stored, rounded half up to 0.01 if it is another."""
+    return float(convert_load(Decimal(str(load)), unit, target))
+
+
 def percent_of(maximum: float, percent: float, load_unit: str) -> float:
     """Return a percentage of a maximum in `load_unit` (`kg` or `lb`), to the nearest 2.5 kg or 5 lb, half up."""
     load = Decimal(str(maximum)) * Decimal(str(percent)) / 100

@@ -47,7 +47,7 @@ class _ResponsesQuery(Input):
 async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """The questions of a form, or the answers if there are any."""
     block, item = await _read_form(ctx, wblock_id, witem_id)
-    results = describe_results(item, ctx.caller.company.load_unit)
+    results = describe_results(item, ctx.caller.load_unit)
     return {
         "item": item,
         "recorded": recorded_answers(item),

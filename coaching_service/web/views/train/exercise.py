@@ -30,6 +30,7 @@ from coaching_service.progress.exercise_history import lift_progress
 from coaching_service.progress.exercise_history import service as exercise_history
 from coaching_service.progress.exercise_history.models import ExerciseSession
 from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.training.workouts.load_conversion import show_loads
 from coaching_service.training.workouts.query_models import LiftResult
 from coaching_service.training.workouts.set_records import RecordKey, unit_of
 from coaching_service.web import charts
@@ -39,6 +40,7 @@ from coaching_service.web.record_words import record_name
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.lift_words import DoneSet, Point, best_points, describe_records, describe_set
+from coaching_service.web.views.train.shown_loads import show_records, show_results
 
 pages = Pages("/train/exercises/{exerciseId}")
 _SESSIONS_PER_PAGE = 8
@@ -96,7 +98,8 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: dict[str
         lift_progress.list_results(ctx, client_id, [exercise_id], str(first), str(today)),
         personal_records.list_records(ctx, client_id),
     )
-    unit = ctx.caller.company.load_unit
+    unit = ctx.caller.load_unit
+    done = show_results(ctx, results[exercise_id])
     return {
         "exercise": exercise,
         "uploads": [each for each in exercise["media"] if each["source"] == "upload"],
@@ -104,11 +107,11 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: dict[str
         "months": query["months"],
         "periods": _PERIODS,
         "unit": unit,
-        "records": describe_records(record for record in records if record["exerciseId"] == exercise_id),
-        "charts": _draw_charts(results[exercise_id], unit),
-        "results": _tabulate(results[exercise_id], unit),
+        "records": describe_records(show_records(ctx, [each for each in records if each["exerciseId"] == exercise_id])),
+        "charts": _draw_charts(done, unit),
+        "results": _tabulate(done, unit),
         "page": sessions,
-        "sessions": [_describe_session(session, unit) for session in sessions["docs"]],
+        "sessions": [_describe_session(session, unit) for session in show_loads(sessions["docs"], ctx, unit)],
         "label_day": partial(label_day, today=today),
         "page_url": list_url(f"/train/exercises/{exercise_id}", {"months": query["months"]}),
     }

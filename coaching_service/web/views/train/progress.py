@@ -29,6 +29,7 @@ from coaching_service.web.urls import list_url
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.lift_words import NamedRecord, describe_records, main_points
 from coaching_service.web.views.train.photos import describe_photos
+from coaching_service.web.views.train.shown_loads import show_records
 
 pages = Pages("/train/progress")
 _LIFTS_PER_PAGE = 12
@@ -69,6 +70,7 @@ async def progress_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
         lift_progress.list_results(ctx, client_id, ids, str(today - _TREND), str(today)),
         exercises.load_usable_names(ctx, ids),
     )
+    shown = show_records(ctx, records)
     measurements = [
         {"set_id": metric_set["_id"], **each}
         for metric_set in metric_sets
@@ -77,7 +79,7 @@ async def progress_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     ]
     return {
         "page": done,
-        "lifts": [_describe_lift(each, records, results[each["exercise"]["_id"]], usable) for each in done["docs"]],
+        "lifts": [_describe_lift(each, shown, results[each["exercise"]["_id"]], usable) for each in done["docs"]],
         "has_metrics": any(metric_set["measurements"] for metric_set in metric_sets),
         "measurements": measurements[:_MAX_MEASUREMENTS],
         "photos": describe_photos(photos["docs"][0]) if photos["docs"] else None,

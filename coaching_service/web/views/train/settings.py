@@ -25,7 +25,7 @@ _PATH = "/train/settings"
 _PROFILE, _PREFERENCES = (f"{_PATH}/profile", f"{_PATH}/preferences")
 _DETAILS = patch_of(schemas.OwnDetails, name="OwnDetailsForm")
 _PROFILE_FORM = type(_DETAILS)(only=("phone", "birthday", "version"))
-_PREFERENCES_FORM = type(_DETAILS)(only=("timezone", "language", "notifications", "version"))
+_PREFERENCES_FORM = type(_DETAILS)(only=("timezone", "language", "loadUnit", "notifications", "version"))
 _LANGUAGES = (
     ("cs", "Čeština"),
     ("da", "Dansk"),

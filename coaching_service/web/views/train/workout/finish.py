@@ -10,10 +10,12 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.progress.logs import own_workouts
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import WorkoutBlockLog
+from coaching_service.training.workouts.load_conversion import show_loads
 from coaching_service.training.workouts.models import BlockLog
 from coaching_service.training.workouts.presentation import presented_volume
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.train.sessions import workout_path
+from coaching_service.web.views.train.shown_loads import show_records
 from coaching_service.web.views.train.workout.feelings import FEELINGS
 from coaching_service.web.views.train.workout.groups import group_items, rows_of
 from coaching_service.web.views.train.workout.page import WORKOUT, pages, workout_page
@@ -35,14 +37,15 @@ async def finish_workout(ctx: Context, wblock_id: ObjectId, form: dict[str, Any]
 @pages.get(f"{WORKOUT}/summary", access=customer(), template="train/workout/summary.html")
 async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
     """What was done in a workout, and the records set in it."""
-    block = await own_workouts.read_own_workout(ctx, wblock_id)
-    unit = ctx.caller.company.load_unit
+    unit = ctx.caller.load_unit
+    stored = await own_workouts.read_own_workout(ctx, wblock_id)
+    block = show_loads(stored, ctx, unit)
     groups = group_items(block, unit)
     done, planned = count_sets(rows_of(groups))
     return {
         "block": block,
         "unit": unit,
-        "records": describe_records(await own_workouts.list_records_of(ctx, ctx.caller.id, block)),
+        "records": describe_records(show_records(ctx, await own_workouts.list_records_of(ctx, ctx.caller.id, stored))),
         "done_sets": done,
         "planned_sets": planned,
         "volume": presented_volume(block["items"]),

@@ -11,12 +11,16 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice
 from coaching_service.progress.logs import own_workouts
 from coaching_service.progress.logs.schemas import LoggedTime, SetLog
+from coaching_service.training.workouts.load_conversion import show_loads
+from coaching_service.training.workouts.loads import convert_entered_load
 from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.set_models import CustomerSet
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.train.sessions import is_session, workout_path
+from coaching_service.web.views.train.shown_loads import show_records
 from coaching_service.web.views.train.workout.feelings import FEELINGS
 from coaching_service.web.views.train.workout.groups import group_items, rows_of
 from coaching_service.web.views.train.workout.record_texts import describe_records
@@ -32,7 +36,9 @@ pages = Pages("/train")
 
 
 class _SetForm(SetLog):
-    """A set; without a script that states it, the time is now."""
+    """A set; without a script that states it, the time is now. `loadUnit` is that of the page of the form."""
+
+    loadUnit = Choice("kg", "lb", load_default=None)
 
     loggedAt = LoggedTime(allow_none=True, load_default=None)
 
@@ -40,8 +46,8 @@ class _SetForm(SetLog):
 @pages.get(WORKOUT, access=customer(), template="train/workout/workout.html", with_request=True)
 async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) -> dict[str, Any]:
     """A workout: its sets and other items, and what was done of them."""
-    block = await own_workouts.read_own_workout(ctx, wblock_id)
-    unit = ctx.caller.company.load_unit
+    unit = ctx.caller.load_unit
+    block = show_loads(await own_workouts.read_own_workout(ctx, wblock_id), ctx, unit)
     groups = group_items(block, unit)
     return {
         "block": block,
@@ -60,12 +66,16 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
 @pages.post(f"{ITEM}/sets", access=customer(), form=_SetForm(), on=workout_page, idempotent=True)
 async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Log one set, or take it back."""
-    done = cast("CustomerSet", {name: value for name, value in form.items() if value is not None or name != "loggedAt"})
+    left_out = {"loadUnit"} if form["loggedAt"] is not None else {"loadUnit", "loggedAt"}
+    done = cast("CustomerSet", {name: value for name, value in form.items() if name not in left_out})
     if "loggedAt" in done:
         done["loggedAt"] = min(done["loggedAt"], now() + _CLOCK_TOLERANCE)  # else a wrong clock locks the set
+    unit = form["loadUnit"] or ctx.caller.load_unit
+    if done["load"] is not None:
+        done["load"] = convert_entered_load(done["load"], unit, ctx.caller.company.load_unit)
     block, records = await own_workouts.log_set(ctx, wblock_id, witem_id, done)
-    stored = _find_set(block, witem_id, done)
-    texts = describe_records(records)
+    stored = show_loads(_find_set(block, witem_id, done), ctx, unit)
+    texts = describe_records(show_records(ctx, records))
     notice = " ".join(f"New record: {each['exercise']}, {each['text']}." for each in texts)
     data = {
         "set": {name: value for name, value in stored.items() if name in _SHOWN},
@@ -97,7 +107,7 @@ def _find_set(block: Block, item_id: ObjectId, sent: CustomerSet) -> CustomerSet
 
 def _progress(ctx: Context, block: Block, item_id: ObjectId) -> Document:
     """How far an item and its workout are, for the script of the page."""
-    done, planned = count_sets(rows_of(group_items(block, ctx.caller.company.load_unit)))
+    done, planned = count_sets(rows_of(group_items(block, ctx.caller.load_unit)))
     item = next(item for item in block["items"] if item["_id"] == item_id)
     return {
         "item": {"_id": item_id, "isCompleted": item["isCompleted"]},
