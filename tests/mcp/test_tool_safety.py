@@ -18,6 +18,7 @@ from tests.support.mcp_client import TODAY, McpHttpClient, official_client, tool
 Json = dict[str, Any]
 LAST = str(date.fromisoformat(TODAY) + timedelta(days=7))
 FAR = str(datetime.now(UTC).date() + timedelta(days=370))
+LONG_AGO = str(datetime.now(UTC).date() - timedelta(days=370))
 
 
 @pytest.fixture
@@ -173,7 +174,7 @@ async def test_assistant_undoes_what_it_has_done_and_nothing_else(
         "metricId": metric_set["metrics"][0]["_id"],
     }
     (await coach.post(f"/coach/customers/{client['_id']}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
-    far = await mcp.call("record_metric", **known, date=FAR, value=80)
+    far = await mcp.call("record_metric", **known, date=LONG_AGO, value=80)
     tool_proposal(far, "FAR_DATE")
     recorded = tool_change(await mcp.call("record_metric", **known, date=TODAY, value=80))
     tool_error(await other_key.call("undo", changeId=recorded["changeId"]), "only what it has changed itself")
