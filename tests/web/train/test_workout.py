@@ -47,7 +47,7 @@ async def test_sets_are_prefilled_logged_and_taken_back(coach: CoachClient, clie
     assert f"/train/exercises/{squat['_id']}" in page.links
     _, second, extra = set_forms(page, item)
     assert values(second) == {
-        "index": "2", "round": "", "exerciseId": squat["_id"], "loggedAt": "", "load": "60", "reps": "8",
+        "index": "2", "round": "", "exerciseId": squat["_id"], "loggedAt": "", "load": "60", "loadUnit": "kg", "reps": "8",
         "rpe": "", "rir": "",
     }  # fmt: skip
     saved = await send(browser, second, load="62,5", reps="9", rpe="8")
