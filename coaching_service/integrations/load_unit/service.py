@@ -45,11 +45,13 @@ _WAIT = timedelta(seconds=5)
 async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) -> StoredCompanyJob:
     """Queue the conversion of the caller's company, and return its job.
 
-    Raises Conflict if the loads are in that unit, or while another conversion or an import is not finished.
+    Raises Conflict if the loads are in that unit, while another conversion is not finished, and unless it is a dry run,
+    while an import is not.
     """
     if (await account.read(ctx))["loadUnit"] == load_unit:
         raise Conflict(f"The loads are in {load_unit} already", code="LOAD_UNIT_UNCHANGED")
-    await background_jobs.require_none_unfinished(ctx, "import")
+    if not dry_run:
+        await background_jobs.require_none_unfinished(ctx, "import")
     work: ConversionWork = {
         "isDryRun": dry_run,
         "loadUnit": load_unit,
@@ -77,7 +79,8 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
     if stored is None:
         return None
     try:
-        await background_jobs.require_none_unfinished(ctx, "import")
+        if not cast("ConversionWork", stored["work"])["isDryRun"]:
+            await background_jobs.require_none_unfinished(ctx, "import")
         return await _continue(ctx, stored)
     except (Conflict, Superseded):  # an import that began at the same time, or a step whose lease had ended
         return RunAgain(_WAIT)
