@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coaching_service.core.auth.access import even_while_converting, owner
 from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs import models, service
@@ -23,7 +24,7 @@ async def get_job(ctx: Context, job_id: ObjectId) -> models.StoredCompanyJob:
     return await service.read(ctx, job_id)
 
 
-@routes.post("/{jobId}/cancel", access=owner(), returns=BackgroundJob, status=200, idempotent=True)
+@routes.post("/{jobId}/cancel", access=owner(), returns=BackgroundJob, status=200, idempotent=True, errors=(Conflict,))
 async def cancel_job(ctx: Context, job_id: ObjectId) -> models.StoredCompanyJob:
     """Cancel a job.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from coaching_service.core import audit
 from coaching_service.core.database import files
@@ -93,15 +93,16 @@ async def update(
 
 
 async def end(ctx: Context, job: StoredCompanyJob, status: JobStatus, errors: Sequence[JobError] = ()) -> None:
-    """Store the result of a job and delete its file, in the caller's transaction. Raises Superseded as `update`.
+    """Store the result of an import and delete its file, in the caller's transaction. Raises Superseded as `update`.
 
     The figures of all clients are renewed: while records were stored, some have been computed from a part of them.
     """
-    work: ImportWork = {**job["work"], "fileId": None}
+    stored = cast("ImportWork", job["work"])
+    work: ImportWork = {**stored, "fileId": None}
     result: ImportResult = {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}
     await update(ctx, job, {"status": status, "result": result, "work": work}, errors=errors)
-    if job["work"]["fileId"] is not None:
-        await files.discard(ctx, [job["work"]["fileId"]])
+    if stored["fileId"] is not None:
+        await files.discard(ctx, [stored["fileId"]])
     if not work["isDryRun"]:
         await renewal.queue_renewal_of_all(ctx)
 
@@ -110,10 +111,15 @@ async def end(ctx: Context, job: StoredCompanyJob, status: JobStatus, errors: Se
 async def cancel(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
     """End a job of the company before its next step and return it; what it has stored stays.
 
-    A job that has ended stays as it is. Raises NotFound.
+    A job that has ended stays as it is. Raises NotFound, and Conflict for a conversion of loads that is no dry run.
     """
     job = await read_with_work(ctx, job_id)
     if job["status"] in ("queued", "running"):
-        await end(ctx, job, "cancelled")
+        if job["kind"] == "import":
+            await end(ctx, job, "cancelled")
+        elif job["work"]["isDryRun"]:
+            await update(ctx, job, {"status": "cancelled"})
+        else:
+            raise Conflict("A conversion of loads cannot be cancelled: some are in the other unit", code="CONVERTING")
         await audit.record(ctx, "company.jobCancelled", jobId=job_id, kind=job["kind"])
     return await read(ctx, job_id)
