@@ -19,7 +19,7 @@ from coaching_service.core.external_identity import (
 )
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
-from coaching_service.people.customers import bulk_store, list_store, store
+from coaching_service.people.customers import list_store, store
 from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.customers.models import (
     Customer,
@@ -358,11 +358,6 @@ async def find_own_load_unit(ctx: Context, customer_id: ObjectId) -> str | None:
     """Return the unit of loads that a client has chosen; None for the company's, and for an unknown client."""
     customer = await store.find_one(ctx, customer_id, ("loadUnit",))
     return customer.get("loadUnit") if customer else None
-
-
-async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
-    """Return the next identifiers of the company's clients after `last`, ascending. Access is not checked."""
-    return await bulk_store.find_ids_after(ctx, {}, last, limit)
 
 
 async def lock_visible(ctx: Context, customer_id: ObjectId) -> None:

@@ -11,6 +11,7 @@ from coaching_service.progress.personal_records import store
 from coaching_service.progress.personal_records.models import StoredRecord
 from coaching_service.progress.personal_records.service import find_highest_estimates
 from coaching_service.training.workouts import exercise_queries
+from coaching_service.training.workouts.set_records import RecordKey
 
 
 async def convert_client(
@@ -38,7 +39,7 @@ async def _find_values(
     for exercise_id in {record["exerciseId"] for record in logged}:
         bests = await exercise_queries.find_best_sets(ctx, customer_id, exercise_id)
         for record in logged:
-            if record["exerciseId"] == exercise_id and (best := bests.get(record["type"])):
+            if record["exerciseId"] == exercise_id and (best := bests.get(RecordKey(record["type"]))):
                 values[record["_id"]] = best["value"]
     return values
 

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.workouts.loads import convert_stored_load
 from coaching_service.training.workouts.query_models import LiftResult
-from coaching_service.training.workouts.training_load import MOST_REPS
+from coaching_service.training.workouts.set_records import unit_of
 
 
 def show_records(ctx: Context, records: Sequence[PersonalRecord]) -> list[PersonalRecord]:
@@ -32,9 +32,9 @@ def show_results(ctx: Context, results: Sequence[LiftResult]) -> list[LiftResult
             **result,
             "volumeLoad": convert_stored_load(result["volumeLoad"], unit, shown_unit),
             "bests": [
-                best
-                if best["kind"] == MOST_REPS
-                else {**best, "value": convert_stored_load(best["value"], unit, shown_unit)}
+                {**best, "value": convert_stored_load(best["value"], unit, shown_unit)}
+                if unit_of(best["kind"]) is None
+                else best
                 for best in result["bests"]
             ],
         }
