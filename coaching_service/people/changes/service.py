@@ -102,7 +102,7 @@ async def list_newer(
     }
     visibility = await load_visibility(ctx)
     read = await history.list_newest(ctx, where, limit)
-    return [_summary(change) for change in read if visibility.allows_change(change)]
+    return [_summary(ctx, change) for change in read if visibility.allows_change(change)]
 
 
 async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:
