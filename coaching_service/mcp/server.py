@@ -72,6 +72,7 @@ _ADVICE_BY_CODE = {
     "METRIC_NOT_FOUND": "list_metric_sets returns the metrics of each set that the client is assigned.",
     "IDEMPOTENCY_KEY_REUSED": "Use a new idempotencyKey for this call.",
     "IDEMPOTENCY_KEY_IN_USE": "Repeat the same call in a moment; it returns what the first one has done.",
+    "PERMISSION_MISSING": _ASK_FOR_PERMISSION,
     "NOT_UNDOABLE": "Tell the coach; repeating the call changes nothing.",
     "METRICS_SET_MISSING": "list_metric_sets returns the sets that the client is assigned.",
 }

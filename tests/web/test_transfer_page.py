@@ -116,3 +116,15 @@ async def test_changes_of_an_import_share_the_identifier_of_its_job(coach: Coach
     job = await import_file(coach, SHEET, name="clients.csv")
     changes = await coach.ctx.db["changes"].find({"companyId": coach.ctx.company_id}).to_list(None)
     assert {str(change["batchId"]) for change in changes} == {job["_id"]}
+
+
+async def test_a_spreadsheet_updates_known_clients(coach: CoachClient, owner_page: Visitor) -> None:
+    await coach.create_customer("Ana", externalId="crm-1")
+    sheet = ("clients.csv", b"name,external id,surname\nAna,crm-1,Flores\n")
+    (await owner_page.get(PATH)).says("whose external ID you already have", "Leave them out", "Update them")
+    page = await owner_page.submit(await owner_page.get(PATH), PATH, file=sheet, dryRun=None, onConflict="update")
+    while 'http-equiv="refresh"' in page.ok().html:
+        await run(coach)
+        page = await owner_page.get(page.path)
+    page.says("Import of clients.csv", "1 client")
+    assert [each["surname"] for each in (await coach.customers())["docs"]] == ["Flores"]

@@ -68,7 +68,7 @@ async def change_password(ctx: Context, current: str, new: str) -> None:
     sign-in; TooManyRequests.
     """
     if ctx.caller.impersonated_by is not None:
-        raise Forbidden("An impersonation session cannot change the password")
+        raise Forbidden("An impersonation session cannot change the password", code="IMPERSONATED")
     await sessions.change_password(ctx, current, new)
 
 
@@ -79,7 +79,7 @@ async def request_erasure(ctx: Context) -> ErasureRequest:
     Raises Forbidden for a coach who impersonates the client, NotFound if the client has been deleted.
     """
     if ctx.caller.impersonated_by is not None:
-        raise Forbidden("An impersonation session cannot ask for erasure")
+        raise Forbidden("An impersonation session cannot ask for erasure", code="IMPERSONATED")
     requested_at = await customers.request_erasure(ctx)
     await activity_dates.record_activity(ctx, ctx.caller.id)
     return {"erasureRequestedAt": requested_at}

@@ -25,7 +25,7 @@ function apply() {
     }
     list.hidden = heading.hidden = section.hidden = !some;
   }
-  count.textContent = words.length ? `${shown} operations` : "";
+  count.textContent = words.length ? `${shown} ${shown === 1 ? "operation" : "operations"}` : "";
 }
 
 document.getElementById("filter-form").hidden = false;

@@ -1,0 +1,29 @@
+"""The filter of /docs."""
+
+from __future__ import annotations
+
+from tests.web.browser.conftest import OpenPage, serious
+
+
+async def test_operations_are_filtered_by_words_of_name_path_and_method(open_page: OpenPage) -> None:
+    page = await open_page()
+    await page.goto("/docs")
+    shown = page.locator("main article:not([id^=schema-]):visible")
+    everything = await shown.count()
+    await page.get_by_label("Filter operations").fill("adjust POST")
+    await page.keyboard.press("Enter")
+    assert await shown.evaluate_all("articles => articles.map(article => article.id)") == ["adjustSchedule"]
+    assert await page.locator("#filter-count").inner_text() == "1 operation"
+    assert await serious(page) == []
+
+    await page.evaluate("location.hash = 'createNote'")
+    await page.locator("#createNote").wait_for(state="visible")
+    assert await shown.count() == everything
+
+
+async def test_there_is_no_filter_without_scripts(open_page: OpenPage) -> None:
+    page = await open_page(java_script_enabled=False)
+    await page.goto("/docs")
+    assert not await page.locator("#filter").is_visible()
+    await page.get_by_role("link", name="Integrations").first.click()
+    await page.get_by_role("heading", name="Authentication").wait_for()
