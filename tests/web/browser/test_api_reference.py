@@ -9,7 +9,7 @@ async def test_operations_are_filtered_by_words_of_name_path_and_method(open_pag
     page = await open_page()
     await page.goto("/docs")
     shown = page.locator("main article:not([id^=schema-]):visible")
-    everything = await shown.count()
+    operations = await shown.count()
     await page.get_by_label("Filter operations").fill("adjust POST")
     await page.keyboard.press("Enter")
     assert await shown.evaluate_all("articles => articles.map(article => article.id)") == ["adjustSchedule"]
@@ -18,7 +18,7 @@ async def test_operations_are_filtered_by_words_of_name_path_and_method(open_pag
 
     await page.evaluate("location.hash = 'createNote'")
     await page.locator("#createNote").wait_for(state="visible")
-    assert await shown.count() == everything
+    assert await shown.count() == operations
 
 
 async def test_there_is_no_filter_without_scripts(open_page: OpenPage) -> None:
