@@ -16,7 +16,6 @@ from coaching_service.core.changes.numbering.sequencer import sequencing
 from coaching_service.core.changes.numbering.signals import signalling
 from coaching_service.core.database.abandoned import aborting_abandoned_transactions
 from coaching_service.core.database.context import Services
-from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.availability import Availability
 from coaching_service.core.http.cross_origin import CrossOrigin
 from coaching_service.core.http.handlers import Authenticate, HandlerDependencies, mount
@@ -28,7 +27,7 @@ from coaching_service.core.http.request_limits import RequestLimits
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.jobs import worker
 from coaching_service.core.mcp.tools import tools_of
-from coaching_service.core.slots import RequestSlots
+from coaching_service.core.slots import RequestSlots, overloaded
 from coaching_service.library.exercises import use_counts
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.message_handler import MessageHandler
@@ -132,7 +131,7 @@ def _authentication(
 
 
 def _with_time_limit(authenticate_request: Authenticate, slots: RequestSlots, seconds: float) -> Authenticate:
-    """Authentication that raises Unavailable when it takes too long, such as while the database does not respond.
+    """Authentication that raises Unavailable when it takes too long: the database is lost, or the service is busy.
 
     Credentials share the `slots` as companies share others: whose they are is not known yet.
     """
@@ -143,7 +142,8 @@ def _with_time_limit(authenticate_request: Authenticate, slots: RequestSlots, se
             async with asyncio.timeout(seconds), slots.holding(credential):
                 return await authenticate_request(services, request)
         except TimeoutError:
-            raise Unavailable("The database does not respond; try again shortly") from None
+            services.monitor.require()
+            raise overloaded() from None
 
     return authenticate_in_time
 

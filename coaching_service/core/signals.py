@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
 from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar, cast
 
+from coaching_service.core.cached_reads import CachedReads
+from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.ids import ObjectId
+
+T = TypeVar("T")
+
+MAX_HELD_OF_A_COMPANY, MAX_HELD_OF_A_CREDENTIAL = 50, 20
+_RETRY_SECONDS = 5
+_SHARED_SECONDS = 1.0
+
+
+class TooManyWaiting(TooManyRequests):
+    """The credential, or the company, has too many requests that wait for events."""
+
+    default_code = "TOO_MANY_WAITING"
+
+    def __init__(self) -> None:
+        message = f"Too many requests wait for events; try again in {_RETRY_SECONDS} seconds"
+        super().__init__(message, {"Retry-After": str(_RETRY_SECONDS)})
 
 
 class Listener:
-    """A request that waits. `event` is set when there may be something new; `is_ended` when waiting is over."""
+    """What waits for a company. `event` is set when there may be something new; `is_ended` when waiting is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, company: _Company) -> None:
+        self._company = company
         self.event = asyncio.Event()
         self.is_ended = False
 
@@ -24,46 +44,90 @@ class Listener:
                 await self.event.wait()
         return self.event.is_set() and not self.is_ended
 
+    async def share(self, key: Hashable, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return what `read` returns, or what it returned to another listener of the company for the same `key`.
 
-class CompanySignals:
-    """Which requests wait for which company; `is_needed` is set while any request waits."""
+        Only what was read since the company was notified last, and within a second, is returned again.
+        """
+        return cast("T", await self._company.reads.get(key, read))
+
+
+class _Company:
+    """What waits for one company: its listeners, how many requests each credential has held, and shared reads."""
 
     def __init__(self) -> None:
-        self._waiting: defaultdict[ObjectId, set[Listener]] = defaultdict(set)
+        self.listeners: set[Listener] = set()
+        self.held: Counter[ObjectId] = Counter()
+        self.reads = _new_reads()
+
+    def notify(self) -> None:
+        """Notify all listeners; what has been read before is not used again."""
+        self.reads = _new_reads()
+        for listener in self.listeners:
+            listener.event.set()
+
+
+def _new_reads() -> CachedReads[Hashable, Any]:
+    return CachedReads(_SHARED_SECONDS)
+
+
+class CompanySignals:
+    """What waits for which company; `is_needed` is set while anything waits."""
+
+    def __init__(self) -> None:
+        self._companies: dict[ObjectId, _Company] = {}
         self.is_needed = asyncio.Event()
 
     @asynccontextmanager
     async def listen(self, company_id: ObjectId) -> AsyncIterator[Listener]:
         """Listen for new changes of a company; the caller clears the event of the listener."""
-        listener = Listener()
-        self._waiting[company_id].add(listener)
+        company = self._companies.setdefault(company_id, _Company())
+        listener = Listener(company)
+        company.listeners.add(listener)
         self.is_needed.set()
         try:
             yield listener
         finally:
-            self._waiting[company_id].discard(listener)
-            if not self._waiting[company_id]:
-                del self._waiting[company_id]
-            if not self._waiting:
+            company.listeners.discard(listener)
+            if not company.listeners:
+                del self._companies[company_id]
+            if not self._companies:
                 self.is_needed.clear()
 
+    @asynccontextmanager
+    async def hold(self, company_id: ObjectId, credential_id: ObjectId) -> AsyncIterator[Listener]:
+        """Listen for new changes in a request that is held with a credential.
+
+        Raises TooManyWaiting if 20 requests of the credential, or 50 of the company, are held in this process.
+        """
+        async with self.listen(company_id) as listener:
+            held = self._companies[company_id].held
+            if held.total() >= MAX_HELD_OF_A_COMPANY or held[credential_id] >= MAX_HELD_OF_A_CREDENTIAL:
+                raise TooManyWaiting
+            held[credential_id] += 1
+            try:
+                yield listener
+            finally:
+                held[credential_id] -= 1
+
     def count(self, company_id: ObjectId) -> int:
-        """How many requests wait for a company."""
-        return len(self._waiting.get(company_id, ()))
+        """How many requests, and webhooks, wait for a company."""
+        company = self._companies.get(company_id)
+        return 0 if company is None else len(company.listeners)
 
     def notify(self, company_id: ObjectId) -> None:
-        """Notify the requests that wait for a company."""
-        for listener in self._waiting.get(company_id, ()):
-            listener.event.set()
+        """Notify what waits for a company."""
+        if (company := self._companies.get(company_id)) is not None:
+            company.notify()
 
     def notify_all(self) -> None:
-        """Notify all waiting requests."""
-        for company_id in list(self._waiting):
-            self.notify(company_id)
+        """Notify everything that waits."""
+        for company in self._companies.values():
+            company.notify()
 
     def end_waiting(self) -> None:
-        """Stop all waiting requests, because the service stops."""
-        for listeners in self._waiting.values():
-            for listener in listeners:
+        """Stop everything that waits, because the service stops."""
+        for company in self._companies.values():
+            for listener in company.listeners:
                 listener.is_ended = True
         self.notify_all()

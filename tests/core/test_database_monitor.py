@@ -110,6 +110,31 @@ async def test_lost_database_is_checked_again_at_once_after_a_long_check(
     assert max(pauses) < monitor._interval / 2
 
 
+async def test_a_busy_process_does_not_report_the_database_as_lost(db: ControlledDatabase) -> None:
+    """A read that is late because the process had no time for it is repeated."""
+    monitor = db.monitor(seconds=0.2)
+    db.responds.clear()
+    checking = asyncio.create_task(monitor.check())
+    await until(lambda: db.reads == 1, "it is being checked")
+    threading.Event().wait(0.3)  # the event loop is blocked for longer than a read may take
+    await until(lambda: db.reads == 1 and not checking.done(), "the read is not lost")
+    db.responds.set()
+    await checking
+    assert not monitor.is_lost
+
+
+async def test_a_process_that_stays_busy_notices_a_lost_database(db: ControlledDatabase) -> None:
+    monitor = db.monitor(seconds=0.1)
+    db.responds.clear()
+    checking = asyncio.create_task(monitor.check())
+    while not checking.done():
+        threading.Event().wait(0.05)
+        await asyncio.sleep(0)
+    assert isinstance(checking.exception(), TimeoutError)
+    assert monitor.is_lost
+    db.responds.set()
+
+
 async def test_begun_response_is_not_interrupted(db: ControlledDatabase) -> None:
     monitor = db.monitor(seconds=0.1)
     db.responds.clear()

@@ -26,6 +26,16 @@ async def test_sign_in_waits_for_others_for_a_limited_time(settings: Settings) -
         await client.close()
 
 
+async def test_authentication_that_takes_too_long_is_not_blamed_on_the_database(
+    coach: CoachClient, settings: Settings
+) -> None:
+    hurried = settings.model_copy(update={"request_queue_seconds": 1e-6})
+    async with runtime.open_services(hurried) as services, TestServer(create_app(hurried, services)) as server:
+        client = CoachClient(server, coach.key, None)
+        (await client.get("/me")).refused(503, "The service is busy")
+        await client.close()
+
+
 async def test_starting_service_responds_503_to_all_but_health_checks(settings: Settings, services: Services) -> None:
     availability = Availability("starting")
     async with TestServer(create_app(settings, services, availability)) as server:

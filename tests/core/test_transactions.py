@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 from motor.motor_asyncio import AsyncIOMotorClient
-from pymongo.errors import AutoReconnect, BulkWriteError, ConfigurationError, OperationFailure, PyMongoError
+from pymongo.errors import (
+    AutoReconnect,
+    BulkWriteError,
+    ConfigurationError,
+    ExecutionTimeout,
+    NetworkTimeout,
+    OperationFailure,
+    PyMongoError,
+    ServerSelectionTimeoutError,
+)
 
 from coaching_service.core.database import transactions
 from coaching_service.core.database.connection import as_service_error, database, is_disk_full
@@ -128,6 +137,20 @@ def test_error_of_a_server_that_starts_or_ends_is_503(code: int) -> None:
     for error in (OperationFailure("refused", code), BulkWriteError(in_bulk)):
         assert isinstance(as_service_error(error), Unavailable)
     assert as_service_error(BulkWriteError({"writeErrors": [{"code": code}, {"code": 121}]})) is None
+
+
+@pytest.mark.parametrize("error", [NetworkTimeout("timed out"), ExecutionTimeout("too long", 50)])
+def test_an_operation_that_took_too_long_does_not_blame_the_database(error: Exception) -> None:
+    service_error = as_service_error(error)
+    assert service_error is not None
+    assert service_error.message == "The service is busy; try again shortly"
+
+
+@pytest.mark.parametrize("error", [ServerSelectionTimeoutError("no primary"), AutoReconnect("connection refused")])
+def test_a_server_that_is_not_found_cannot_be_reached(error: Exception) -> None:
+    service_error = as_service_error(error)
+    assert service_error is not None
+    assert service_error.message == "The database cannot be reached; try again shortly"
 
 
 async def test_command_that_was_not_sent_is_repeated(ctx: Context, run: RunInTransaction) -> None:

@@ -24,6 +24,7 @@ from pymongo.errors import (
     ExecutionTimeout,
     OperationFailure,
     PyMongoError,
+    ServerSelectionTimeoutError,
     WriteConcernError,
 )
 from pymongo.monitoring import CommandListener, ConnectionPoolListener
@@ -195,7 +196,7 @@ def as_service_error(error: Exception) -> ServiceError | None:
     if isinstance(error, DocumentTooLarge):
         return BadRequest("The record would grow larger than the service stores; split it")
     if is_unavailable(error):
-        return unreachable()
+        return too_slow() if is_late(error) else unreachable()
     if isinstance(error, OperationFailure) and error.code in UNAUTHORIZED:
         log.error("the database refuses the user name and password in MONGODB_URI, or that user lacks permissions")
         return Unavailable("The database rejects the service; contact its operator")
@@ -212,6 +213,16 @@ def as_service_error(error: Exception) -> ServiceError | None:
 def unreachable() -> Unavailable:
     """The error of a request that needs the database while it does not respond."""
     return Unavailable("The database cannot be reached; try again shortly")
+
+
+def too_slow() -> Unavailable:
+    """The error of a request that took too long while the service, or the database, was busy."""
+    return Unavailable("The service is busy; try again shortly")
+
+
+def is_late(error: Exception) -> bool:
+    """Whether an operation reached its deadline: the database may respond, and this process was busy."""
+    return isinstance(error, PyMongoError) and error.timeout and not isinstance(error, ServerSelectionTimeoutError)
 
 
 def is_unavailable(error: Exception) -> bool:

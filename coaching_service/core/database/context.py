@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from email.message import EmailMessage
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -145,6 +146,7 @@ class Context:
     `recorder` collects what the transaction changes. `change_ids` receives the identifiers of the changes once they
     are committed; `batch_id` groups the changes of several clients under one identifier. `cache_wait`: see CacheWait.
     `resolved_names`: what names of exercises mean that the transaction needs (see Unprepared).
+    `turn` returns a context in which a request that is held uses the database, in turn with those of other companies.
     """
 
     services: Services
@@ -154,6 +156,7 @@ class Context:
     request_id: str = "-"
     network_address: str = "-"
     is_disconnected: Callable[[], bool] = bool  # bool() is False
+    turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
     operation: str = ""
     interface: Interface | None = None
     recorder: ChangeRecorder | None = None

@@ -15,7 +15,7 @@ from motor.motor_asyncio import AsyncIOMotorClientSession
 from pymongo.errors import PyMongoError
 
 from coaching_service.core.cached_reads import CacheWait
-from coaching_service.core.database.connection import is_unsent
+from coaching_service.core.database.connection import is_late, is_unavailable, is_unsent, unreachable
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import ChangeRecorder
 from coaching_service.core.database.worker_thread import ThreadSession
@@ -149,8 +149,10 @@ async def _repeat(
             if not (error.has_error_label(_TRANSIENT) or is_unsent(error)):
                 raise
             if not may_continue():
-                message = "The database cannot be reached or is too busy; nothing was changed, try again"
-                raise Unavailable(message) from error
+                monitor.require()
+                if is_unavailable(error) and not is_late(error):
+                    raise unreachable() from error
+                raise Unavailable("The service is busy; nothing was changed, try again") from error
         attempt += 1
         span.set("coaching.retries", attempt)
         await _pause(ctx, _random.random() * min(attempt * _BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))

@@ -91,7 +91,7 @@ class HandlerDependencies:
 
         `schedule`: see RequestSlot.
         """
-        if request_class == "unlimited":
+        if request_class in ("held", "unlimited"):
             return nullcontext()
         slots = self.bulk_slots if request_class == "bulk" else self.database_slots
         return RequestSlot(slots, ctx, waited, schedule=schedule)
@@ -151,14 +151,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
         waited = time.monotonic() - started
         check_access(route.access, principal, writes=route.writes)
         _reject_key(route, request)
-        ctx = Context(
-            dependencies.services,
-            principal,
-            request_id=request[REQUEST_ID],
-            network_address=network_address(request, dependencies.proxies),
-            is_disconnected=partial(is_disconnected, request),
-            operation=route.operation_id,
-        )
+        ctx = _make_context(route, request, principal, dependencies)
         arguments: dict[str, Any] = dict(path_identifiers(route, request))
         is_strict = request[IS_STRICT] = prefers_strict(request)
         if is_strict:
@@ -187,6 +180,22 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
         return _with_headers(response, ctx, read_as_of if route.reports_as_of else None)
 
     return handle
+
+
+def _make_context(
+    route: Route, request: web.Request, principal: Principal | None, dependencies: HandlerDependencies
+) -> Context:
+    ctx = Context(
+        dependencies.services,
+        principal,
+        request_id=request[REQUEST_ID],
+        network_address=network_address(request, dependencies.proxies),
+        is_disconnected=partial(is_disconnected, request),
+        operation=route.operation_id,
+    )
+    if route.request_class == "held":
+        return replace(ctx, turn=partial(dependencies.database_slots.holding, ctx.slot_holder))
+    return ctx
 
 
 def _reject_key(route: Route, request: web.Request) -> None:

@@ -18,7 +18,7 @@ from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.variants import ChangeByStoredType, Variant
 
 Handler = Callable[..., Awaitable[Any]]
-RequestClass = Literal["database", "bulk", "unlimited"]
+RequestClass = Literal["database", "bulk", "held", "unlimited"]
 
 DEFAULT_STATUS = {"GET": 200, "POST": 201, "PUT": 200, "PATCH": 200, "DELETE": 204}
 
@@ -76,8 +76,8 @@ class Route:
     that is rolled back. Handlers of other bodies with `dryRun` do it themselves.
     `rejects_unknown_fields`: body fields that the schema does not have are errors without `Prefer` too.
     `body_limit`: bytes, None for the configured default.
-    `request_class`: which concurrency limit applies: `database`, `bulk` (long-running work), or `unlimited` (password
-    hashing has a limit of its own).
+    `request_class`: which concurrency limit applies: `database`, `bulk` (long-running work), `held` (it waits, and uses
+    the database in `ctx.turn`), or `unlimited` (password hashing has a limit of its own).
     `other_responses`: further successful statuses with their descriptions. `example`: a request body for the document.
     `legacy_id_errors`: path parameters for which a malformed identifier is one of the documented legacy failures, with
     its code and message. `operation_id`: the operation's identifier in the document, such as `createWorkoutItem`; by

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from datetime import timedelta
+from functools import partial
 from typing import cast
 
 from coaching_service.core.changes import history
+from coaching_service.core.changes.history import NumberedPage
 from coaching_service.core.changes.models import NumberedChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
@@ -25,6 +27,9 @@ _CHANGES_A_READ = 500
 _MAX_READS = 4
 _CHECK_SECONDS = 0.5  # between two checks whether the caller is still connected
 
+# Returns at most so many changes after a number.
+_Read = Callable[[int, int], Awaitable[NumberedPage]]
+
 
 async def list_events(
     ctx: Context,
@@ -38,21 +43,27 @@ async def list_events(
     """Return at most `limit` events after a cursor, oldest first; without a cursor, those of the last 30 days.
 
     Only `types` (empty: all) and those of a client, if given. If there are none, waits up to `wait` seconds for the
-    next ones, as long as the caller is connected and the service does not stop. Raises InvalidFields for a text that
-    is not a cursor, CursorExpired for one older than 30 days or ahead of the log, CompanySuspended.
+    next ones, as long as the caller is connected and the service does not stop; requests that wait for the same
+    changes share what is read. The database is used in `ctx.turn`. Raises InvalidFields for a text that is not a
+    cursor, CursorExpired for one older than 30 days or ahead of the log, TooManyWaiting, CompanySuspended.
     """
-    position = await _position_of(ctx, after)
+    if not wait:
+        async with ctx.turn():
+            page, _ = await read_events(ctx, await _position_of(ctx, after), limit, types, customer_id)
+            return page
     deadline = asyncio.get_running_loop().time() + wait
-    has_waited = False
-    async with ctx.services.number_signals.listen(ctx.company_id) as listener:
-        while True:
+    async with ctx.services.number_signals.hold(ctx.company_id, ctx.caller.credential_id) as listener:
+        read = _sharing_reads(ctx, listener, customer_id)
+        listener.event.clear()
+        async with ctx.turn():
+            page, position = await _read_events(ctx, await _position_of(ctx, after), limit, types, read)
+        while not (page["docs"] or page["hasMore"]) and await _wait_for_changes(ctx, listener, deadline):
             listener.event.clear()
-            page, position = await read_events(ctx, position, limit, types, customer_id)
-            if has_waited:  # meanwhile the company may have been suspended
-                await suspension.require_active(ctx.services, ctx.company_id)
-            has_waited = True
-            if page["docs"] or page["hasMore"] or not await _wait_for_changes(ctx, listener, deadline):
-                return page
+            async with ctx.turn():
+                page, position = await _read_events(ctx, position, limit, types, read)
+                # Meanwhile the company may have been suspended
+                await listener.share("active", partial(suspension.require_active, ctx.services, ctx.company_id))
+        return page
 
 
 async def find_event(ctx: Context, event_id: str) -> Event | None:
@@ -93,13 +104,33 @@ async def read_events(
     It reads a bounded number of changes: a rare type may take several calls. Raises CursorExpired if the next
     number is older than 30 days, or `position` is ahead of the log.
     """
+    return await _read_events(ctx, position, limit, types, partial(_list_numbered, ctx, customer_id))
+
+
+async def _list_numbered(ctx: Context, customer_id: ObjectId | None, position: int, size: int) -> NumberedPage:
+    return await history.list_numbered(ctx, position, size, since=now() - RETENTION, customer_id=customer_id)
+
+
+def _sharing_reads(ctx: Context, listener: Listener, customer_id: ObjectId | None) -> _Read:
+    """Return how a request reads what others that wait for the same changes have read, if they have."""
+
+    async def read(position: int, size: int) -> NumberedPage:
+        return await listener.share(
+            (customer_id, position, size), partial(_list_numbered, ctx, customer_id, position, size)
+        )
+
+    return read
+
+
+async def _read_events(
+    ctx: Context, position: int, limit: int, types: Collection[EventType], read_changes: _Read
+) -> tuple[EventPage, int]:
     visibility = await load_visibility(ctx)
     events: list[Event] = []
     has_more = True
     size = _CHANGES_A_READ if types else min(limit + 1, _CHANGES_A_READ)  # most changes have one event
     for _ in range(_MAX_READS):
-        since = now() - RETENTION
-        read = await history.list_numbered(ctx, position, size, since=since, customer_id=customer_id)
+        read = await read_changes(position, size)
         for change in read.changes:
             for event in _events_of(change, position, visibility, types):
                 events.append(event)

@@ -68,7 +68,7 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None) ->
     query=schemas.EventQuery(),
     returns=schemas.EventList,
     errors=(CursorExpired,),
-    request_class="unlimited",
+    request_class="held",
 )
 async def list_events(ctx: Context, query: dict[str, Any]) -> models.EventPage:
     """List events, oldest first; with `wait`, wait for the next one.

@@ -52,7 +52,10 @@ class EventQuery(Input):
         minimum=0,
         maximum=25,
         load_default=0,
-        metadata={"description": "Seconds to wait for the next event if there is none; default 0."},
+        metadata={
+            "description": "Seconds to wait for the next event if there is none; default 0. At most 20 requests of a key, and 50 of a "
+            "company, wait at once; more are 429."
+        },
     )
 
 
