@@ -53,8 +53,8 @@ class EventQuery(Input):
         maximum=25,
         load_default=0,
         metadata={
-            "description": "Seconds to wait for the next event if there is none; default 0. At most 20 requests of a key, "
-            "and 50 of a company, wait at once; more are 429."
+            "description": "Seconds to wait for the next event if there is none; default 0. At most 20 requests of a "
+            "key, and 50 of a company, wait at once; more are 429."
         },
     )
 
