@@ -13,6 +13,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import IO
 
 MP4, QUICKTIME, WEBM = "video/mp4", "video/quicktime", "video/webm"
@@ -113,6 +114,8 @@ _BOXES: dict[bytes, set[bytes]] = {
 }
 _PADDING = (b"free", b"skip")
 _PICTURE, _ALLOWED_TRACKS = b"vide", {b"vide", b"soun", b"tmcd"}  # tmcd: time codes
+_HANDLER_BYTES = 12  # version, a constant, and the kind; a name follows
+_COMPRESSOR_NAME, _COMPRESSOR_NAME_BYTES = 42, 32  # where it begins in the description of a picture, and its length
 _SIZES, _CHUNKS, _POSITIONS, _LARGE_POSITIONS = b"stsz", b"stsc", b"stco", b"co64"
 
 
@@ -160,6 +163,8 @@ def _clean_boxes(video: _Mp4, container: bytes, boxes: Iterator[_Entry] | Sequen
             _free(video.file, box)
         elif box.name == b"trak":
             _clean_track(video, box)
+        elif box.name == b"hdlr":  # its name is of the device or program, and may be of a person
+            _write_zeros(video.file, box.content + _HANDLER_BYTES, box.end)
         elif box.name in _BOXES:
             _clean_boxes(video, box.name, _iterate_boxes(video.file, box.content, box.end, video.budget))
 
@@ -171,9 +176,20 @@ def _clean_track(video: _Mp4, track: _Entry) -> None:
     if kind in _ALLOWED_TRACKS:
         video.kinds.add(kind)
         _clean_boxes(video, b"trak", _iterate_boxes(video.file, track.content, track.end, video.budget))
+        if kind == _PICTURE:
+            _clear_compressor_names(video, track)
     else:
         _remove_samples(video, track)
         _free(video.file, track)
+
+
+def _clear_compressor_names(video: _Mp4, track: _Entry) -> None:
+    """Overwrite the names of compressors, for which the descriptions of pictures have a place of fixed size."""
+    if (table := _find_box(video, track, b"mdia", b"minf", b"stbl", b"stsd")) is not None:
+        (count,) = struct.unpack(">I", _read(video.file, table.content + 4, 4))
+        for entry in islice(_iterate_boxes(video.file, table.content + 8, table.end, video.budget), count):
+            if (start := entry.content + _COMPRESSOR_NAME) + _COMPRESSOR_NAME_BYTES <= entry.end:
+                _write_zeros(video.file, start, start + _COMPRESSOR_NAME_BYTES)
 
 
 def _free(file: IO[bytes], box: _Entry) -> None:
@@ -252,7 +268,7 @@ _DOC_TYPE = b"\x42\x82"
 _SEGMENT, _TRACKS, _CLUSTER = b"\x18\x53\x80\x67", b"\x16\x54\xae\x6b", b"\x1f\x43\xb6\x75"
 _SEEK_HEAD, _INFO, _CUES = b"\x11\x4d\x9b\x74", b"\x15\x49\xa9\x66", b"\x1c\x53\xbb\x6b"
 _VOID = b"\xec"
-_TRACK_ENTRY, _TRACK_TYPE = b"\xae", b"\x83"
+_TRACK_ENTRY, _TRACK_TYPE, _TRACK_NAME = b"\xae", b"\x83", b"\x53\x6e"
 # The children of a cluster: they follow it directly when its size is unknown, as in a recording by a browser.
 _CLUSTER_CHILDREN = {b"\xe7", b"\xa3", b"\xa0", b"\xa7", b"\xab"}
 _NEEDED = {_SEEK_HEAD, _INFO, _TRACKS, _CUES, _CLUSTER, *_CLUSTER_CHILDREN}
@@ -292,6 +308,10 @@ def _clean_segment(file: IO[bytes], segment: _Entry, budget: _Budget) -> tuple[s
         if element.name == _TRACKS:
             tracks = [each for each in _children(file, element, budget) if each.name == _TRACK_ENTRY]
             kinds |= {int.from_bytes(_find(file, track, _TRACK_TYPE, budget), "big") for track in tracks}
+            for name in [
+                each for track in tracks for each in _children(file, track, budget) if each.name == _TRACK_NAME
+            ]:
+                _void(file, name)
         unneeded = [element] if element.name not in _NEEDED else []
         if element.name == _INFO:
             unneeded = [each for each in _children(file, element, budget) if each.name not in _NEEDED_INFO]

@@ -33,10 +33,14 @@ def box(name: bytes, *content: bytes, large: bool = False) -> bytes:
     return (len(joined) + 8).to_bytes(4, "big") + name + joined
 
 
-def track(handler: bytes = b"vide", *extra: bytes) -> bytes:
-    """A track of an MP4 file, `extra` at its end."""
-    kind = box(b"hdlr", bytes(8), handler, bytes(12), b"\0")
-    return box(b"trak", box(b"tkhd", bytes(84)), box(b"mdia", box(b"mdhd", bytes(24)), kind, box(b"minf")), *extra)
+def track(handler: bytes = b"vide", *extra: bytes, name: bytes = b"", compressor: bytes = b"") -> bytes:
+    """A track of an MP4 file, `extra` at its end; with the names of its handler and of its compressor."""
+    kind = box(b"hdlr", bytes(8), handler, bytes(12), name, b"\0")
+    length = bytes([len(compressor)])
+    sample = box(b"avc1", bytes(42), (length + compressor).ljust(32, b"\0"), bytes(4), box(b"avcC", b"abc"))
+    described = box(b"stbl", box(b"stsd", bytes(4), _number(1), sample)) if compressor else b""
+    media = box(b"mdia", box(b"mdhd", bytes(24)), kind, box(b"minf", described))
+    return box(b"trak", box(b"tkhd", bytes(84)), media, *extra)
 
 
 def sampled_track(handler: bytes, chunks: Sequence[tuple[int, Sequence[int]]], *, large: bool = False) -> bytes:
@@ -117,12 +121,16 @@ def webm(
     extra: Sequence[bytes] = (),
     live: bool = False,
     data: bytes = b"abc",
+    track_name: bytes = b"",
 ) -> bytes:
     """A WebM file with tracks of these kinds (1 picture, 2 sound); `live`: sizes are unknown, as in a recording.
 
     `info` are elements of the general information, `extra` elements at the end.
     """
-    tracks = [element(b"\xae", element(b"\xd7", b"\x01"), element(b"\x83", bytes([kind]))) for kind in kinds or (1, 2)]
+    name = element(b"\x53\x6e", track_name) if track_name else b""
+    tracks = [
+        element(b"\xae", element(b"\xd7", b"\x01"), element(b"\x83", bytes([kind])), name) for kind in kinds or (1, 2)
+    ]
     block = element(b"\xe7", b"\0") + element(b"\xa3", b"\x81\0\0\0" + data)
     cluster = element(CLUSTER, block, size=UNKNOWN_SIZE if live else None)
     content = [
