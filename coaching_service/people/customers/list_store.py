@@ -36,6 +36,7 @@ from coaching_service.people.customers.store import (
     customers,
     rate_field,
 )
+from coaching_service.people.identities.addresses import account_key
 
 # The figures by which lists are sorted: the field, the least value it can have, and the index.
 _FIGURES: Mapping[SortFigure, tuple[str, object, str]] = {
@@ -175,7 +176,7 @@ async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:
         return []
     clients = await customers.find(ctx, {"email": email}, fields=("email",), hint=EMAIL_INDEX, ignore_case=True)
     # The order of the index also ignores other differences, such as those of width.
-    return [each["_id"] for each in clients if (each["email"] or "").casefold() == email.casefold()]
+    return [each["_id"] for each in clients if account_key(each["email"] or "") == account_key(email)]
 
 
 async def count_groups(ctx: Context, where: Filter) -> list[GroupCount]:

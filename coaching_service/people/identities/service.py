@@ -18,7 +18,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import ClientDisconnected, Forbidden, ServiceError, SignInRejected
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.identities import store
+from coaching_service.people.identities import addresses, store
 from coaching_service.people.identities.events import EmailConfirmed, IdentityDisplaced
 from coaching_service.people.identities.models import IdentityClaim, PasswordReset, StoredIdentity, SubjectKind
 from coaching_service.people.identities.passwords import verify_password
@@ -93,7 +93,7 @@ async def _displace_unconfirmed(ctx: Context, email: str) -> None:
 
 def account_key(email: str) -> str:
     """Return what is the same for all spellings of an e-mail address."""
-    return store.account_key(email)
+    return addresses.account_key(email)
 
 
 async def find_by_email(services: Services, email: str) -> Identity | None:
@@ -143,7 +143,7 @@ async def change_email(ctx: Context, subject_id: ObjectId, email: str) -> EmailC
     current, claim = await store.find_by_subject(ctx, subject_id), await store.find_claim(ctx, subject_id)
     holder = current or claim
     has_password = current is not None and current["passwordHash"] is not None
-    if holder is None or holder["address"] in store.spellings_of(email):
+    if holder is None or holder["address"] in addresses.spellings_of(email):
         return EmailChange(changed=False, has_password=has_password)
     if current is not None and not await store.can_be_claimed(ctx, email):
         await store.set_email(ctx, subject_id, email)
@@ -211,7 +211,7 @@ async def check_password(ctx: Context, subject_id: ObjectId, password: str) -> b
 
 async def clear_failures(ctx: Context, email: str) -> None:
     """Reset the count of an account's failed sign-ins."""
-    await rate_limits.reset(ctx.services, _ACCOUNT, store.account_key(email))
+    await rate_limits.reset(ctx.services, _ACCOUNT, addresses.account_key(email))
 
 
 def sign_in_rejected() -> SignInRejected:
@@ -222,7 +222,7 @@ def sign_in_rejected() -> SignInRejected:
 async def _require_few_failures(ctx: Context, email: str) -> None:
     (account, account_wait), (network, network_wait) = await gather_reads(
         ctx,
-        rate_limits.get_count(ctx.services, _ACCOUNT, store.account_key(email)),
+        rate_limits.get_count(ctx.services, _ACCOUNT, addresses.account_key(email)),
         rate_limits.get_count(ctx.services, _NETWORK, ctx.network_address),
     )
     if account >= ACCOUNT_FAILURES or network >= NETWORK_FAILURES:
@@ -236,7 +236,7 @@ def _too_many_failures(ctx: Context, seconds: int) -> ServiceError:
 
 async def _count_failure(ctx: Context, email: str, reason: str) -> ServiceError:
     """Count a failed sign-in and return the error to raise; metrics name the reason, the error does not."""
-    account, account_wait = await rate_limits.count(ctx.services, _ACCOUNT, store.account_key(email))
+    account, account_wait = await rate_limits.count(ctx.services, _ACCOUNT, addresses.account_key(email))
     network, network_wait = await rate_limits.count(ctx.services, _NETWORK, ctx.network_address)
     if account >= ACCOUNT_FAILURES or network >= NETWORK_FAILURES:
         return _too_many_failures(ctx, max(account_wait, network_wait))
@@ -335,4 +335,4 @@ def confirms_email(services: Services, signature: str, token: str, email: str) -
 
 
 def _invitation(token: str, email: str) -> str:
-    return f"first access:{token}:{store.normalize_email(email)}"
+    return f"first access:{token}:{addresses.normalize_email(email)}"

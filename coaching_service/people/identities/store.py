@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from datetime import timedelta
 from typing import Any
 
@@ -15,10 +14,10 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.identities.addresses import normalize_email, spellings_of
 from coaching_service.people.identities.models import IdentityClaim, PasswordReset, StoredIdentity, SubjectKind
 
 RESET_LIFETIME = timedelta(hours=1)
-_PUNYCODE = "xn--"
 
 identities = Documents[StoredIdentity](
     "identities",
@@ -53,49 +52,6 @@ resets = Documents[PasswordReset](
 )
 
 
-def normalize_email(email: str) -> str:
-    """Return the lower-case form of an e-mail address, in which two spellings of it are equal.
-
-    Look-alike characters stay distinct: a character is only changed to the lower-case one that leads back to it. Case
-    folding would turn `ß` into `ss`, and `lower` turns the Kelvin sign into `k`.
-    """
-    return "".join(_lower(character) for character in email.strip())
-
-
-def spellings_of(email: str) -> list[str]:
-    """Return the spellings of an e-mail address that are the same: as it is written first, in lower case.
-
-    Browsers send `exämple.com` as `xn--exmple-cua.com`, which the domain is called in the Domain Name System.
-    """
-    written = normalize_email(email)
-    local, at, domain = written.rpartition("@")
-    labels = [_decode_label(label) for label in domain.split(".")]
-    encoded = [label if label.isascii() else _PUNYCODE + label.encode("punycode").decode("ascii") for label in labels]
-    return [*dict.fromkeys([written, *(f"{local}{at}{'.'.join(each)}" for each in (labels, encoded))])]
-
-
-def account_key(email: str) -> str:
-    """Return what is the same for all spellings of an e-mail address."""
-    return min(spellings_of(email))
-
-
-def _decode_label(label: str) -> str:
-    """Return a part of a domain in Unicode, if it is encoded as browsers encode it: in lower case and composed."""
-    if not label.startswith(_PUNYCODE):
-        return label
-    try:
-        decoded = label.removeprefix(_PUNYCODE).encode("ascii").decode("punycode")
-    except UnicodeError:
-        return label
-    is_usual = decoded == normalize_email(unicodedata.normalize("NFC", decoded)) and not decoded.isascii()
-    return decoded if is_usual and decoded.encode("punycode") == label.removeprefix(_PUNYCODE).encode() else label
-
-
-def _lower(character: str) -> str:
-    lower = character.lower()
-    return lower if lower.upper() == character else character
-
-
 # --- identities ------------------------------------------------------------------------------------------------------
 
 
@@ -125,7 +81,7 @@ async def insert(
 
 async def _require_other_spellings_free(ctx: Context, subject_id: ObjectId, email: str) -> None:
     """Raise Conflict if another identity has the address in another spelling; the index finds the same one."""
-    if others := spellings_of(email)[1:]:
+    if others := [each for each in spellings_of(email) if each != normalize_email(email)]:
         where = {"address": {"$in": others}, "subjectId": {"$ne": subject_id}}
         if await identities.across_companies(ctx.services).find_one(where, {"_id": 1}, session=ctx.session):
             raise email_taken()
