@@ -15,7 +15,8 @@ import orjson
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
-from coaching_service.core.outbound.client import OutboundError, OutboundResponse
+from coaching_service.core.outbound.client import OutboundResponse
+from coaching_service.core.outbound.errors import OutboundError
 from coaching_service.oauth import store
 from coaching_service.oauth.clients import describe_client
 from coaching_service.oauth.errors import OAuthError
@@ -38,7 +39,9 @@ def is_document_url(services: Services, client_id: str) -> bool:
         return False
     if len(client_id) > _MAX_URL or not _PRINTABLE.fullmatch(client_id) or "\\" in client_id:
         return False
-    if services.outbound.find_problem(client_id) is not None:
+    try:
+        services.outbound.canonical_url(client_id)
+    except OutboundError:
         return False
     parts = urlsplit(client_id)
     return parts.path not in ("", "/") and not parts.fragment and not {".", ".."} & {*parts.path.split("/")}

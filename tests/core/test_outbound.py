@@ -17,7 +17,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from coaching_service.core.outbound.client import MAX_RESPONSE_BYTES, OutboundClient, OutboundError, Relaxations
+from coaching_service.core.outbound.client import MAX_RESPONSE_BYTES, OutboundClient, Relaxations
+from coaching_service.core.outbound.errors import OutboundError
 
 NAME = "receiver.example"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -58,11 +59,16 @@ async def respond(request: web.Request) -> web.Response:
 
 
 async def refusal(client: OutboundClient, url: str) -> str:
-    """The code of the error of a request."""
+    """The code of the error of a request, for operators."""
+    return (await fail(client, url)).code
+
+
+async def fail(client: OutboundClient, url: str) -> OutboundError:
+    """The error of a request."""
     with pytest.raises(OutboundError) as error:
         await client.get(url)
     await client.close()
-    return error.value.code
+    return error.value
 
 
 async def test_request_goes_to_the_address_of_the_name_with_its_host(serve: Serve) -> None:
@@ -99,12 +105,89 @@ async def test_request_goes_to_the_address_of_the_name_with_its_host(serve: Serv
         ("https://[fe80::1%25eth0]/", "ADDRESS_NOT_ALLOWED"),
         ("https://localhost/", "ADDRESS_NOT_ALLOWED"),
         ("https://hooks.localhost:8443/", "ADDRESS_NOT_ALLOWED"),
+        ("https://intranet/", "ADDRESS_NOT_ALLOWED"),
+        ("https://printer.local/", "ADDRESS_NOT_ALLOWED"),
+        ("https://metadata.google.internal/", "ADDRESS_NOT_ALLOWED"),
+        ("https://example.com:22/", "PORT_NOT_ALLOWED"),
+        ("https://example.com:80/", "PORT_NOT_ALLOWED"),
+        ("https://example.com:1023/", "PORT_NOT_ALLOWED"),
+        ("https://example.com:0/", "PORT_NOT_ALLOWED"),
+        ("https://example.com/#", "URL_INVALID"),
+        ("https://example.com/a#b", "URL_INVALID"),
+        ("https://example.com/a\nb", "URL_INVALID"),
+        ("https://example.com/a\x00b", "URL_INVALID"),
+        ("https://example.com/a\x85b", "URL_INVALID"),
+        ("https://example.com/a b", "URL_INVALID"),
+        ("https://example.com\\evil.example/", "URL_INVALID"),
+        ("https://a..example.com/", "URL_INVALID"),
+        ("https://-a.example.com/", "URL_INVALID"),
+        ("https://a-.example.com/", "URL_INVALID"),
+        (f"https://{'a' * 64}.example.com/", "URL_INVALID"),
+        (f"https://{'.'.join(['a' * 62] * 4)}.example.com/", "URL_INVALID"),
+        ("https://example.123/", "URL_INVALID"),
+        ("https://xn--zzzz99999.example.com/", "URL_INVALID"),
+        ("https://example.com../", "URL_INVALID"),
     ],
 )
 async def test_urls_that_are_refused(url: str, code: str) -> None:
     names = Names(["127.0.0.1"])
     assert await refusal(OutboundClient(lookup=names), url) == code
     assert names.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "canonical"),
+    [
+        ("HTTPS://Hooks.EXAMPLE.com", "https://hooks.example.com/"),
+        ("https://example.com:443/a", "https://example.com/a"),
+        ("https://example.com.:8443/a", "https://example.com:8443/a"),
+        ("https://example.com?a=1", "https://example.com/?a=1"),
+        ("https://example.com:1024/", "https://example.com:1024/"),
+        ("https://exämple.com/ü?q=ä", "https://xn--exmple-cua.com/%C3%BC?q=%C3%A4"),
+        ("https://ｅxample.com/a/../b", "https://example.com/b"),
+        ("https://example.com/\u202ea", "https://example.com/%E2%80%AEa"),
+        ("https://my_hooks.example.com/?token=a%20b", "https://my_hooks.example.com/?token=a%20b"),
+    ],
+)
+def test_canonical_form_of_a_url(url: str, canonical: str) -> None:
+    client = OutboundClient()
+    assert client.canonical_url(url) == canonical
+    assert client.canonical_url(canonical) == canonical
+
+
+async def test_users_get_one_error_for_no_connection(serve: Serve) -> None:
+    """Names, ports and services of a network could be explored with several."""
+
+    def unknown(host: str, port: int) -> Sequence[str]:
+        raise OSError
+
+    server = await serve(respond)
+    allowed = Relaxations(http=True, private=True)
+    errors = [
+        await fail(OutboundClient(allowed, lookup=unknown), "https://unknown.example/"),
+        await fail(OutboundClient(lookup=Names(["10.0.0.1"])), "https://private.example/"),
+        await fail(OutboundClient(allowed), "http://127.0.0.1:1/"),
+        await fail(OutboundClient(allowed), f"https://127.0.0.1:{server.port}/"),
+    ]
+    assert {(each.public_code, each.message) for each in errors} == {
+        ("CONNECTION_FAILED", "no connection could be established")
+    }
+    assert [each.code for each in errors] == [
+        "NAME_NOT_RESOLVED",
+        "ADDRESS_NOT_ALLOWED",
+        "CONNECTION_FAILED",
+        "TLS_FAILED",
+    ]
+
+
+async def test_connection_that_takes_too_long_is_no_connection() -> None:
+    """A port that answers nothing differs from a closed one by time only."""
+    with socket.socket() as listening:  # accepts, and never begins TLS
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        client = OutboundClient(Relaxations(private=True), total_seconds=0.3)
+        port = listening.getsockname()[1]
+        assert await refusal(client, f"https://127.0.0.1:{port}/") == "CONNECTION_FAILED"
 
 
 @pytest.mark.parametrize(

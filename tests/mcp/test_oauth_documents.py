@@ -12,7 +12,8 @@ import pytest
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
-from coaching_service.core.outbound.client import MAX_RESPONSE_BYTES, OutboundError, OutboundResponse
+from coaching_service.core.outbound.client import MAX_RESPONSE_BYTES, OutboundResponse
+from coaching_service.core.outbound.errors import OutboundError
 from coaching_service.oauth import client_documents, metadata
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import CALLBACK, OAuthApplication, approve

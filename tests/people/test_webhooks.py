@@ -46,6 +46,13 @@ async def test_defaults(coach: CoachClient) -> None:
     assert (await create(coach, types=None))["types"] == []
 
 
+async def test_address_is_stored_in_its_canonical_form(coach: CoachClient) -> None:
+    created = await create(coach, url="HTTPS://Exämple.COM:443/\u00fc")
+    assert created["url"] == "https://xn--exmple-cua.com/%C3%BC"
+    changed = (await coach.patch(f"/coach/webhooks/{created['_id']}", {"url": "https://Hooks.Example.com.:8443"})).ok()
+    assert changed["url"] == "https://hooks.example.com:8443/"
+
+
 @pytest.mark.parametrize(
     ("url", "code"),
     [
@@ -61,6 +68,10 @@ async def test_defaults(coach: CoachClient) -> None:
         ("https://127.1/", "ADDRESS_NOT_ALLOWED"),
         ("https://localhost/", "ADDRESS_NOT_ALLOWED"),
         ("https://LOCALHOST.:8443/", "ADDRESS_NOT_ALLOWED"),
+        ("https://intranet/", "ADDRESS_NOT_ALLOWED"),
+        ("https://example.com:25/", "PORT_NOT_ALLOWED"),
+        ("https://example.com/#top", "URL_INVALID"),
+        ("https://exa..mple.com/", "URL_INVALID"),
     ],
 )
 async def test_addresses_that_are_refused(coach: CoachClient, url: str, code: str) -> None:

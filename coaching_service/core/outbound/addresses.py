@@ -69,6 +69,5 @@ def is_address(host: str) -> bool:
 
 
 def is_local_name(host: str) -> bool:
-    """Whether a name means the local machine (RFC 6761)."""
-    name = host.rstrip(".").lower()
-    return name == "localhost" or name.endswith(".localhost")
+    """Whether a name means the local machine (RFC 6761) or network (RFC 6762, and `internal` as ICANN reserved it)."""
+    return host.rstrip(".").lower().rpartition(".")[2] in ("localhost", "local", "internal")

@@ -8,7 +8,6 @@ proxy and stores no cookies.
 from __future__ import annotations
 
 import asyncio
-import re
 import socket
 import ssl
 from collections.abc import Callable, Mapping, Sequence
@@ -20,26 +19,19 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from coaching_service.core.outbound.addresses import is_address, is_local_name, is_public
+from coaching_service.core.outbound.addresses import is_public
+from coaching_service.core.outbound.errors import NoConnection, OutboundError
+from coaching_service.core.outbound.urls import canonical_url
 from coaching_service.core.tracing import NO_TRACER, Tracer
 
 TOTAL_SECONDS = 15.0
 MAX_RESPONSE_BYTES = 64 * 1024
+_CONNECT_SHARE = 2 / 3  # of the total time
 _LOOKUP_THREADS = 64
 _USER_AGENT = "coaching-service"
-_HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9a-fA-F:.]+(%\w+)?", re.ASCII)  # a name, or an IPv6 address
 
 # Finds the addresses of a name: (host, port) to addresses as text. Raises OSError if there are none.
 Lookup = Callable[[str, int], Sequence[str]]
-
-
-class OutboundError(Exception):
-    """A request had no response. `code` is stable and UPPER_SNAKE; the message contains nothing that was received."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
 
 
 class _AddressRefused(OSError):
@@ -135,44 +127,30 @@ class OutboundClient:
         if self._session is not None:
             await self._session.close()
 
-    def find_problem(self, url: str) -> OutboundError | None:
-        """Return why no request is sent to a URL, as far as its text shows; None if one is."""
-        try:
-            parsed = URL(url)
-        except ValueError:
-            return OutboundError("URL_INVALID", "must be an absolute address")
-        schemes = ("https", "http") if self.allowed.http else ("https",)
-        host = parsed.raw_host
-        if host is None or not _HOST.fullmatch(host):
-            return OutboundError("URL_INVALID", "must be an absolute address")
-        if parsed.scheme not in schemes:
-            return OutboundError("URL_NOT_HTTPS", f"must begin with {' or '.join(f'{each}://' for each in schemes)}")
-        if parsed.user is not None or parsed.password is not None:
-            return OutboundError("URL_WITH_CREDENTIALS", "must not contain a user name or password")
-        if not self.allowed.private and (is_address(host) or is_local_name(host)):
-            return OutboundError("ADDRESS_NOT_ALLOWED", "must contain the name of a public host, not an address")
-        return None
+    def canonical_url(self, url: str) -> str:
+        """Return the form of a URL that is stored and requested. Raises OutboundError if no request is sent to it."""
+        return str(self._parse(url))
+
+    def _parse(self, url: str) -> URL:
+        return canonical_url(url, http=self.allowed.http, private=self.allowed.private)
 
     async def _request(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> OutboundResponse:
-        if (problem := self.find_problem(url)) is not None:
-            raise problem
-        attributes = {"http.request.method": method, "server.address": URL(url).raw_host or ""}
+        target = self._parse(url)
+        attributes = {"http.request.method": method, "server.address": target.raw_host or ""}
         with self._tracer.span(method, "client", attributes) as span:
             try:
-                response = await self._send(method, url, body, headers)
+                response = await self._send(method, target, body, headers)
             except OutboundError as error:
                 span.fail(error.code)
                 raise
             span.set("http.response.status_code", response.status)
             return response
 
-    async def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> OutboundResponse:
+    async def _send(self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str]) -> OutboundResponse:
         try:
             async with (
                 asyncio.timeout(self._total_seconds),
-                self._get_session().request(
-                    method, URL(url), data=body, headers=headers, allow_redirects=False
-                ) as response,
+                self._get_session().request(method, url, data=body, headers=headers, allow_redirects=False) as response,
             ):
                 received = await _read(response)
                 return OutboundResponse(
@@ -206,7 +184,7 @@ class OutboundClient:
             self._session = aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None),
+                timeout=aiohttp.ClientTimeout(total=None, connect=self._total_seconds * _CONNECT_SHARE),
                 trust_env=False,
                 auto_decompress=False,
                 headers={"User-Agent": _USER_AGENT, "Accept-Encoding": "identity"},
@@ -228,13 +206,15 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 def _as_outbound_error(error: Exception) -> OutboundError:
     cause: Any = getattr(error, "os_error", error)
     if isinstance(cause, _AddressRefused):
-        return OutboundError("ADDRESS_NOT_ALLOWED", "the name belongs to an address that is not public")
+        return NoConnection("ADDRESS_NOT_ALLOWED")
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return NoConnection("CONNECTION_FAILED")
     if isinstance(error, TimeoutError):
         return OutboundError("TIMED_OUT", "there was no complete response in time")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return OutboundError("NAME_NOT_RESOLVED", "the name has no address")
+        return NoConnection("NAME_NOT_RESOLVED")
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
-        return OutboundError("TLS_FAILED", "no trusted encrypted connection could be established")
+        return NoConnection("TLS_FAILED")
     if isinstance(error, aiohttp.ClientConnectorError):
-        return OutboundError("CONNECTION_FAILED", "no connection could be established")
+        return NoConnection("CONNECTION_FAILED")
     return OutboundError("RESPONSE_INVALID", "the connection was closed, or the response is not valid HTTP")

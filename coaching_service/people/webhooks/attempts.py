@@ -19,7 +19,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import NewMail
 from coaching_service.core.jobs.mail_body import MailBody
-from coaching_service.core.outbound.client import OutboundError
+from coaching_service.core.outbound.errors import OutboundError
 from coaching_service.people.changes import events
 from coaching_service.people.customers import service as customers
 from coaching_service.people.webhooks import signatures, store
@@ -42,12 +42,16 @@ class Message:
 
 @dataclass(frozen=True)
 class Response:
-    """What followed from sending a message: the status, or the code of the failure."""
+    """What followed from sending a message: the status, or the failure.
+
+    `error` is the code that the owner of the webhook sees, `cause` what the operator sees.
+    """
 
     status: int | None
     error: str | None
     began: datetime
     duration_ms: int
+    cause: str | None = None
 
     @property
     def is_success(self) -> bool:
@@ -56,9 +60,9 @@ class Response:
 
     @property
     def outcome(self) -> str:
-        """How metrics count it: `succeeded`, `rejected` for another status, or the code of the failure."""
-        if self.error is not None:
-            return self.error.lower()
+        """How metrics count it: `succeeded`, `rejected` for another status, or the cause of the failure."""
+        if (cause := self.cause or self.error) is not None:
+            return cause.lower()
         return "succeeded" if self.is_success else "rejected"
 
 
@@ -84,8 +88,8 @@ async def prepare(ctx: Context, delivery: Delivery) -> Message | None:
 async def send(ctx: Context, message: Message) -> Response:
     """Send a message once."""
     began, clock = now(), time.monotonic()
-    status, error = await _post(ctx, message)
-    return Response(status, error, began, round((time.monotonic() - clock) * 1000))
+    status, error, cause = await _post(ctx, message)
+    return Response(status, error, began, round((time.monotonic() - clock) * 1000), cause)
 
 
 async def record(ctx: Context, message: Message, response: Response) -> datetime | None:
@@ -136,8 +140,8 @@ def _test_event(ctx: Context, delivery: Delivery) -> dict[str, object]:
     }
 
 
-async def _post(ctx: Context, message: Message) -> tuple[int | None, str | None]:
-    """Send a message; returns the status of the response, or the code of the failure."""
+async def _post(ctx: Context, message: Message) -> tuple[int | None, str | None, str | None]:
+    """Send a message; returns the status of the response, or the code of the failure and its cause."""
     webhook = message.webhook
     vault = ctx.services.vault
     try:
@@ -146,10 +150,10 @@ async def _post(ctx: Context, message: Message) -> tuple[int | None, str | None]
         response = await ctx.services.outbound.post(webhook["url"], message.body, headers)
     except SecretUnreadable as unreadable:
         log.warning("the secret of a webhook cannot be read", webhook=str(webhook["_id"]), reason=str(unreadable))
-        return None, "SECRET_UNREADABLE"
+        return None, "SECRET_UNREADABLE", None
     except OutboundError as failure:
-        return None, failure.code
-    return response.status, None
+        return None, failure.public_code, failure.code
+    return response.status, None, None
 
 
 def _result(ctx: Context, delivery: Delivery, response: Response) -> AttemptResult:

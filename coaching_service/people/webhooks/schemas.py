@@ -12,15 +12,20 @@ from coaching_service.core.validation import Boolean, Choice, DateTime, Identifi
 from coaching_service.people.webhooks.models import TEST_EVENT
 
 MAX_URL = 2000
-_URL = "The address that receives the events: https, with the name of a public host."
+_URL = (
+    "The address that receives the events: https, with the name of a public host, and the port 443, 8443 or one above "
+    "1023. It is stored in its canonical form: in lower case, without the usual port."
+)
 _TYPES = "The types of events that are sent; empty for all, also those added later."
 _NEW_TYPES = "The types of events that are sent; without it all, also those added later."
 _DESCRIPTION = "What receives the events, for people."
 _IS_ACTIVE = "Whether events are sent. Events while it is false are not sent later."
 _SECRET = "The secret that verifies the signature: `whsec_` and base64. It is not shown again."  # noqa: S105 - no secret
 _ERROR = (
-    "Why the last attempt had no response: `ADDRESS_NOT_ALLOWED`, `NAME_NOT_RESOLVED`, `CONNECTION_FAILED`, "
-    "`TLS_FAILED`, `TIMED_OUT`, `RESPONSE_INVALID` or `SECRET_UNREADABLE`; null if it had one."
+    "Why the last attempt had no response: `CONNECTION_FAILED` (an unknown host, a closed port, a private address or a "
+    "certificate that is not trusted: the service does not say which), `TIMED_OUT`, `RESPONSE_INVALID`, "
+    "`SECRET_UNREADABLE`, or a code of the field `url`, such as `PORT_NOT_ALLOWED`, if nothing is sent to the address "
+    "any more; null if it had one."
 )
 _STATUS = "`pending`: an attempt is due or scheduled; `succeeded`; `failed`: all attempts have failed."
 

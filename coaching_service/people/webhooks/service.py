@@ -14,6 +14,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.outbound.errors import OutboundError
 from coaching_service.core.validation_messages import Message
 from coaching_service.people.account.events import CompanyResumed
 from coaching_service.people.webhooks import signatures, store
@@ -30,10 +31,11 @@ ROTATION = timedelta(hours=24)
 _URL_MESSAGES = {
     message.code: message
     for message in (
-        Message("must be an absolute address with the name of a host", "URL_INVALID"),
+        Message("must be an absolute address with a possible host name, without spaces and fragment", "URL_INVALID"),
         Message("must begin with https://", "URL_NOT_HTTPS"),
         Message("must not contain a user name or password", "URL_WITH_CREDENTIALS"),
         Message("must have the name of a public host, not a network address or localhost", "ADDRESS_NOT_ALLOWED"),
+        Message("must have the port 443 or 8443, or one above 1023", "PORT_NOT_ALLOWED"),
     )
 }
 
@@ -56,7 +58,7 @@ async def create(ctx: Context, details: NewWebhook) -> WebhookWithSecret:
 
     Raises InvalidFields for an address to which nothing is sent, Conflict if the company has 20 webhooks.
     """
-    _validate_url(ctx, details["url"])
+    details = {**details, "url": _canonical_url(ctx, details["url"])}
     free = set(range(MAX_WEBHOOKS)) - await store.list_slots(ctx)
     if not free:
         raise Conflict("A company has at most 20 webhooks; delete one first", code="TOO_MANY_WEBHOOKS")
@@ -87,7 +89,7 @@ async def update(ctx: Context, webhook_id: ObjectId, change: WebhookChange) -> W
     NotFound, InvalidFields for an address to which nothing is sent, Conflict if it has changed since `version`.
     """
     if "url" in change:
-        _validate_url(ctx, change["url"])
+        change = {**change, "url": _canonical_url(ctx, change["url"])}
     webhook = await read(ctx, webhook_id)
     derived: dict[str, object] = {}
     if change.get("isActive") and not webhook["isActive"]:
@@ -130,9 +132,12 @@ async def delete(ctx: Context, webhook_id: ObjectId) -> None:
     await audit.record(ctx, "webhook.deleted", webhookId=webhook_id)
 
 
-def _validate_url(ctx: Context, url: str) -> None:
-    if (problem := ctx.services.outbound.find_problem(url)) is not None:
-        raise invalid_field("url", _URL_MESSAGES[problem.code], code=problem.code)
+def _canonical_url(ctx: Context, url: str) -> str:
+    """Return the form of a URL that is stored. Raises InvalidFields for one to which nothing is sent."""
+    try:
+        return ctx.services.outbound.canonical_url(url)
+    except OutboundError as problem:
+        raise invalid_field("url", _URL_MESSAGES[problem.code], code=problem.code) from None
 
 
 def _new_stored_secret(ctx: Context, webhook_id: ObjectId, secret: str) -> StoredSecret:

@@ -27,9 +27,9 @@ _STATUSES = (("", "All"), ("succeeded", "Succeeded"), ("pending", "Pending"), ("
 # Why an attempt had no response, in words.
 _REASONS = {
     "ADDRESS_NOT_ALLOWED": "The address is not public",
-    "NAME_NOT_RESOLVED": "The host name is unknown",
-    "CONNECTION_FAILED": "No connection",
-    "TLS_FAILED": "No trusted encrypted connection",
+    "PORT_NOT_ALLOWED": "The port is not allowed",
+    "URL_INVALID": "The address is not valid",
+    "CONNECTION_FAILED": "No trusted connection",
     "TIMED_OUT": "No response in 15 seconds",
     "RESPONSE_INVALID": "Invalid response",
     "SECRET_UNREADABLE": "The secret cannot be read",

@@ -68,6 +68,16 @@ async def test_failure_without_a_response_has_a_code(coach: CoachClient, receive
     assert (failed["responseStatus"], failed["error"]) == (None, "CONNECTION_FAILED")
 
 
+async def test_address_that_is_no_longer_allowed_is_not_requested(coach: CoachClient, receiver: Receiver) -> None:
+    """Such as one with a port that was allowed when the webhook was created."""
+    webhook = await subscribe(coach, receiver)
+    where = {"_id": ObjectId(webhook["_id"])}
+    await coach.ctx.db["webhooks"].update_one(where, {"$set": {"url": "https://hooks.example\n:22/"}})
+    await coach.create_customer("Ana")
+    [failed] = await settled(coach, webhook, "failed")
+    assert (failed["responseStatus"], failed["error"]) == (None, "URL_INVALID")
+
+
 async def test_events_of_an_erased_client_are_not_sent(coach: CoachClient, receiver: Receiver) -> None:
     """They were waiting for a retry; that the client was deleted is sent."""
     receiver.respond = lambda message, _before: 200 if message.event["type"] == "customer.deleted" else 500
@@ -205,6 +215,6 @@ async def test_name_with_a_private_address_is_checked_at_each_delivery(
     monkeypatch.setattr(own_services.outbound, "post", strict.post)
     await coach.create_customer("Ana")
     [failed] = await settled(coach, webhook, "failed")
-    assert (failed["responseStatus"], failed["error"]) == (None, "ADDRESS_NOT_ALLOWED")
+    assert (failed["responseStatus"], failed["error"]) == (None, "CONNECTION_FAILED"), "as for a closed port"
     assert receiver.messages == []
     await strict.close()
