@@ -47,8 +47,9 @@ class Call:
     token: str | None = None
 
     def identity(self, ctx: Context) -> str:
-        """What a confirmation is bound to: the key or grant, the tool and the arguments."""
-        return _digest([str(ctx.caller.credential_id), self.tool.name, self.sent])
+        """What a confirmation is bound to: the key or grant, the tool, the arguments and the units of their loads."""
+        units = [ctx.caller.load_unit, ctx.caller.company.load_unit, ctx.caller.company.loads_converted_at]
+        return _digest([str(ctx.caller.credential_id), self.tool.name, self.sent, units])
 
 
 class Unconfirmed(Exception):

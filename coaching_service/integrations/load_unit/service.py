@@ -23,7 +23,7 @@ from coaching_service.integrations.background_jobs import service as background_
 from coaching_service.integrations.background_jobs.models import ConversionResult, ConversionWork, StoredCompanyJob
 from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.people.account import service as account
-from coaching_service.people.account.load_units import Conversion
+from coaching_service.people.account.load_units import Conversion, convert_stored_load
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.progress.personal_records import load_conversion as records
@@ -31,7 +31,6 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import load_conversion as templates
 from coaching_service.training.training_maxes import load_conversion as training_maxes
 from coaching_service.training.workouts import load_conversion as workouts
-from coaching_service.training.workouts.loads import convert_stored_load
 
 CONVERT = "convert_load_unit"
 _OPERATION = "convertLoadUnit"

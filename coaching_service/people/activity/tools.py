@@ -21,6 +21,7 @@ from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
 from coaching_service.core.validation_messages import invalid
+from coaching_service.people.account.load_units import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import service
 from coaching_service.people.activity.models import ChangedEvent, PresentedChange, PresentedEvent
 from coaching_service.people.activity.tool_schemas import Since
@@ -84,9 +85,10 @@ async def get_activity(
     lines = []
     for entry in shown:
         if entry.event is not None:
-            docs.append(_present_event(entry.event))
-            client = labels.label(entry.event["customer"]) if customer_id is None else ""
-            lines.append(_describe_event(entry.event, client))
+            event = _show_load(entry.event, ctx.caller.load_unit)
+            docs.append(_present_event(event))
+            client = labels.label(event["customer"]) if customer_id is None else ""
+            lines.append(_describe_event(event, client))
         if entry.change is not None:
             docs.append(_present_change(entry.change, names))
             reference = None if customer_id is not None else _reference(entry.change, names)
@@ -168,6 +170,15 @@ def _present_change(change: ChangeSummary, names: Mapping[ObjectId | None, str])
         "isUndoable": change["undoableUntil"] is not None and change["undoneBy"] is None,
         "undoneBy": change["undoneBy"],
     }
+
+
+def _show_load(event: ChangedEvent, load_unit: str) -> ChangedEvent:
+    """Return an entry; that of a personal record that is a load, with this load in `load_unit`."""
+    data = event["data"]
+    if event["type"] != "personal_record" or data["unit"] not in LOAD_UNITS or data["unit"] == load_unit:
+        return event
+    value = convert_stored_load(data["value"], data["unit"], load_unit)
+    return {**event, "data": {**data, "value": value, "unit": load_unit}}
 
 
 def _present_event(event: ChangedEvent) -> PresentedEvent:

@@ -15,6 +15,7 @@ from coaching_service.core.validation import Choice
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.workload import service
 from coaching_service.progress.workload.models import Period
+from coaching_service.training.workouts.load_conversion import show_loads
 
 tools = Tools()
 
@@ -37,9 +38,11 @@ async def get_training_load(
         customers.get_visible_reference(ctx, customer_id),
         service.read_workload(ctx, customer_id, start_date, end_date, group_by),
     )
-    first = f"Training load of {typed(customer['name'])} by {group_by}, loads in {workload['loadUnit']}"
+    load_unit = ctx.caller.load_unit
+    workload = show_loads(workload, ctx, load_unit)
+    first = f"Training load of {typed(customer['name'])} by {group_by}, loads in {load_unit}"
     lines = [_describe(period) for period in workload["periods"] if period["sessions"] or group_by != "day"]
-    return Answer("\n".join([first, *lines]), {"customer": customer, **workload})
+    return Answer("\n".join([first, *lines]), {"customer": customer, **workload, "loadUnit": load_unit})
 
 
 def _describe(period: Period) -> str:

@@ -16,7 +16,7 @@ OnConflict = Literal["add", "skip", "replace"]
 
 
 class LoadProgression(TypedDict, total=False):
-    """A change of loads: `add` in the company's unit, or `percent`."""
+    """A change of loads: `add` in the unit of the progression, or `percent`."""
 
     add: float
     percent: float
@@ -31,12 +31,14 @@ class RepsProgression(TypedDict):
 class Progression(TypedDict):
     """A change of planned sets; `exerciseIds` None for all.
 
-    `rounding` in the company's unit, None for exact changes, the default of the unit if it is missing.
+    Loads are changed in `loadUnit`, by default the company's unit. `rounding` in this unit, None for exact changes, the
+    default of the unit if it is missing.
     """
 
     load: NotRequired[LoadProgression | None]
     reps: NotRequired[RepsProgression | None]
     rounding: NotRequired[float | None]
+    loadUnit: NotRequired[str]
     exerciseIds: NotRequired[list[ObjectId] | None]
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import cast
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.account.load_units import convert_entered_load, convert_stored_load
 from coaching_service.training.schedule.models import LoadProgression, Progression
 from coaching_service.training.workouts.item_models import ItemChange, ItemInput, WorkItem
 from coaching_service.training.workouts.set_models import PlannedSet
@@ -23,17 +24,20 @@ _REPS = ("minPlannedReps", "maxPlannedReps")
 class SetChange:
     """A progression as it is applied: loads are rounded to multiples of `rounding`, None for exact changes.
 
-    `exercise_ids` None means all.
+    `exercise_ids` None means all. Loads are changed in `load_unit`, and stored in `stored_unit`.
     """
 
     load: LoadProgression | None
     add_reps: int
     rounding: Decimal | None
     exercise_ids: Collection[ObjectId] | None
+    load_unit: str
+    stored_unit: str
 
     @classmethod
-    def of(cls, progression: Progression, load_unit: str) -> SetChange:
+    def of(cls, progression: Progression, stored_unit: str) -> SetChange:
         """Return the change that a progression means for a company with this unit of load (`kg` or `lb`)."""
+        load_unit = progression.get("loadUnit", stored_unit)
         reps = progression.get("reps")
         ids = progression.get("exerciseIds")
         rounding = progression.get("rounding", DEFAULT_ROUNDING[load_unit])
@@ -42,6 +46,8 @@ class SetChange:
             reps["add"] if reps else 0,
             None if rounding is None else Decimal(str(rounding)),
             None if ids is None else frozenset(ids),
+            load_unit,
+            stored_unit,
         )
 
     def change_item(self, item: WorkItem) -> ItemChange:
@@ -64,7 +70,8 @@ class SetChange:
         fields = dict(planned)
         load = planned.get("load")
         if self.load is not None and load is not None:
-            fields["load"] = _change_load(load, self.load.get("add"), self.load.get("percent"), self.rounding)
+            units = self.load_unit, self.stored_unit
+            fields["load"] = _change_load(load, self.load.get("add"), self.load.get("percent"), self.rounding, *units)
         for name in _REPS:
             reps = planned.get(name)
             if self.add_reps and isinstance(reps, int):
@@ -76,8 +83,16 @@ class SetChange:
 
 
 @lru_cache(4096, typed=True)  # plans repeat the same loads
-def _change_load(load: float, add: float | None, percent: float | None, rounding: Decimal | None) -> float:
-    return change_load(load, {"percent": percent or 0} if add is None else {"add": add}, rounding)
+def _change_load(
+    load: float, add: float | None, percent: float | None, rounding: Decimal | None, load_unit: str, stored_unit: str
+) -> float:
+    change: LoadProgression = {"percent": percent or 0} if add is None else {"add": add}
+    if load_unit == stored_unit:
+        return change_load(load, change, rounding)
+    shown = convert_stored_load(load, stored_unit, load_unit)
+    changed = change_load(shown, change, rounding)
+    # A load that does not change keeps the decimals that are not shown.
+    return load if changed == shown else convert_entered_load(changed, load_unit, stored_unit)
 
 
 def change_load(load: float, change: LoadProgression, rounding: Decimal | None) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from marshmallow import Schema, ValidationError, validates_schema
@@ -17,6 +18,7 @@ from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import ToolHandler, Tools
 from coaching_service.core.validation import Choice, Date, Integer, ListOf, Number, Text
 from coaching_service.library.exercises import service as exercises
+from coaching_service.people.account.load_units import convert_stored_load
 from coaching_service.people.customers import service as customers
 from coaching_service.training.schedule import service
 from coaching_service.training.schedule.conflicts import describe_conflicts, join_some
@@ -43,7 +45,7 @@ _MAX_NAMED = 10
 class ProgressionArguments(Arguments):
     """How the sets of exercises change."""
 
-    addLoad = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, **optional("Added to loads, in the company's unit."))
+    addLoad = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, **optional("Added to loads, in the client's unit."))
     addPercent = Number(minimum=-100, maximum=1_000, **optional("Percent added to loads, instead of addLoad."))
     addReps = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, **optional("Added to repetitions."))
     rounding = Number(
@@ -134,7 +136,7 @@ async def copy_schedule(
     removed = f", replacing {_count(len(result['removed']), 'workout')}" if result["removed"] else ""
     return Written(
         f"Copied {start_date} to {end_date} of {await _name(ctx, customer_id)}: {_count(len(created), 'new workout')} "
-        f"from {target_date} to {last}{_describe(sent)}{removed}{_describe_loads(result['loadChanges'], load_unit)}"
+        f"from {target_date} to {last}{_describe(sent)}{removed}{_describe_loads(ctx, result['loadChanges'])}"
         f"{describe_conflicts(result['conflicts'], on_conflict)}.",
         identify_workouts(created),
         find_reasons(
@@ -156,7 +158,7 @@ async def adjust_schedule(ctx: Context, customer_id: ObjectId, start_date: str, 
     )
     return Written(
         f"Adjusted {_count(result['items'], 'item')} of {await _name(ctx, customer_id)} from {start_date} to "
-        f"{end_date}{_describe(sent)}{_describe_loads(result['loadChanges'], ctx.caller.company.load_unit)}.",
+        f"{end_date}{_describe(sent)}{_describe_loads(ctx, result['loadChanges'])}.",
         identify_workouts(result["changed"]),
         find_reasons(
             today=await customers.read_local_date(ctx, customer_id),
@@ -204,6 +206,7 @@ async def _read_progression(ctx: Context, sent: Mapping[str, Any]) -> Progressio
         "load": load or None,
         "reps": None if sent["add_reps"] is None else {"add": sent["add_reps"]},
         "exerciseIds": ids or None,
+        "loadUnit": ctx.caller.load_unit,
     }
     if sent["rounding"] is not None:
         progression["rounding"] = sent["rounding"] or None
@@ -211,18 +214,23 @@ async def _read_progression(ctx: Context, sent: Mapping[str, Any]) -> Progressio
 
 
 def _describe(sent: Mapping[str, Any]) -> str:
-    """Return the change of the sets in words, such as `, +2.5 load`."""
-    words = {"add_load": "load {:+g}", "add_percent": "load {:+g}%", "add_reps": "repetitions {:+g}"}
+    """Return the change of the sets in words, such as `, load +2.5`."""
+    words = {
+        "add_load": "load {:+g}",
+        "add_percent": "load {:+g}%",
+        "add_reps": "repetitions {:+g}",
+    }
     changes = [text.format(sent[name]) for name, text in words.items() if sent[name] is not None]
     of = f" of {', '.join(map(typed, sent['exercises']))}" if changes and sent["exercises"] else ""
     return f", {', '.join(changes)}{of}" if changes else ""
 
 
-def _describe_loads(changes: Sequence[LoadChange], load_unit: str) -> str:
+def _describe_loads(ctx: Context, changes: Sequence[LoadChange]) -> str:
     """Return the loads that changed, such as `; «Squat» 60 → 62.5 kg`; empty without any."""
+    show = partial(convert_stored_load, unit=ctx.caller.company.load_unit, target=ctx.caller.load_unit)
     by_exercise: dict[str, list[str]] = {}
     for change in changes:
-        loads = f"{change['before']:.10g} → {change['after']:.10g} {load_unit}"
+        loads = f"{show(change['before']):.10g} → {show(change['after']):.10g} {ctx.caller.load_unit}"
         by_exercise.setdefault(change["exerciseName"], []).append(loads)
     shown = [f"{typed(name)} {join_some(loads, _MAX_NAMED)}" for name, loads in by_exercise.items()]
     return f"; {join_some(shown, _MAX_NAMED)}" if shown else ""

@@ -94,7 +94,7 @@ class ToolSet(Arguments):
     )
     repsMax = Integer(minimum=0, maximum=MAX_REPS, **optional("High end of the repetitions."))
     load = Number(  # type: ignore[assignment]  # a field of this name does not affect marshmallow's own method
-        minimum=0, maximum=MAX_LOAD, **optional("In the company's unit (get_workouts returns it).")
+        minimum=0, maximum=MAX_LOAD, **optional("In the client's unit, else the company's.")
     )
     loadPercent = Number(
         minimum=0,

@@ -8,10 +8,15 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.account.load_units import Conversion, Convert, LoadCount
+from coaching_service.people.account.load_units import (
+    Conversion,
+    Convert,
+    LoadCount,
+    convert_entered_load,
+    convert_stored_load,
+)
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.loads import convert_entered_load, convert_stored_load
 from coaching_service.training.workouts.training_load import derive_fields
 
 T = TypeVar("T")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coaching_service.core.database.context import Context
+from coaching_service.people.account.load_units import LOAD_UNITS, convert_stored_load
 from coaching_service.progress.personal_records.models import PersonalRecord
-from coaching_service.training.workouts.loads import convert_stored_load
 from coaching_service.training.workouts.query_models import LiftResult
 from coaching_service.training.workouts.set_records import unit_of
 
@@ -17,7 +17,7 @@ def show_records(ctx: Context, records: Sequence[PersonalRecord]) -> list[Person
 
 
 def _show_record(record: PersonalRecord, load_unit: str) -> PersonalRecord:
-    if record["unit"] not in ("kg", "lb") or record["unit"] == load_unit:
+    if record["unit"] not in LOAD_UNITS or record["unit"] == load_unit:
         return record
     return {**record, "value": convert_stored_load(record["value"], record["unit"], load_unit), "unit": load_unit}
 

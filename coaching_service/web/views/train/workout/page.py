@@ -12,10 +12,10 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice
+from coaching_service.people.account.load_units import convert_entered_load
 from coaching_service.progress.logs import own_workouts
 from coaching_service.progress.logs.schemas import LoggedTime, SetLog
 from coaching_service.training.workouts.load_conversion import show_loads
-from coaching_service.training.workouts.loads import convert_entered_load
 from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.set_models import CustomerSet
 from coaching_service.web.pages import Pages, Redirect
