@@ -178,8 +178,6 @@ async def test_items_are_added_and_moved(mcp: McpHttpClient, coach: CoachClient)
         ({}, "exercises.0.sets.0 must have exactly one of reps, seconds and meters"),
         ({"reps": 5, "seconds": 5}, "one of reps, seconds and meters"),
         ({"reps": 8, "repsMax": 5}, "repsMax must not be less than reps"),
-        ({"meters": 400, "load": 5}, "load must not be combined with meters"),
-        ({"meters": 400, "loadPercent": 5}, "loadPercent must not be combined with meters"),
         ({"reps": 5, "load": 60, "loadPercent": 70}, "loadPercent must not be combined with load"),
         ({"perSide": True}, "must have exactly one of reps, seconds and meters"),
         ({"reps": "5 or so"}, "reps must be an integer"),
