@@ -47,8 +47,8 @@ from coaching_service.people.customers import subscribers as customers_subscribe
 from coaching_service.people.customers import tools as customers_tools
 from coaching_service.people.files import routes as files
 from coaching_service.people.own_profile import routes as own_profile
+from coaching_service.people.sessions import passwords as sessions_passwords
 from coaching_service.people.sessions import routes as sessions
-from coaching_service.people.sessions import service as sessions_service
 from coaching_service.people.team import routes as team
 from coaching_service.people.webhooks import routes as webhooks
 from coaching_service.progress.attention import renewal as figures_renewal
@@ -237,7 +237,7 @@ TAGS = (
 
 _STEPS: Steps = {
     mail.SEND: suspension.holding(mail.send),
-    sessions_service.RESET_REQUESTED: sessions_service.send_password_reset,
+    sessions_passwords.RESET_REQUESTED: sessions_passwords.send_password_reset,
     erasure.ERASE_CUSTOMER: erasure.erase_customer,
     customers_subscribers.UNASSIGN: customers_subscribers.repeat_unassignment,
     customers_subscribers.COUNT_GROUPS: customers_subscribers.count_groups,

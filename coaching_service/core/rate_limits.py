@@ -43,11 +43,12 @@ async def count(
 ) -> tuple[int, int]:
     """Count attempts of `name`; returns those in its window (of 15 minutes) and the seconds until it ends.
 
+    A negative `number` takes attempts back, at most those that were counted in the window.
     The result has no projection: MongoDB ignores it when the driver repeats the command after an election.
     """
     window_end = {"$add": ["$$NOW", round(window.total_seconds() * 1000)]}
     change = {
-        "count": {"$cond": [_IS_OPEN, {"$add": ["$count", number]}, number]},
+        "count": {"$cond": [_IS_OPEN, {"$max": [0, {"$add": ["$count", number]}]}, max(0, number)]},
         "at": "$$NOW",
         "until": {"$cond": [_IS_OPEN, "$until", window_end]},
     }
@@ -77,6 +78,13 @@ async def get_count(services: Services, kind: str, name: str) -> tuple[int, int]
 async def reset(services: Services, kind: str, name: str) -> None:
     """Delete the attempts of `name`."""
     await _counters.across_companies(services).delete_one({"key": _key(services, kind, name)})
+
+
+async def take(services: Services, kind: str, name: str) -> int:
+    """Delete the attempts of `name` and return how many were in its window."""
+    where = {"key": _key(services, kind, name), "$expr": _IS_OPEN}
+    counter: Any = await _counters.across_companies(services).find_one_and_delete(where)
+    return counter["count"] if counter else 0
 
 
 def too_many_requests(services: Services, kind: str, seconds: int) -> TooManyRequests:

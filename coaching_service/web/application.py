@@ -222,7 +222,9 @@ class WebApplication:
         if not credentials or not browser_session.accepts_form_token(form_token):
             return self._render_reauthentication(page_request, values, FormState(reauthentication.FORM_NAME))
         try:
-            session = await reauthentication.sign_in(page_request.ctx, credentials, device_of(request))
+            session = await reauthentication.sign_in(
+                page_request.ctx, credentials, device_of(request), browser_session.device_tokens
+            )
         except (ValidationError, *FORM_ERRORS) as error:
             form_state, status = reject(
                 reauthentication.FORM_NAME, page.path, credentials, error, field_names(reauthentication.SCHEMA)

@@ -16,6 +16,7 @@ from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import CompanySuspended, Forbidden
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.identities import devices
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.web_sessions import StartedSession
@@ -23,6 +24,7 @@ from coaching_service.people.sessions.web_sessions import StartedSession
 CSRF_FIELD = "csrf"
 _LOCAL_PATH = re.compile(r"/(app|oauth|train)([/?][!-\[\]-~]*)?", re.ASCII)
 _NOTICE_SECONDS = 60
+_DEVICE_TOKENS, _DEVICE_SEPARATOR = 5, "|"  # how many accounts of a browser are known
 _NONCE_BYTES, _NONCE_LENGTH = 9, 12  # bytes, and the characters that they are in base64
 
 
@@ -54,7 +56,7 @@ class BrowserSession:
 
     A form's CSRF token is a random number and its signature with a secret that only this browser's cookies hold: the
     session token or, before sign-in, the `visitor` cookie. `is_suspended`: the session is one of a suspended company,
-    and continues when that is resumed.
+    and continues when that is resumed. `device_tokens`: those of the accounts that signed in on this browser before.
     """
 
     services: Services
@@ -63,6 +65,7 @@ class BrowserSession:
     visitor_id: str
     is_new_visitor: bool
     is_suspended: bool = False
+    device_tokens: tuple[str, ...] = ()
 
     @classmethod
     async def from_request(cls, services: Services, request: web.Request) -> BrowserSession:
@@ -75,7 +78,8 @@ class BrowserSession:
             is_suspended = True
         visitor_id = request.cookies.get(cookie_name(services, "visitor"))
         is_new_visitor = not visitor_id
-        return cls(services, token, principal, visitor_id or new_token(), is_new_visitor, is_suspended)
+        device_tokens = device_tokens_of(services, request)
+        return cls(services, token, principal, visitor_id or new_token(), is_new_visitor, is_suspended, device_tokens)
 
     @classmethod
     def anonymous(cls, services: Services) -> BrowserSession:
@@ -119,12 +123,22 @@ class BrowserSession:
         return self.services.vault.verify_signature(self._csrf_subject(nonce), signature)
 
     def set_cookies(
-        self, response: web.StreamResponse, *, session: StartedSession | None = None, ends_session: bool = False
+        self,
+        response: web.StreamResponse,
+        *,
+        session: StartedSession | None = None,
+        ends_session: bool = False,
+        device_token: str = "",
     ) -> None:
         """Set the cookies of this session on a response; `session` is one that starts, `ends_session` ends it.
 
-        The cookie of a client lasts as long as the session, which each request extends.
+        The cookie of a client lasts as long as the session, which each request extends. `device_token`: a new one of
+        this browser, if no session starts.
         """
+        if added := session.device_token if session is not None else device_token:
+            tokens = (added, *self.device_tokens)[:_DEVICE_TOKENS]
+            lifetime = int(devices.LIFETIME.total_seconds())
+            self._set_cookie(response, "device", _DEVICE_SEPARATOR.join(tokens), lifetime)
         if session is not None:
             self._set_cookie(response, "session", session.token, int(session.cookie_lifetime.total_seconds()))
         elif ends_session or (self.token and self.principal is None and not self.is_suspended):
@@ -189,6 +203,12 @@ def local_path(path: str | None, default: str = "/app") -> str:
         return default
     segments = unquote(path.partition("?")[0]).split("/")[1:]
     return default if {"", ".", ".."} & set(segments) else path
+
+
+def device_tokens_of(services: Services, request: web.Request) -> tuple[str, ...]:
+    """Return the tokens by which a browser that signed in before has counters of failures of its own."""
+    cookie = request.cookies.get(cookie_name(services, "device"), "")
+    return tuple(cookie.split(_DEVICE_SEPARATOR)[:_DEVICE_TOKENS]) if cookie else ()
 
 
 def device_of(request: web.Request) -> str:

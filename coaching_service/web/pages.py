@@ -37,6 +37,7 @@ class Redirect:
 
     `session` is a sign-in session that starts, `ends_session` ends the present one. `customer_id`: the client the
     change was about, when the form's path does not name one. `data`: what a script that sent the form receives.
+    `device_token`: a new one of this browser, if no session starts.
     `part`: where a form sent by htmx leads instead: a page that has the part of `location` that the form changed.
     """
 
@@ -47,6 +48,7 @@ class Redirect:
     customer_id: ObjectId | None = None
     data: Mapping[str, Any] | None = None
     part: str = ""
+    device_token: str = ""
 
 
 @dataclass(frozen=True)

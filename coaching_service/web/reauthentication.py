@@ -7,6 +7,8 @@ forms from pages of this application are treated in this way.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from marshmallow import fields
 from multidict import MultiDict
 
@@ -45,7 +47,7 @@ def credential_values(data: FormData) -> FormData:
     return MultiDict([(name, value) for name, value in data.items() if name.startswith(_PREFIX)])
 
 
-async def sign_in(ctx: Context, data: FormData, device: str) -> StartedSession:
-    """Start a session. Raises ValidationError, and what web_sessions.sign_in raises."""
+async def sign_in(ctx: Context, data: FormData, device: str, device_tokens: Iterable[str]) -> StartedSession:
+    """Start a session as web_sessions.sign_in does. Raises ValidationError, and what web_sessions.sign_in raises."""
     credentials = load_form(SCHEMA, data)[FORM_NAME]
-    return await web_sessions.sign_in(ctx, credentials["email"], credentials["password"], device)
+    return await web_sessions.sign_in(ctx, credentials["email"], credentials["password"], device, device_tokens)

@@ -34,7 +34,9 @@ def redirect_response(
 ) -> web.Response:
     """Return the response of a page's Redirect, with its notice and session cookies; `change_id`: what was changed."""
     response = see_other(redirect.location)
-    browser_session.set_cookies(response, session=redirect.session, ends_session=redirect.ends_session)
+    browser_session.set_cookies(
+        response, session=redirect.session, ends_session=redirect.ends_session, device_token=redirect.device_token
+    )
     if redirect.notice:
         browser_session.set_notice(response, redirect.notice, change_id)
     return response

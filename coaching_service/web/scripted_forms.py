@@ -46,7 +46,9 @@ def is_scripted(request: web.Request) -> bool:
 def success_response(browser_session: BrowserSession, redirect: Redirect) -> web.Response:
     """Return the outcome of a form that would redirect."""
     response = _respond(200, {"location": redirect.location, "notice": redirect.notice, "data": redirect.data})
-    browser_session.set_cookies(response, session=redirect.session, ends_session=redirect.ends_session)
+    browser_session.set_cookies(
+        response, session=redirect.session, ends_session=redirect.ends_session, device_token=redirect.device_token
+    )
     if redirect.ends_session:
         browser_session.set_notice(response, redirect.notice)  # the script leaves, and cannot store it
     return response

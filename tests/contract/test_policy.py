@@ -14,7 +14,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.mcp.tools import tools_of
-from coaching_service.people.sessions import service as sessions
+from coaching_service.people.sessions import passwords
 from coaching_service.web import views
 from coaching_service.web.views.bulk_actions import ACTIONS
 from tests.conftest import PASSWORD
@@ -126,7 +126,7 @@ async def test_every_audited_operation_writes_its_action(coach: CoachClient) -> 
     await authorize_assistant(coach.ctx)
     performed += [f"FORM /oauth/authorize {action}" for action in await new_actions()]
     session = await coach.interactive()
-    await sessions.change_password(session.ctx, PASSWORD, "another long password")
+    await passwords.change_password(session.ctx, PASSWORD, "another long password")
     performed += [f"FORM /app/settings/my-account {action}" for action in await new_actions()]
     assert_same("audit.txt", performed)
 

@@ -22,6 +22,7 @@ from coaching_service.core.jobs.queue import RunAgain, enqueue
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import creation, first_access
 from coaching_service.people.customers import service as customers
+from coaching_service.people.sessions import passwords
 from coaching_service.people.sessions import service as sessions
 from coaching_service.settings import Settings
 from tests.people.test_sessions import mailed_token
@@ -140,8 +141,8 @@ async def test_tokens_are_never_stored_in_clear(
     """Neither queued mail nor the oplog contains a first-access or password-reset token."""
     created = await create(mailing, coach, send_invitation=True)
     await sessions.sign_up(Context(mailing), "Company", "Olga", "olga@tokens.test", "correct horse battery")
-    await sessions.request_password_reset(Context(mailing), "olga@tokens.test")
-    await worker.run_due(mailing, {sessions.RESET_REQUESTED: features.STEPS[sessions.RESET_REQUESTED]})
+    await passwords.request_password_reset(Context(mailing), "olga@tokens.test")
+    await worker.run_due(mailing, {passwords.RESET_REQUESTED: features.STEPS[passwords.RESET_REQUESTED]})
     stored = repr(await queued(mailing))
     with MongoClient[Any](str(settings.mongodb_uri)) as client:
         stored += repr(

@@ -17,7 +17,7 @@ from coaching_service.core.jobs import mail, queue, worker
 from coaching_service.people.customers import creation
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
-from coaching_service.people.sessions import service as sessions
+from coaching_service.people.sessions import passwords
 from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD
 from tests.support.mail_servers import Mailbox
@@ -58,8 +58,8 @@ async def sent_by(mailing: Services, mailbox: tuple[Mailbox, int]) -> list[Messa
 
 
 async def forget_password(mailing: Services, address: str) -> None:
-    await sessions.request_password_reset(Context(mailing), address)
-    await worker.run_due(mailing, {sessions.RESET_REQUESTED: features.STEPS[sessions.RESET_REQUESTED]})
+    await passwords.request_password_reset(Context(mailing), address)
+    await worker.run_due(mailing, {passwords.RESET_REQUESTED: features.STEPS[passwords.RESET_REQUESTED]})
 
 
 @pytest.mark.parametrize("kind", NAMES)

@@ -30,6 +30,7 @@ WITHHELD = {
     "fs.files",
     "hiddenDays",
     "identities",
+    "identityClaims",
     "jobs",
     "notes",
     "passwordResets",

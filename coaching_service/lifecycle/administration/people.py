@@ -14,6 +14,7 @@ from coaching_service.people.assistants import service as assistants
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.service import Identity
+from coaching_service.people.sessions import passwords
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
 
@@ -50,7 +51,7 @@ async def send_reset(operator: Operator, email: str) -> ObjectId:
     Raises NotFound, CompanySuspended; Conflict for an archived client, who may not sign in.
     """
     identity = await _require(operator, email)
-    if not await sessions.send_reset_mail(operator.services, identity):
+    if not await passwords.send_reset_mail(operator.services, identity):
         raise Conflict("This client is archived and cannot sign in")
     await operator.record("person.resetSent", identity.subject_id)
     return identity.subject_id

@@ -89,6 +89,21 @@ async def revoke(ctx: Context, key_id: ObjectId) -> None:
     await audit.record(ctx, "apiKey.revoked", keyId=key_id)
 
 
+async def count_own(ctx: Context) -> int:
+    """Return how many keys the caller has created, and not deleted."""
+    return await store.count(ctx, {"coachId": ctx.caller.id})
+
+
+async def revoke_own(ctx: Context, since: datetime | None) -> None:
+    """Delete the caller's keys that were created since a time, or all, in the caller's transaction."""
+    where: Filter = {"coachId": ctx.caller.id}
+    if since is not None:
+        where |= {"createdAt": {"$gte": since}}
+    for key in await store.list_all(ctx, where):
+        await store.delete(ctx, {"_id": key["_id"]})
+        await audit.record(ctx, "apiKey.revoked", keyId=key["_id"])
+
+
 async def delete_all_of_coach(ctx: Context, coach_id: ObjectId) -> None:
     """Delete every key of a coach, in the caller's transaction."""
     await store.delete_all(ctx, coach_id)

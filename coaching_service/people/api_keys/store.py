@@ -39,6 +39,11 @@ async def list_all(ctx: Context, where: Filter) -> list[ApiKey]:
     return await keys.find(ctx, where, sort=("createdAt", "_id"))
 
 
+async def count(ctx: Context, where: Filter) -> int:
+    """Return the number of keys of `where`."""
+    return await keys.count(ctx, where)
+
+
 async def find_sealed(ctx: Context, where: Filter) -> ApiKey | None:
     """Return `_id` and encrypted secret of the key of `where`, or None."""
     return await keys.find_one(ctx, where, ("sealed",))

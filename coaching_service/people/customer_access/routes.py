@@ -12,8 +12,8 @@ from coaching_service.people.customer_access import models, service
 from coaching_service.people.customer_access.schemas import CustomerPassword, FirstAccess
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.people.customers.schemas import Customer
-from coaching_service.people.sessions.models import AccessTokenResponse, MessageResponse, TokensResponse
-from coaching_service.people.sessions.schemas import AccessToken, Confirmation, SessionTokens
+from coaching_service.people.sessions.models import AccessTokenResponse, MessageResponse, SignInResponse
+from coaching_service.people.sessions.schemas import AccessToken, Confirmation, SignedIn
 
 routes = Routes("", tag="Client access")
 
@@ -24,11 +24,11 @@ routes = Routes("", tag="Client access")
     access=public(),
     status=200,
     body=FirstAccess(),
-    returns=SessionTokens,
+    returns=SignedIn,
     errors=(CompanySuspended, SignInRejected, Conflict),
     example={"token": "1f0c0ffe-0000-4000-8000-00000000abcd", "password": "correct horse battery staple"},
 )
-async def use_first_access(ctx: Context, body: models.FirstAccess) -> TokensResponse:
+async def use_first_access(ctx: Context, body: models.FirstAccess) -> SignInResponse:
     """Set a client's first password and sign in.
 
     The token is the `firstAccessToken` that creating the client returned, or the one in an invitation. `email` is

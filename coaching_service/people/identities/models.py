@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal, NotRequired
 
 from coaching_service.core.database.models import Stored
@@ -15,6 +16,7 @@ class StoredIdentity(Stored):
 
     `address` is the normalised e-mail address; `passwordHash` is null until a password is set. `isConfirmed`: a mailed
     token or the operator has confirmed the address; identities stored before the field existed count as confirmed.
+    `passwordChangedAt` is missing until the first change.
     """
 
     address: str
@@ -22,6 +24,7 @@ class StoredIdentity(Stored):
     subjectId: ObjectId
     passwordHash: str | None
     isConfirmed: NotRequired[bool]
+    passwordChangedAt: NotRequired[datetime]
 
 
 class IdentityClaim(Stored):

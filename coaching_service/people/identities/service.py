@@ -9,27 +9,24 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from coaching_service.core import rate_limits
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import ClientDisconnected, Forbidden, ServiceError, SignInRejected
+from coaching_service.core.errors import ClientDisconnected, Forbidden, SignInRejected
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.identities import addresses, store
+from coaching_service.people.identities import addresses, devices, failures, store
 from coaching_service.people.identities.events import EmailConfirmed, IdentityDisplaced
+from coaching_service.people.identities.failures import Attempt
 from coaching_service.people.identities.models import IdentityClaim, PasswordReset, StoredIdentity, SubjectKind
 from coaching_service.people.identities.passwords import verify_password
 
-ACCOUNT_FAILURES, NETWORK_FAILURES = 6, 30
 CONFIRMATION_LIFETIME = timedelta(days=7)
 _CONFIRMATION = re.compile(
     r"(?P<company>[0-9a-f]{24})\.(?P<subject>[0-9a-f]{24})\.(?P<until>[0-9]{1,12})\.(?P<signature>[\w-]+)", re.ASCII
 )
-# The names under which failures are counted.
-_ACCOUNT, _NETWORK = "account", "address"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,73 +172,83 @@ def _to_identity(stored: StoredIdentity | IdentityClaim | PasswordReset) -> Iden
 # --- verifying passwords ---------------------------------------------------------------------------------------------
 
 
-async def verify_sign_in(ctx: Context, email: str, password: str) -> Identity:
+@dataclass(frozen=True, slots=True)
+class VerifiedSignIn:
+    """The identity whose password is right, and the counters to reset when it may sign in."""
+
+    identity: Identity
+    attempt: Attempt
+
+
+async def verify_sign_in(
+    ctx: Context, email: str, password: str, device_tokens: Iterable[str] = (), *, session: ObjectId | None = None
+) -> VerifiedSignIn:
     """Return the identity with this e-mail address and password.
 
-    Raises SignInRejected, the same for an unknown address and a wrong password; TooManyRequests from the 6th failure of
-    an account or the 30th of a network address within 15 minutes; ClientDisconnected if the caller has closed the
-    connection meanwhile; Unavailable if too many others wait. Each process verifies one password at a time and reads
-    the failures before each, so that concurrent guesses are all counted.
+    Failures are counted for the device if one of `device_tokens` is valid for the identity, or for a `session` of it;
+    else for the account and for the network address. Raises SignInRejected, the same for an unknown address and a wrong
+    password; TooManyRequests from the 6th failure of a device or account or the 30th of a network address within 15
+    minutes; ClientDisconnected if the caller has closed the connection meanwhile; Unavailable if too many others wait.
+    Each process verifies one password at a time and reads the failures before each, so that concurrent guesses are all
+    counted.
     """
     async with ctx.services.sign_in_slot.holding(ctx.network_address):
         if ctx.is_disconnected():
             raise ClientDisconnected()
-        _, stored = await gather_reads(ctx, _require_few_failures(ctx, email), store.find_by_email(ctx.services, email))
+        stored = await store.find_by_email(ctx.services, email)
+        device = str(session) if session else devices.find_device(ctx.services, stored, device_tokens)
+        attempt = Attempt(addresses.account_key(email), ctx.network_address, device)
+        await failures.require_few(ctx, attempt)
         if await verify_password(password, stored["passwordHash"] if stored else None) and stored is not None:
-            return _to_identity(stored)
+            return VerifiedSignIn(_to_identity(stored), attempt)
+        await failures.count(ctx, attempt)
         reason = "unknown_address" if stored is None else "wrong_password"
-        raise await _count_failure(ctx, email, reason)
+        ctx.services.metrics.sign_in_failures.labels(reason).inc()
+        raise sign_in_rejected()
 
 
 async def check_password(ctx: Context, subject_id: ObjectId, password: str) -> bool:
-    """Return whether `password` is that of a coach or client of the company.
+    """Return whether `password` is that of a coach or client of the company, who is signed in.
 
-    A wrong one counts as a failed sign-in. Raises TooManyRequests as verify_sign_in does.
+    A wrong one counts as a failed sign-in of the session. Raises TooManyRequests as verify_sign_in does.
     """
     stored = await store.find_by_subject(ctx, subject_id)
     if stored is None:
         return False
     try:
-        await verify_sign_in(ctx, stored["address"], password)
+        verified = await verify_sign_in(ctx, stored["address"], password, session=ctx.caller.credential_id)
     except SignInRejected:
         return False
-    await clear_failures(ctx, stored["address"])
+    await failures.clear(ctx, verified.attempt)
     return True
 
 
 async def clear_failures(ctx: Context, email: str) -> None:
     """Reset the count of an account's failed sign-ins."""
-    await rate_limits.reset(ctx.services, _ACCOUNT, addresses.account_key(email))
+    await failures.clear(ctx, Attempt(addresses.account_key(email), ctx.network_address))
+
+
+async def is_known_device(ctx: Context, email: str, device_tokens: Iterable[str]) -> bool:
+    """Return whether one of `device_tokens` is that of a device that signed in before by an e-mail address."""
+    stored = await store.find_by_email(ctx.services, email)
+    return devices.find_device(ctx.services, stored, device_tokens) is not None
+
+
+async def sign_device(ctx: Context, subject_id: ObjectId) -> str:
+    """Return a token for the device on which a coach or client of the company signs in; empty without an identity."""
+    stored = await store.find_by_subject(ctx, subject_id)
+    return "" if stored is None else devices.sign_device(ctx.services, stored)
+
+
+async def find_password_change(ctx: Context, subject_id: ObjectId) -> datetime | None:
+    """Return when the password of a coach or client was last set, or the identity created; None without an identity."""
+    stored = await store.find_by_subject(ctx, subject_id)
+    return None if stored is None else stored.get("passwordChangedAt", stored["createdAt"])
 
 
 def sign_in_rejected() -> SignInRejected:
     """Return the error for every rejected sign-in."""
     return SignInRejected("The e-mail address or the password is wrong")
-
-
-async def _require_few_failures(ctx: Context, email: str) -> None:
-    (account, account_wait), (network, network_wait) = await gather_reads(
-        ctx,
-        rate_limits.get_count(ctx.services, _ACCOUNT, addresses.account_key(email)),
-        rate_limits.get_count(ctx.services, _NETWORK, ctx.network_address),
-    )
-    if account >= ACCOUNT_FAILURES or network >= NETWORK_FAILURES:
-        raise _too_many_failures(ctx, max(account_wait, network_wait))
-
-
-def _too_many_failures(ctx: Context, seconds: int) -> ServiceError:
-    ctx.services.metrics.sign_in_failures.labels("too_many_failures").inc()
-    return rate_limits.too_many_requests(ctx.services, "sign-in", seconds)
-
-
-async def _count_failure(ctx: Context, email: str, reason: str) -> ServiceError:
-    """Count a failed sign-in and return the error to raise; metrics name the reason, the error does not."""
-    account, account_wait = await rate_limits.count(ctx.services, _ACCOUNT, addresses.account_key(email))
-    network, network_wait = await rate_limits.count(ctx.services, _NETWORK, ctx.network_address)
-    if account >= ACCOUNT_FAILURES or network >= NETWORK_FAILURES:
-        return _too_many_failures(ctx, max(account_wait, network_wait))
-    ctx.services.metrics.sign_in_failures.labels(reason).inc()
-    return sign_in_rejected()
 
 
 # --- tokens that are sent by mail ------------------------------------------------------------------------------------

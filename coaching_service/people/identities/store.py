@@ -112,7 +112,16 @@ async def find_by_email(services: Services, email: str) -> StoredIdentity | None
 
 async def find_by_subject(ctx: Context, subject_id: ObjectId) -> StoredIdentity | None:
     """Return the identity of a coach or client of the company, or None."""
-    fields = ("address", "passwordHash", "kind", "isConfirmed", "companyId", "subjectId")
+    fields = (
+        "address",
+        "passwordHash",
+        "kind",
+        "isConfirmed",
+        "companyId",
+        "subjectId",
+        "passwordChangedAt",
+        "createdAt",
+    )
     return await identities.find_one(ctx, {"subjectId": subject_id}, fields)
 
 
@@ -127,13 +136,14 @@ async def find_by_company_and_subject(
 
 async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -> bool:
     """Set the password of a coach or client of the company; returns whether there is an identity."""
-    change = {"$set": {"passwordHash": password_hash}}
+    change = {"$set": {"passwordHash": password_hash, "passwordChangedAt": now()}}
     return await identities.update(ctx, {"subjectId": subject_id}, change) is not None
 
 
 async def confirm_and_set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -> StoredIdentity | None:
     """Set a password and mark the e-mail address as confirmed; returns the identity, or None."""
-    change = {"$set": {"passwordHash": password_hash, "isConfirmed": True}}
+    fields = {"passwordHash": password_hash, "passwordChangedAt": now(), "isConfirmed": True}
+    change = {"$set": fields}
     return await identities.update(ctx, {"subjectId": subject_id}, change)
 
 

@@ -14,8 +14,8 @@ from coaching_service.core.validation import patch_of
 from coaching_service.people.customers.models import OwnDetails
 from coaching_service.people.customers.schemas import ProfilePhotoFields
 from coaching_service.people.own_profile import models, schemas, service
-from coaching_service.people.sessions.models import MessageResponse
-from coaching_service.people.sessions.schemas import Confirmation, PasswordChange
+from coaching_service.people.sessions.models import NewPasswordResponse
+from coaching_service.people.sessions.schemas import PasswordChange, PasswordSet
 
 routes = Routes("/customer/me", tag="The client's own")
 
@@ -62,18 +62,18 @@ async def set_own_profile_photo(ctx: Context, body: dict[str, Any], file: Stored
     request_class="unlimited",
     access=customer(),
     body=PasswordChange(),
-    returns=Confirmation,
+    returns=PasswordSet,
     errors=(Forbidden, TooManyRequests),
     example={"currentPassword": "correct horse battery staple", "password": "another long password"},
 )
-async def set_own_password(ctx: Context, body: models.PasswordChange) -> MessageResponse:
+async def set_own_password(ctx: Context, body: models.PasswordChange) -> NewPasswordResponse:
     """Change my password.
 
-    Every other session of mine ends. A wrong `currentPassword` is 403 `WRONG_PASSWORD`, and counts as a failed sign-in.
-    Not in an impersonation session.
+    Every other session of mine ends; `deviceToken` replaces the one of my last sign-in. A wrong `currentPassword` is
+    403 `WRONG_PASSWORD`, and counts as a failed sign-in of this session. Not in an impersonation session.
     """
-    await service.change_password(ctx, body["currentPassword"], body["password"])
-    return {"message": "The password has been changed; other sessions have ended"}
+    new_password = await service.change_password(ctx, body["currentPassword"], body["password"])
+    return {"message": "The password has been changed; other sessions have ended", **new_password}
 
 
 @routes.post("/erasure-request", access=customer(), status=200, returns=schemas.ErasureRequest)

@@ -14,7 +14,8 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, OwnDetails
 from coaching_service.people.files import service as stored_files
 from coaching_service.people.own_profile.models import ErasureRequest, OwnProfile
-from coaching_service.people.sessions import service as sessions
+from coaching_service.people.sessions import passwords
+from coaching_service.people.sessions.models import NewPassword
 
 _FIELDS = (
     *("name", "surname", "email", "phone", "birthday", "timezone", "language", "loadUnit", "notifications"),
@@ -61,7 +62,7 @@ async def read_profile_photo(ctx: Context) -> Download:
     return await stored_files.open_file(ctx, photo["thumbnailId"] or photo["fileId"])
 
 
-async def change_password(ctx: Context, current: str, new: str) -> None:
+async def change_password(ctx: Context, current: str, new: str) -> NewPassword:
     """Change the password of the caller, a client; every other session of the client ends.
 
     Raises Forbidden for a coach who impersonates the client, and if `current` is wrong, which counts as a failed
@@ -69,7 +70,7 @@ async def change_password(ctx: Context, current: str, new: str) -> None:
     """
     if ctx.caller.impersonated_by is not None:
         raise Forbidden("An impersonation session cannot change the password", code="IMPERSONATED")
-    await sessions.change_password(ctx, current, new)
+    return await passwords.change_password(ctx, current, new)
 
 
 @transactional

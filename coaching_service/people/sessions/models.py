@@ -63,6 +63,9 @@ class OwnSession(TypedDict):
     isCurrent: bool
 
 
+KeysToDelete = Literal["none", "sinceLastChange", "all"]
+
+
 class SessionWithSubject(Session):
     """A session with the company and the coach or client: each a list of one, or empty if it is deleted."""
 
@@ -85,6 +88,12 @@ class TokensResponse(AccessTokenResponse):
     refreshToken: str
 
 
+class SignInResponse(TokensResponse):
+    """A session, and the token of the device, which the next sign-in sends."""
+
+    deviceToken: str
+
+
 class SignUp(TypedDict):
     """A company and its owner."""
 
@@ -99,12 +108,24 @@ class Credentials(TypedDict):
 
     email: str
     password: str
+    deviceToken: NotRequired[str | None]
 
 
 class MessageResponse(TypedDict):
     """The confirmation of an action."""
 
     message: str
+
+
+class NewPassword(TypedDict):
+    """The result of setting a password: how many API keys the user still has, and the token of the device."""
+
+    apiKeys: int
+    deviceToken: str
+
+
+class NewPasswordResponse(NewPassword, MessageResponse):
+    """The confirmation of a new password."""
 
 
 class RefreshToken(TypedDict):
@@ -117,6 +138,7 @@ class ForgottenPassword(TypedDict):
     """The e-mail address of a user who has forgotten the password."""
 
     email: str
+    deviceToken: NotRequired[str | None]
 
 
 class PasswordReset(TypedDict):
@@ -124,6 +146,7 @@ class PasswordReset(TypedDict):
 
     token: str
     password: str
+    deleteApiKeys: KeysToDelete
 
 
 class EmailConfirmation(TypedDict):

@@ -6,15 +6,17 @@ from coaching_service.core.auth.access import any_session, public
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, SignInRejected, TooManyRequests
 from coaching_service.core.http.routes import Routes
-from coaching_service.people.sessions import confirmations, models, service
+from coaching_service.people.sessions import confirmations, models, passwords, service
 from coaching_service.people.sessions.schemas import (
     Confirmation,
-    Credentials,
     EmailConfirmation,
-    ForgottenPassword,
     PasswordReset,
+    PasswordSet,
     RefreshToken,
+    ResetRequest,
     SessionTokens,
+    SignedIn,
+    SignIn,
     SignUp,
 )
 
@@ -28,11 +30,11 @@ _PASSWORD = "correct horse battery staple"  # noqa: S105 - an example of the Ope
     request_class="unlimited",
     access=public(),
     body=SignUp(),
-    returns=SessionTokens,
+    returns=SignedIn,
     errors=(Forbidden, Conflict, TooManyRequests),
     example={"companyName": "My Gym", "name": "Ana", "email": "ana@example.com", "password": _PASSWORD},
 )
-async def sign_up(ctx: Context, body: models.SignUp) -> models.TokensResponse:
+async def sign_up(ctx: Context, body: models.SignUp) -> models.SignInResponse:
     """Sign up a company.
 
     Its owner is signed in at once, and receives a mail with a token that confirms the e-mail address (POST
@@ -48,17 +50,24 @@ async def sign_up(ctx: Context, body: models.SignUp) -> models.TokensResponse:
     request_class="unlimited",
     access=public(),
     status=200,
-    body=Credentials(),
-    returns=SessionTokens,
+    body=SignIn(),
+    returns=SignedIn,
     errors=(CompanySuspended, SignInRejected, TooManyRequests),
     example={"email": "ana@example.com", "password": _PASSWORD},
 )
-async def sign_in(ctx: Context, body: models.Credentials) -> models.TokensResponse:
+async def sign_in(ctx: Context, body: models.Credentials) -> models.SignInResponse:
     """Sign in, as a coach or as a client.
 
-    From the 6th failure of an account, or the 30th of a network address, within 15 minutes: 429 with `Retry-After`.
+    From the 6th failure of an account, or the 30th of a network address, within 15 minutes: 429 with `Retry-After`. A
+    device that sends the `deviceToken` of its last sign-in has a counter of its own instead, and 6 failures; so nobody
+    else can lock it. Failures of an account no longer count for the network address when the user signs in.
     """
-    return await service.sign_in(ctx, body["email"], body["password"])
+    return await service.sign_in(ctx, body["email"], body["password"], _device_tokens(body))
+
+
+def _device_tokens(body: models.Credentials | models.ForgottenPassword) -> list[str]:
+    token = body.get("deviceToken")
+    return [token] if token else []
 
 
 @routes.post(
@@ -95,7 +104,7 @@ async def sign_out(ctx: Context) -> models.MessageResponse:
     "/password/forgot",
     access=public(),
     status=200,
-    body=ForgottenPassword(),
+    body=ResetRequest(),
     returns=Confirmation,
     errors=(TooManyRequests,),
     example={"email": "ana@example.com"},
@@ -104,9 +113,10 @@ async def request_password_reset(ctx: Context, body: models.ForgottenPassword) -
     """Request a token to set a new password.
 
     The response is the same for every e-mail address. If a user signs in by it, the token is sent there and expires
-    after an hour. From the 21st request of a network address within 15 minutes: 429 with `Retry-After`.
+    after an hour. From the 21st request of a network address within 15 minutes: 429 with `Retry-After`, except for a
+    device that sends the `deviceToken` of its last sign-in.
     """
-    await service.request_password_reset(ctx, body["email"])
+    await passwords.request_password_reset(ctx, body["email"], _device_tokens(body))
     return {"message": "If this e-mail address is used to sign in, a mail has been sent to it"}
 
 
@@ -116,20 +126,21 @@ async def request_password_reset(ctx: Context, body: models.ForgottenPassword) -
     access=public(),
     status=200,
     body=PasswordReset(),
-    returns=Confirmation,
+    returns=PasswordSet,
     errors=(
         CompanySuspended,
         SignInRejected,
     ),
     example={"token": "from the e-mail", "password": _PASSWORD},
 )
-async def reset_password(ctx: Context, body: models.PasswordReset) -> models.MessageResponse:
+async def reset_password(ctx: Context, body: models.PasswordReset) -> models.NewPasswordResponse:
     """Set a new password by a token.
 
-    Every session ends; sign in with the new password.
+    Every session ends; sign in with the new password, and with `deviceToken`, so that failures of others do not prevent
+    it. API keys of the user remain valid unless `deleteApiKeys` names them; `apiKeys` is how many there still are.
     """
-    await service.reset_password(ctx, body["token"], body["password"])
-    return {"message": "The password has been set; sign in with it"}
+    new_password = await passwords.reset_password(ctx, body["token"], body["password"], body["deleteApiKeys"])
+    return {"message": "The password has been set; sign in with it", **new_password}
 
 
 @routes.post(

@@ -34,6 +34,27 @@ class Credentials(Input):
     password = Text(max_length=MAX_LENGTH, trim=False, required=True)
 
 
+class DeviceToken(Text):
+    """The token of a device that signed in before; one that is not valid is ignored."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            max_length=500,
+            allow_blank=True,
+            allow_none=True,
+            metadata={
+                "description": "`deviceToken` of an earlier sign-in on this device, at most 180 days ago: failures of "
+                "others do not lock it. One that is not valid is ignored."
+            },
+        )
+
+
+class SignIn(Credentials):
+    """The e-mail address and password of a user, and the token of the device."""
+
+    deviceToken = DeviceToken()
+
+
 class SignUp(Input):
     """A company and its owner."""
 
@@ -55,11 +76,30 @@ class ForgottenPassword(Input):
     email = Text(max_length=254, required=True)
 
 
-class PasswordReset(Input):
+class ResetRequest(ForgottenPassword):
+    """The e-mail address of a user, and the token of the device."""
+
+    deviceToken = DeviceToken()
+
+
+class _PasswordToSet(Input):
+    password = NewPassword(required=True)
+    deleteApiKeys = Choice(
+        "none",
+        "sinceLastChange",
+        "all",
+        load_default="none",
+        metadata={
+            "description": "Which API keys of the user to delete: none, those created since the password was last "
+            "changed, or all."
+        },
+    )
+
+
+class PasswordReset(_PasswordToSet):
     """A new password, and the token that allows setting it."""
 
     token = Text(max_length=500, required=True)
-    password = NewPassword(required=True)
 
 
 class EmailConfirmation(Input):
@@ -68,11 +108,10 @@ class EmailConfirmation(Input):
     token = Text(max_length=500, required=True)
 
 
-class PasswordChange(Input):
+class PasswordChange(_PasswordToSet):
     """The current password and a new one."""
 
     currentPassword = Text(max_length=MAX_LENGTH, trim=False, required=True)
-    password = NewPassword(required=True)
 
 
 class SessionTokens(Output):
@@ -82,6 +121,12 @@ class SessionTokens(Output):
     tokenType = Choice("Bearer")
     expiresIn = fields.Integer()
     refreshToken = fields.String()
+
+
+class SignedIn(SessionTokens):
+    """A session, and a token of the device: send it as `deviceToken` when the user signs in again on this device."""
+
+    deviceToken = fields.String()
 
 
 class AccessToken(Output):
@@ -96,3 +141,10 @@ class Confirmation(Output):
     """The confirmation of an action."""
 
     message = fields.String()
+
+
+class PasswordSet(Confirmation):
+    """The confirmation of a new password: `apiKeys` is the number of API keys that the user still has."""
+
+    apiKeys = fields.Integer()
+    deviceToken = fields.String()

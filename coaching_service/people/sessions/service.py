@@ -1,27 +1,23 @@
-"""Signing up, in and out, renewing sessions, and resetting passwords."""
+"""Signing up, in and out, renewing sessions, and confirming e-mail addresses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import timedelta
 from typing import Any, TypeVar
 
 import structlog
 
-from coaching_service.core import audit, rate_limits
+from coaching_service.core import rate_limits
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import CompanySuspended, Forbidden, SignInRejected, Unauthorized
+from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import mail, queue
-from coaching_service.core.jobs.mail import NewMail
-from coaching_service.core.jobs.mail_body import MailBody, subject_with
-from coaching_service.core.jobs.queue import Job
 from coaching_service.people.account import service as account
-from coaching_service.people.assistants import service as assistants
 from coaching_service.people.customers import first_access
+from coaching_service.people.identities import failures
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.events import IdentityDisplaced
 from coaching_service.people.identities.models import SubjectKind
@@ -32,16 +28,14 @@ from coaching_service.people.sessions.models import (
     AccessTokenResponse,
     NewSession,
     SessionWithSubject,
+    SignInResponse,
     TokensResponse,
 )
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
 
-RESET_REQUESTED = "password_forgotten"
 IMPERSONATION_LIFETIME = timedelta(minutes=15)
-# Limits within 15 minutes; those of a network address are higher because many users may share it.
-_RESET_MAILS = 3
-_SIGN_UPS, _RESET_REQUESTS = 30, 20
+_SIGN_UPS = 30  # of a network address, which many users may share, within 15 minutes
 
 T = TypeVar("T")
 
@@ -51,14 +45,14 @@ log = structlog.get_logger("coaching_service.sessions")
 # --- signing up, in and out ------------------------------------------------------------------------------------------
 
 
-async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str) -> TokensResponse:
+async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str) -> SignInResponse:
     """Create a company and return the tokens of its owner's session.
 
     Raises Conflict if the e-mail address is already used to sign in, Forbidden if the operator has disabled sign-up,
     TooManyRequests after too many sign-ups from one network address.
     """
 
-    async def create_owner_session(ctx: Context, owner_id: ObjectId) -> TokensResponse:
+    async def create_owner_session(ctx: Context, owner_id: ObjectId) -> SignInResponse:
         return await create_session(ctx, owner_id, "coach")
 
     return await register(ctx, company_name, name, email, password, create_owner_session)
@@ -94,25 +88,29 @@ async def register(
     return await create_company(ctx)
 
 
-async def sign_in(ctx: Context, email: str, password: str) -> TokensResponse:
+async def sign_in(ctx: Context, email: str, password: str, device_tokens: Iterable[str] = ()) -> SignInResponse:
     """Return the tokens of a new session.
 
+    `device_tokens`: those that earlier sign-ins returned to the device, which has a counter of failures of its own.
     Raises SignInRejected, always the same; TooManyRequests after too many failures.
     """
-    identity, principal = await verify_credentials(ctx, email, password)
+    identity, principal = await verify_credentials(ctx, email, password, device_tokens)
     tokens = await create_session(ctx.acting_as(principal), identity.subject_id, identity.kind)
     if identity.kind == "customer":
         await first_access.record_sign_in(ctx.acting_as(principal), identity.subject_id)
     return tokens
 
 
-async def verify_credentials(ctx: Context, email: str, password: str) -> tuple[Identity, Principal]:
+async def verify_credentials(
+    ctx: Context, email: str, password: str, device_tokens: Iterable[str]
+) -> tuple[Identity, Principal]:
     """Return the identity and the principal of a user who signs in. Raises what sign_in raises."""
-    identity = await identities.verify_sign_in(ctx, email, password)
+    verified = await identities.verify_sign_in(ctx, email, password, device_tokens)
+    identity = verified.identity
     if (principal := await load_principal(ctx.services, identity)) is None:
         ctx.services.metrics.sign_in_failures.labels("no_access").inc()
         raise identities.sign_in_rejected()
-    await identities.clear_failures(ctx, email)
+    await failures.clear(ctx, verified.attempt)
     return identity, principal
 
 
@@ -123,8 +121,8 @@ async def load_principal(services: Services, identity: Identity) -> Principal | 
     return await first_access.load_principal(services, identity.company_id, identity.subject_id)
 
 
-async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> TokensResponse:
-    """Create a session of a coach or client of the company and return its tokens."""
+async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> SignInResponse:
+    """Create a session of a coach or client of the company and return its tokens and one of the device."""
     access, family = new_token(), new_token()
     refresh_token = f"{family}.{new_token()}"
     session: NewSession = {
@@ -135,7 +133,12 @@ async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) 
         "impersonatedBy": None,
     }
     await store.insert(ctx, session, token_hash(access), store.ACCESS_LIFETIME, store.FAMILY_LIFETIME)
-    return {**_token_response(access, store.ACCESS_LIFETIME), "refreshToken": refresh_token}
+    device_token = await identities.sign_device(ctx, subject_id)
+    return {
+        **_token_response(access, store.ACCESS_LIFETIME),
+        "refreshToken": refresh_token,
+        "deviceToken": device_token,
+    }
 
 
 async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessTokenResponse:
@@ -188,6 +191,11 @@ async def end_sessions_of_coach(ctx: Context, event: CoachRemoved | SignInEmailC
 async def end_displaced_sessions(ctx: Context, event: IdentityDisplaced) -> None:
     """End every session of a coach or client, of any company, who lost an unconfirmed e-mail address."""
     await store.delete_all_in_company(ctx, event.company_id, event.subject_id)
+
+
+async def count_open(ctx: Context, subject_id: ObjectId) -> int:
+    """Return the number of sessions of a coach or client of the company that have not ended."""
+    return await store.count_open(ctx, subject_id)
 
 
 # --- authentication --------------------------------------------------------------------------------------------------
@@ -246,130 +254,3 @@ async def _confirm_email(ctx: Context, address: str) -> None:
 
 def _confirmation_rejected() -> SignInRejected:
     return SignInRejected("The token is unknown or older than a week; sign in and request another")
-
-
-# --- passwords -------------------------------------------------------------------------------------------------------
-
-
-async def request_password_reset(ctx: Context, email: str) -> None:
-    """Queue a password reset; whether anyone signs in by `email` is looked up by the worker, so timing reveals nothing.
-
-    Raises TooManyRequests after too many requests from one network address.
-    """
-    await rate_limits.limit(ctx.services, "password forgotten", ctx.network_address, _RESET_REQUESTS)
-    await queue.enqueue(ctx, RESET_REQUESTED, {"email": email})
-
-
-async def send_password_reset(services: Services, job: Job) -> None:
-    """Queue a mail with a token to set a password for each user who signs in by `email` or claims it.
-
-    Each gets at most 3 in 15 minutes, at the stored address, not at the one in the request.
-    """
-    for identity in await identities.list_by_email(services, job.arguments["email"]):
-        try:
-            principal = await load_principal(services, identity)
-        except CompanySuspended:
-            continue
-        if principal is None or _is_held(principal):
-            continue
-        mails, _ = await rate_limits.count(services, "reset mail", str(identity.subject_id))
-        if mails <= _RESET_MAILS:
-            await _queue_reset_mail(Context(services).acting_as(principal), identity)
-
-
-def _is_held(principal: Principal) -> bool:
-    """Return whether a token for this user would expire before its mail is sent."""
-    return principal.company.holds_mail and principal.role != "OWNER"
-
-
-async def send_reset_mail(services: Services, identity: Identity) -> bool:
-    """Queue a mail with a token to set a password, for the operator; returns False if the user may not sign in.
-
-    Raises CompanySuspended.
-    """
-    principal = await load_principal(services, identity)
-    if principal is None:
-        return False
-    await _queue_reset_mail(Context(services).acting_as(principal), identity)
-    return True
-
-
-async def count_open(ctx: Context, subject_id: ObjectId) -> int:
-    """Return the number of sessions of a coach or client of the company that have not ended."""
-    return await store.count_open(ctx, subject_id)
-
-
-@transactional
-async def _queue_reset_mail(ctx: Context, identity: Identity) -> None:
-    email = await identities.get_mail_address(ctx, identity.subject_id)
-    if email is None:
-        return
-    token = await identities.create_reset_token(ctx, identity.subject_id, identity.kind)
-    company, is_client = ctx.caller.company.name, identity.kind == "customer"
-    body: MailBody = {
-        "company": company,
-        "name": ctx.caller.name,
-        "paragraphs": ["You can set a new password with this link. It works once, within the hour."],
-        "button": "Set a new password",
-        "link": f"{ctx.services.base_url}/{'train' if is_client else 'app'}/reset-password?token={token}",
-        "notes": ["If you did not ask for this, do nothing: your password stays as it is."],
-        "reason": "You receive this mail because a new password was requested for this e-mail address, with which you "
-        f"sign in at {company}.",
-        "settings": None,
-    }
-    if is_client:
-        subject = subject_with(company, "Set a new password for {}", "Set a new password")
-        reset_mail = NewMail(email, subject, body, identity.subject_id)
-    else:
-        addition = f"Applications can send the password with this token to POST /auth/password/reset: {token}"
-        reset_mail = NewMail(
-            email, "Set a new password", body, text_addition=addition, is_urgent=ctx.caller.role == "OWNER"
-        )
-    await mail.enqueue_mail(ctx, reset_mail)
-
-
-async def reset_password(ctx: Context, token: str, password: str) -> None:
-    """Set a new password by a mailed token.
-
-    Every session and connected assistant of the user ends, and the count of failed sign-ins is reset. Raises
-    SignInRejected if the token is unknown, used, or older than an hour.
-    """
-    identity = await identities.find_by_reset_token(ctx.services, token)
-    principal = await load_principal(ctx.services, identity) if identity else None
-    if identity is None or principal is None:
-        raise _reset_rejected()
-    password_hash = await hash_password(password)
-    email = await _reset_password(ctx.acting_as(principal), identity.subject_id, token, password_hash)
-    await identities.clear_failures(ctx, email)
-
-
-@transactional
-async def _reset_password(ctx: Context, subject_id: ObjectId, token: str, password_hash: str) -> str:
-    email = await identities.reset_password(ctx, subject_id, token, password_hash)
-    if email is None:
-        raise _reset_rejected()
-    await store.delete_all(ctx, subject_id)
-    await assistants.revoke_all_of_coach(ctx, subject_id)
-    return email
-
-
-def _reset_rejected() -> SignInRejected:
-    return SignInRejected("The token is unknown, used or older than an hour; ask for another")
-
-
-async def change_password(ctx: Context, current: str, new: str) -> None:
-    """Change the caller's password; every other session of the caller ends, and so does every connected assistant.
-
-    Raises Forbidden if `current` is wrong, which counts as a failed sign-in; TooManyRequests.
-    """
-    if not await identities.check_password(ctx, ctx.caller.id, current):
-        raise Forbidden("The password is wrong", code="WRONG_PASSWORD")
-    await _change_password(ctx, await hash_password(new))
-
-
-@transactional
-async def _change_password(ctx: Context, password_hash: str) -> None:
-    await identities.set_password(ctx, ctx.caller.id, password_hash)
-    await store.delete_others(ctx, ctx.caller.id, ctx.caller.credential_id)
-    await assistants.revoke_all_of_coach(ctx, ctx.caller.id)
-    await audit.record(ctx, "password.changed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,6 +14,7 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import first_access
+from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import service, store
 from coaching_service.people.sessions.models import NewSession, OwnSession, Session
@@ -26,20 +28,23 @@ _MAX_DEVICE_LENGTH = 300
 
 @dataclass(frozen=True)
 class StartedSession:
-    """A new session: its token, whose it is, and how long the cookie lasts."""
+    """A new session: its token, whose it is, how long the cookie lasts, and the token of the device."""
 
     token: str
     kind: SubjectKind
     cookie_lifetime: timedelta
+    device_token: str
 
 
-async def sign_in(ctx: Context, email: str, password: str, device: str = "") -> StartedSession:
+async def sign_in(
+    ctx: Context, email: str, password: str, device: str = "", device_tokens: Iterable[str] = ()
+) -> StartedSession:
     """Start a session of a coach or client.
 
-    `device`: the User-Agent header of the browser, which describes the session in the user's list. Raises what
-    service.sign_in raises.
+    `device`: the User-Agent header of the browser, which describes the session in the user's list;
+    `device_tokens` as in service.sign_in. Raises what service.sign_in raises.
     """
-    identity, principal = await service.verify_credentials(ctx, email, password)
+    identity, principal = await service.verify_credentials(ctx, email, password, device_tokens)
     user_ctx = ctx.acting_as(principal)
     if identity.kind == "coach":
         return await start_for_coach(user_ctx, identity.subject_id)
@@ -59,7 +64,7 @@ async def start_for_coach(ctx: Context, coach_id: ObjectId) -> StartedSession:
     """Start a session of a coach of the company: it ends after 12 hours, or 2 hours without a request."""
     token = new_token()
     await store.insert(ctx, _session_of(coach_id, "coach"), token_hash(token), COACH_IDLE_LIFETIME, COACH_LIFETIME)
-    return StartedSession(token, "coach", COACH_LIFETIME)
+    return StartedSession(token, "coach", COACH_LIFETIME, await identities.sign_device(ctx, coach_id))
 
 
 async def start_for_customer(ctx: Context, customer_id: ObjectId, device: str) -> StartedSession:
@@ -68,7 +73,7 @@ async def start_for_customer(ctx: Context, customer_id: ObjectId, device: str) -
     session = _session_of(customer_id, "customer")
     session |= {"device": device[:_MAX_DEVICE_LENGTH], "lastUsedAt": now()}
     await store.insert(ctx, session, token_hash(token), CUSTOMER_LIFETIME, CUSTOMER_LIFETIME)
-    return StartedSession(token, "customer", CUSTOMER_LIFETIME)
+    return StartedSession(token, "customer", CUSTOMER_LIFETIME, await identities.sign_device(ctx, customer_id))
 
 
 def _session_of(subject_id: ObjectId, kind: SubjectKind) -> NewSession:

@@ -10,9 +10,10 @@ from aiohttp import web
 from coaching_service.core.auth.access import any_session, public
 from coaching_service.core.database.context import Context
 from coaching_service.core.validation import Input, Text, Timezone
-from coaching_service.people.sessions import confirmations, web_sessions
+from coaching_service.people.sessions import confirmations, passwords, web_sessions
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import EmailConfirmation as EmailConfirmationForm
+from coaching_service.people.sessions.models import NewPassword
 from coaching_service.people.sessions.schemas import (
     Credentials,
     EmailConfirmation,
@@ -20,7 +21,14 @@ from coaching_service.people.sessions.schemas import (
     PasswordReset,
     SignUp,
 )
-from coaching_service.web.browser_sessions import device_of, home_of, is_client_path, landing_path, local_path
+from coaching_service.web.browser_sessions import (
+    device_of,
+    device_tokens_of,
+    home_of,
+    is_client_path,
+    landing_path,
+    local_path,
+)
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.rendering import CLIENT_LAYOUT
 
@@ -63,7 +71,9 @@ async def sign_in_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | 
 )
 async def sign_in(ctx: Context, query: dict[str, Any], form: dict[str, Any], request: web.Request) -> Redirect:
     """Sign in, with the same limits on attempts as REST; a client lands on /train, a coach on /app."""
-    session = await web_sessions.sign_in(ctx, form["email"], form["password"], device_of(request))
+    session = await web_sessions.sign_in(
+        ctx, form["email"], form["password"], device_of(request), device_tokens_of(ctx.services, request)
+    )
     return Redirect(landing_path(session.kind, query["next"]), session=session)
 
 
@@ -121,26 +131,46 @@ async def forgotten_password_page(_: Context) -> dict[str, Any]:
     return {}
 
 
-@pages.post("/forgotten-password", access=public(), form=ForgottenPassword(), on=forgotten_password_page)
-async def request_password_reset(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post(
+    "/forgotten-password", access=public(), form=ForgottenPassword(), on=forgotten_password_page, with_request=True
+)
+async def request_password_reset(ctx: Context, form: dict[str, Any], request: web.Request) -> Redirect:
     """Send an e-mail with a link if the address has an account; the response is the same if it has none."""
-    await sessions.request_password_reset(ctx, form["email"])
+    await passwords.request_password_reset(ctx, form["email"], device_tokens_of(ctx.services, request))
     return Redirect(
         "/app/sign-in", "If the address has an account, we sent an email with a link. It expires in an hour."
     )
 
 
 @pages.get("/reset-password", access=public(), query=TokenQuery(), template="sign_in/reset_password.html")
-async def reset_password_page(_: Context, query: dict[str, Any]) -> dict[str, Any]:
+async def reset_password_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The page to choose a new password, linked from the e-mail."""
-    return {"token": query["token"]}
+    return {"token": query["token"], "api_keys": await passwords.count_api_keys(ctx, query["token"])}
 
 
 @pages.post("/reset-password", access=public(), form=PasswordReset(), on=reset_password_page, request_class="unlimited")
 async def reset_password(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Set the password; every session of the account ends."""
-    await sessions.reset_password(ctx, form["token"], form["password"])
-    return Redirect("/app/sign-in", "Password changed. Sign in with your new password.", ends_session=True)
+    return await set_new_password(ctx, form, "/app/sign-in")
+
+
+async def set_new_password(ctx: Context, form: dict[str, Any], sign_in_path: str) -> Redirect:
+    """Set the password of the user of a mailed token, and redirect to the sign-in page."""
+    new_password = await passwords.reset_password(ctx, form["token"], form["password"], form["deleteApiKeys"])
+    return Redirect(
+        sign_in_path,
+        f"Password changed. Sign in with your new password.{describe_api_keys(new_password)}",
+        ends_session=True,
+        device_token=new_password["deviceToken"],
+    )
+
+
+def describe_api_keys(new_password: NewPassword) -> str:
+    """Return a sentence on the API keys that a user still has; empty without any."""
+    number = new_password["apiKeys"]
+    if number == 0:
+        return ""
+    return " Your API key still works." if number == 1 else f" Your {number} API keys still work."
 
 
 @pages.get("/first-access", access=public(), query=TokenQuery(), template="")

@@ -6,10 +6,9 @@ from typing import Any
 
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context
-from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.schemas import PasswordReset
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.sign_in import TokenQuery
+from coaching_service.web.views.sign_in import TokenQuery, set_new_password
 
 pages = Pages("/train/reset-password")
 
@@ -17,11 +16,10 @@ pages = Pages("/train/reset-password")
 @pages.get("", access=public(), query=TokenQuery(), template="sign_in/reset_password.html")
 async def reset_password_page(_: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The page to choose a new password."""
-    return {"token": query["token"]}
+    return {"token": query["token"], "api_keys": 0}
 
 
 @pages.post("", access=public(), form=PasswordReset(), on=reset_password_page, request_class="unlimited")
 async def reset_password(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Set the password; every session of the client ends."""
-    await sessions.reset_password(ctx, form["token"], form["password"])
-    return Redirect("/app/sign-in?next=/train", "Password changed. Sign in with your new password.", ends_session=True)
+    return await set_new_password(ctx, form, "/app/sign-in?next=/train")

@@ -128,10 +128,11 @@ async def own_password_page(_: Context) -> dict[str, Any]:
 async def change_own_password(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Change the password, confirmed with the current one; every other session ends."""
     try:
-        await own_profile.change_password(ctx, form["currentPassword"], form["password"])
+        new_password = await own_profile.change_password(ctx, form["currentPassword"], form["password"])
     except Forbidden:
         raise invalid_field("currentPassword", "is not your password", code="WRONG_PASSWORD") from None
-    return Redirect(_PATH, "Password changed. You are signed out on all other devices.")
+    notice = "Password changed. You are signed out on all other devices."
+    return Redirect(_PATH, notice, device_token=new_password["deviceToken"])
 
 
 # --- the client's data -----------------------------------------------------------------------------------------------
