@@ -106,11 +106,11 @@ async def test_page_of_an_account_offers_to_delete_api_keys(
     path = "/app/settings/my-account"
     page = (await owner_page.get(path)).ok()
     page.says("You have 1 API key, which a new password does not change.")
-    kept = await owner_page.submit(page, path, currentPassword=PASSWORD, password=NEW)
-    kept.ok().says("Your API key still works.")
+    unchanged = await owner_page.submit(page, path, currentPassword=PASSWORD, password=NEW)
+    unchanged.ok().says("Your API key still works.")
     since = {"deleteApiKeys": "sinceLastChange"}
     await api_keys.create(coach.ctx, "Backend")
-    (await owner_page.submit(kept, path, currentPassword=NEW, password=PASSWORD, **since)).ok()
+    (await owner_page.submit(unchanged, path, currentPassword=NEW, password=PASSWORD, **since)).ok()
     assert [key["name"] for key in await api_keys.list_keys(coach.ctx)] == ["Test"]
 
     await lock(new_visitor, str(coach.ctx.caller.email))

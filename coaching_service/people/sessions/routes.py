@@ -59,8 +59,8 @@ async def sign_in(ctx: Context, body: models.Credentials) -> models.SignInRespon
     """Sign in, as a coach or as a client.
 
     From the 6th failure of an account, or the 30th of a network address, within 15 minutes: 429 with `Retry-After`. A
-    device that sends the `deviceToken` of its last sign-in has a counter of its own instead, and 6 failures; so nobody
-    else can lock it. Failures of an account no longer count for the network address when the user signs in.
+    device that sends the `deviceToken` of its last sign-in has a counter of its own instead, of 6 failures, so
+    that others cannot lock it. Failures of an account no longer count for the network address when the user signs in.
     """
     return await service.sign_in(ctx, body["email"], body["password"], _device_tokens(body))
 
