@@ -9,6 +9,8 @@ from marshmallow import ValidationError, fields
 from coaching_service.core.validation import Choice, Email, Input, Output, Text
 from coaching_service.people.identities.passwords import MAX_LENGTH, MIN_LENGTH
 
+_DEVICE_TOKEN = "Identifies this device when the user signs in again, for 180 days."  # noqa: S105 - a description
+
 
 class NewPassword(Text):
     """A password to set: 12 to 200 characters, not trimmed."""
@@ -126,7 +128,7 @@ class SessionTokens(Output):
 class SignedIn(SessionTokens):
     """A session, and a token of the device: send it as `deviceToken` when the user signs in again on this device."""
 
-    deviceToken = fields.String()
+    deviceToken = fields.String(metadata={"description": _DEVICE_TOKEN})
 
 
 class AccessToken(Output):
@@ -146,5 +148,5 @@ class Confirmation(Output):
 class PasswordSet(Confirmation):
     """The confirmation of a new password: `apiKeys` is the number of API keys that the user still has."""
 
-    apiKeys = fields.Integer()
-    deviceToken = fields.String()
+    apiKeys = fields.Integer(metadata={"description": "How many API keys the user still has."})
+    deviceToken = fields.String(metadata={"description": _DEVICE_TOKEN})
