@@ -31,7 +31,7 @@ RECORDED = Path(coaching_service.core.http.__file__).with_name("response_example
 # These operations take a token that travels by e-mail only.
 _BY_MAIL = {
     "confirmEmail": {"message": "The e-mail address is confirmed"},
-    "resetPassword": {"message": "The password has been set"},
+    "resetPassword": {"message": "The password has been set", "apiKeys": 1, "deviceToken": "a token of the device"},
 }
 
 
