@@ -60,9 +60,12 @@ async def test_undo_and_a_change_at_once_lose_nothing(coach: CoachClient) -> Non
 async def test_undo_of_an_assignment_of_metrics_needs_the_permission_for_metrics(coach: CoachClient) -> None:
     ana, body = await coach.create_customer(), await metric_set(coach)
     assigned = await coach.post(client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})
-    editor = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
+    viewer = ("customers.view", "metrics.view")
+    editor = coach.with_key(await employee_key(coach, *viewer, "customers.edit", scope="all"))
     (await undo(editor, assigned)).refused(403, "metrics.edit")
-    measurer = coach.with_key(await employee_key(coach, "customers.view", "metrics.edit", scope="all"))
+    blind = coach.with_key(await employee_key(coach, "customers.view", "metrics.edit", scope="all"))
+    (await undo(blind, assigned)).refused(404)
+    measurer = coach.with_key(await employee_key(coach, *viewer, "metrics.edit", scope="all"))
     (await undo(measurer, assigned)).ok()
 
 

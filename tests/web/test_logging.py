@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from tests.support import training
 from tests.support.client import CoachClient
 from tests.support.visitor import Visitor
+from tests.web.conftest import Colleague
 from tests.web.test_planning import item_of, legs, workout_path
+from tests.web.test_security import csrf_token_of
 
 
 def log_of(block: dict[str, Any], at: int = 0) -> str:
@@ -143,3 +146,24 @@ async def test_required_questions_are_labelled_required(coach: CoachClient, owne
 
     for each in types:
         page.says(f"Must {each['type']} required", f"May {each['type']} optional")
+
+
+async def test_no_log_is_offered_that_would_replace_answers_which_are_not_shown(
+    coach: CoachClient, colleague: Colleague
+) -> None:
+    values = training.metrics_of(await training.metric_set(coach))
+    block = await legs(coach, training.form_of({"label": "How?", "type": "text"}), values)
+    form = block["items"][0]
+    answers = [{"questionId": form["form"]["questions"][0]["_id"], "value": "Slept well"}]
+    (await training.log(coach, block, form, isCompleted=True, answers=answers)).ok()
+    visitor = await colleague(*(each for each in ALL_PERMISSIONS if not each.startswith("forms.")))
+
+    page = (await visitor.get(workout_path(block))).ok()
+    assert log_of(block, 1) in page.links
+    assert log_of(block, 0) not in page.links
+    assert "Slept well" not in page.text
+    (await visitor.get(log_of(block))).ok(403)
+    token = csrf_token_of((await visitor.get(log_of(block, 1))).ok())
+    for action in ("undo", "form"):
+        (await visitor.send("POST", f"{log_of(block)}/{action}", data={"csrf": token})).ok(403)
+    assert (await training.read(coach, block))["items"][0]["answers"] == answers

@@ -262,9 +262,12 @@ async def remove_old_patches(services: Services) -> int:
 
 
 async def find_feed_page(
-    ctx: Context, customer_id: ObjectId, walk: Walk, selection: ListSelection
+    ctx: Context, customer_id: ObjectId, walk: Walk, selection: ListSelection, without: Sequence[EventType]
 ) -> tuple[list[CompanyFeedItem], int]:
-    """Return the entries of a selection for one part of a client's feed, newest first, and how many there are."""
+    """Return the entries of a selection for one part of a client's feed, newest first, and how many there are.
+
+    Entries of the types `without` are left out.
+    """
     where: Filter = {"customerId": customer_id, "feedCount": {"$gt": 0}}
     shown: Filter = {"feed.hiddenBy": None}
     changes_at_most = walk.skip + walk.limit + 1  # all entries of the cursor's change may be before the cursor
@@ -274,6 +277,10 @@ async def find_feed_page(
         selected = {"feed._id": {"$in": list(selection.ids)}}
         where, shown = where | selected, shown | selected
         changes_at_most = len(selection.ids)
+    if without:
+        types = {"$nin": list(without)}
+        where, shown = where | {"feed": {"$elemMatch": {"hiddenBy": None, "type": types}}}, shown | {"feed.type": types}
+    if selection.ids is not None or without:
         counting = [{"$project": {"_id": 0, "feed": 1}}, {"$unwind": "$feed"}, {"$match": shown}]
         count = {"$count": "total"}
     entries, counted = await gather_reads(

@@ -63,19 +63,19 @@ async def read(ctx: Context, token: str) -> Download:
     ctx = await _as_client(ctx, token)
     today = ctx.caller.today()
     first, last = str(today - timedelta(days=DAYS_BACK)), str(today + timedelta(days=DAYS_AHEAD))
-    blocks, hidden = await gather_reads(
+    blocks, visible = await gather_reads(
         ctx,
         workouts.find_titles(ctx, ctx.caller.id, first, last),
-        visibility.find_hidden_days(ctx, ctx.caller.id, first, last),
+        visibility.load_visibility(ctx, ctx.caller.id, first, last),
     )
-    visible = [block for block in blocks if block["date"] not in hidden]
+    shown = [block for block in blocks if visible.allows(day=block["date"])]
     name = ctx.caller.company.name
 
     async def read_file(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        yield await asyncio.to_thread(write_calendar, name, visible)
+        yield await asyncio.to_thread(write_calendar, name, shown)
 
     # Of what the file is written from, so that nothing is written for an application that has it.
-    fingerprint = hashlib.sha256(to_json([__version__, name, visible])).hexdigest()
+    fingerprint = hashlib.sha256(to_json([__version__, name, shown])).hexdigest()
     return Download("text/calendar; charset=utf-8", "training.ics", read_file, etag=f'"{fingerprint}"')
 
 

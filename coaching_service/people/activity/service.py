@@ -30,6 +30,7 @@ from coaching_service.people.activity.models import (
     CompanyEvent,
     ImportedEvent,
 )
+from coaching_service.people.changes.visibility import list_hidden_types
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerReference
 
@@ -156,7 +157,7 @@ async def list_attributed_events(
     await customers.get_visible(ctx, customer_id)
     filters = {"customerId": customer_id, **selection.for_cursor()}
     walk = Walk(ctx, "client-feed", filters, feed.COMPANY_FEED_ORDER, page=page, size=size, after=after)
-    stored, total = await feed.find_feed_page(ctx, customer_id, walk, selection)
+    stored, total = await feed.find_feed_page(ctx, customer_id, walk, selection, list_hidden_types(ctx))
     return walk.present(stored, total, _attributed_event)
 
 
@@ -213,11 +214,16 @@ async def list_changed_events(
     """Return what `list_company_events` returns, with the change that each entry is from."""
     filters = {"since": since, "types": sorted(set(types)), "customerId": customer_id}
     position = Position(ctx, "activity-feed", filters, feed.COMPANY_FEED_ORDER, after)
+    hidden = list_hidden_types(ctx)
+    wanted = [EVENT_TYPE_OF[each] for each in types or (EVENT_TYPE_OF if hidden else ())]
+    shown = [each for each in wanted if each not in hidden]
+    if wanted and not shown:
+        return {"docs": [], "nextCursor": None, "hasMore": False}
     stored = await feed.find_company_feed(
         ctx,
         position.condition(),
         since=since,
-        types=[EVENT_TYPE_OF[each] for each in types],
+        types=shown,
         customer_ids=await customers.select_ids_in_scope(ctx, customer_id),
         limit=limit + 1,
     )

@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 from typing import cast
 
+from coaching_service.core.auth.visibility import Visibility
 from coaching_service.core.changes import history
 from coaching_service.core.changes.history import NumberedPage
 from coaching_service.core.changes.models import NumberedChange
@@ -20,7 +21,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.signals import Listener
 from coaching_service.people.account import suspension
 from coaching_service.people.changes.models import Event, EventActor, EventPage
-from coaching_service.people.changes.visibility import Visibility, load_visibility
+from coaching_service.people.changes.visibility import allows_event, load_visibility
 
 RETENTION = timedelta(days=30)
 _CHANGES_A_READ = 500
@@ -169,9 +170,7 @@ def _events_of(
             "data": event["data"],
         }
         for number, event in enumerate(change["events"])
-        if first + number > position
-        and (not types or event["type"] in types)
-        and visibility.allows_event(event["type"], event["customerId"])
+        if first + number > position and (not types or event["type"] in types) and allows_event(visibility, event)
     ]
 
 

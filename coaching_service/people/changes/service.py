@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from coaching_service.core.auth.visibility import Visibility
 from coaching_service.core.changes import history
 from coaching_service.core.changes.models import DocumentPatch, StoredChange
 from coaching_service.core.changes.undo import is_soft_deletion, public_values
@@ -19,7 +20,7 @@ from coaching_service.core.database.recording import Action, Interface
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.changes.models import ChangeDetails, ChangeSummary, DocumentReference, DocumentValues
-from coaching_service.people.changes.visibility import Visibility, load_visibility
+from coaching_service.people.changes.visibility import limit_change, limit_values, load_visibility
 
 _MAX_READS = 10
 _RECENT = timedelta(days=1)
@@ -80,7 +81,8 @@ async def list_changes(
     page: list[StoredChange] = []
     for _ in range(_MAX_READS):
         read = await history.list_newest(ctx, {"$and": [where, bound]}, limit + 1)
-        page += [change for change in read if visibility.allows_change(change)]
+        limited = (limit_change(visibility, change) for change in read)
+        page += [change for change in limited if change is not None]
         if len(read) <= limit or len(page) > limit:
             break
         bound = position.condition_after(read[-1])
@@ -102,7 +104,8 @@ async def list_newer(
     }
     visibility = await load_visibility(ctx)
     read = await history.list_newest(ctx, where, limit)
-    return [_summary(ctx, change) for change in read if visibility.allows_change(change)]
+    limited = (limit_change(visibility, change) for change in read)
+    return [_summary(ctx, change) for change in limited if change is not None]
 
 
 async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:
@@ -112,26 +115,37 @@ async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict
 
 async def read_change(ctx: Context, change_id: ObjectId) -> ChangeDetails:
     """Return a change with the values before and after. Raises NotFound if the caller may not see such a change."""
-    change = await find_visible(ctx, change_id)
+    visibility = await load_visibility(ctx)
+    change = await find_visible(ctx, change_id, visibility)
     patch = await history.load_patch(ctx, change)
     documents = [
-        _values(reference, document, patch)
+        _values(visibility, reference, document, patch)
         for reference, document in zip(_references(change), change["documents"], strict=True)
     ]
     return {**_summary(ctx, change), "documents": documents}
 
 
 async def find_visible(ctx: Context, change_id: ObjectId, visibility: Visibility | None = None) -> StoredChange:
-    """Return a change once it is numbered: waits up to two seconds. Raises NotFound."""
+    """Return what the caller may see of a change, once it is numbered: waits up to two seconds. Raises NotFound."""
     visibility = visibility or await load_visibility(ctx)
     deadline = asyncio.get_running_loop().time() + _WAIT_SECONDS
     while True:
-        change = await history.find_one(ctx, change_id)
-        if change is None or not visibility.allows_change(change):
+        stored = await history.find_one(ctx, change_id)
+        change = None if stored is None else limit_change(visibility, stored)
+        if change is None:
             raise NotFound("change")
         if "lastSeq" in change or asyncio.get_running_loop().time() > deadline:
             return change
         await asyncio.sleep(_POLL_SECONDS)
+
+
+async def list_visible(ctx: Context, change_id: ObjectId) -> list[StoredChange]:
+    """Return what the caller may see of a change, or of the changes of a batch. Raises NotFound for nothing."""
+    visibility = await load_visibility(ctx)
+    if not (batch := await history.list_batch(ctx, change_id)):
+        return [await find_visible(ctx, change_id, visibility)]
+    limited = (limit_change(visibility, change) for change in batch)
+    return [change for change in limited if change is not None]
 
 
 def describe_changes(changes: Sequence[StoredChange]) -> str:
@@ -208,6 +222,11 @@ def name_kind(kind: str, count: int = 1) -> str:
     return singular if count == 1 else plural
 
 
-def _values(reference: DocumentReference, document: Any, patch: dict[ObjectId, DocumentPatch]) -> DocumentValues:
-    before, after = public_values(document, patch.get(reference["_id"]))
+def _values(
+    visibility: Visibility, reference: DocumentReference, document: Any, patch: dict[ObjectId, DocumentPatch]
+) -> DocumentValues:
+    kind = reference["kind"]
+    before, after = (
+        limit_values(visibility, kind, values) for values in public_values(document, patch.get(reference["_id"]))
+    )
     return {**reference, "before": before, "after": after}

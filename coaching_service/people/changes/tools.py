@@ -48,7 +48,7 @@ async def _wait_for_number(ctx: Context, change_id: ObjectId) -> None:
 async def undo(ctx: Context, change_id: ObjectId) -> Written:
     """Undo one change that you have made, within 30 days: everything is as it was before, unless something of it has
     been changed again since. You cannot undo what others have done. An undo can be undone."""
-    changes = await history.list_batch(ctx, change_id) or [await service.find_visible(ctx, change_id)]
+    changes = await service.list_visible(ctx, change_id)
     await undo_completely(ctx, change_id, changes)
     documents = list(ctx.changes.documents.values())
     about = f"{await _describe_clients(ctx, documents)}{_describe_dates(documents)}"

@@ -18,7 +18,7 @@ from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.people.changes import service
 from coaching_service.people.changes.models import UndoFailure, UndoResult
-from coaching_service.people.changes.visibility import AREAS, load_visibility
+from coaching_service.people.changes.visibility import AREAS, limit_change, load_visibility
 from coaching_service.people.customers import service as customers
 
 # What a log writes together with the workout, and other operations alone, with their area.
@@ -36,10 +36,12 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = N
     """
     batch = await history.list_batch(ctx, change_id)
     if not batch:
-        change = await service.find_visible(ctx, change_id)
+        await service.find_visible(ctx, change_id)
+        if (change := await history.find_one(ctx, change_id)) is None:  # erased meanwhile
+            raise NotFound("change")
         return await _undo_single(ctx, change, claim)
     visibility = await load_visibility(ctx)
-    visible = [change for change in batch if visibility.allows_change(change)]
+    visible = [change for change in batch if limit_change(visibility, change) is not None]
     if not visible:
         raise NotFound("change")
     if not any(service.undoable_until(ctx, change) for change in visible):
@@ -52,7 +54,7 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = N
 async def is_undoable(ctx: Context, change_id: ObjectId) -> bool:
     """Return whether the caller may undo a change, as far as that is known before its documents are read."""
     change = await history.find_one(ctx, change_id)
-    if change is None or not (await load_visibility(ctx)).allows_change(change):
+    if change is None or limit_change(await load_visibility(ctx), change) is None:
         return False
     try:
         _require_undoable(ctx, change)

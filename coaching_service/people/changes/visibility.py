@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
-from coaching_service.core.auth.permissions import EXERCISES, FORMS, METRICS, PROGRAMS
-from coaching_service.core.changes.models import StoredChange
+from coaching_service.core.auth.permissions import EXERCISES, FORMS, METRICS, NUTRITION, PROGRAMS, Area
+from coaching_service.core.auth.visibility import Visibility, areas_of
+from coaching_service.core.changes.models import ChangedDocument, StoredChange, StoredEvent
 from coaching_service.core.database.context import Context
-from coaching_service.core.events import EventType
+from coaching_service.core.database.models import DocumentFields
+from coaching_service.core.events import EVENT_TYPES, EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 
-# The area of documents and events that belong to no client, by the first word of their kind or type.
+# The area of documents and events, by their kind, or the first word of their type. Those that are missing lie under
+# the client, or belong to no area.
 AREAS = {
     "program": PROGRAMS,
     "workout": PROGRAMS,
@@ -19,45 +23,75 @@ AREAS = {
     "exercise": EXERCISES,
     "exercise_override": EXERCISES,
     "form": FORMS,
+    "form_response": FORMS,
+    "metric": METRICS,
+    "metric_value": METRICS,
+    "metrics_assignment": METRICS,
     "metrics_set": METRICS,
+    "plan": NUTRITION,
+    "nutrition_plan": NUTRITION,
 }
-
-
-@dataclass(frozen=True)
-class Visibility:
-    """The clients in the caller's scope (None: all of the company), and the caller's permissions."""
-
-    customer_ids: frozenset[ObjectId] | None
-    permissions: frozenset[str]
-
-    def allows_client(self, customer_id: ObjectId) -> bool:
-        """Whether the caller may see what concerns a client."""
-        return self.customer_ids is None or customer_id in self.customer_ids
-
-    def allows_event(self, event_type: EventType, customer_id: ObjectId | None) -> bool:
-        """Whether the caller may see an event."""
-        if customer_id is not None:
-            return self.allows_client(customer_id)
-        return self._allows(None, event_type.partition(".")[0])
-
-    def allows_change(self, change: StoredChange) -> bool:
-        """Whether the caller may see a change: all of it."""
-        clients = {change["customerId"], *(event["customerId"] for event in change["events"])} - {None}
-        if any(not self.allows_client(client) for client in clients if client is not None):
-            return False
-        if change["customerId"] is not None:
-            return True
-        return all(self._allows(None, document["kind"]) for document in change["documents"])
-
-    def _allows(self, customer_id: ObjectId | None, kind: str) -> bool:
-        if customer_id is not None:
-            return self.allows_client(customer_id)
-        area = AREAS.get(kind)
-        return area is None or area.VIEW in self.permissions
+# The areas that have permissions of their own for what belongs to a client.
+_AREAS_OF_CLIENTS = (FORMS, METRICS, NUTRITION)
+# The recorded fields of the items of workouts that belong to an area.
+RECORDED_FIELDS = {"answers": FORMS, "values": METRICS}
 
 
 async def load_visibility(ctx: Context) -> Visibility:
-    """Return what the caller may see now."""
+    """Return what the caller, a coach, may see now."""
     scoped = ctx.caller.customers_scope == "assigned"
     customer_ids = frozenset(await customers.list_assigned_ids(ctx)) if scoped else None
-    return Visibility(customer_ids, ctx.caller.permissions)
+    return Visibility(ctx.caller.permissions, customer_ids)
+
+
+def area_of(kind: str, customer_id: ObjectId | None) -> Area | None:
+    """Return the area of a kind of document or event, of a client or of the company; None: it has none."""
+    area = AREAS.get(kind)
+    return area if customer_id is None or area in _AREAS_OF_CLIENTS else None
+
+
+def allows_event(visibility: Visibility, event: StoredEvent) -> bool:
+    """Return whether the caller may see an event."""
+    customer_id = event["customerId"]
+    return visibility.allows(customer_id=customer_id, area=area_of(event["type"].partition(".")[0], customer_id))
+
+
+def list_hidden_types(ctx: Context) -> list[EventType]:
+    """Return the types of the events about clients that belong to areas which the caller may not see."""
+    visibility, client = areas_of(ctx.caller), ctx.company_id  # any identifier: only areas are asked
+    return [each for each in EVENT_TYPES if not visibility.allows(area=area_of(each.partition(".")[0], client))]
+
+
+def limit_change(visibility: Visibility, change: StoredChange) -> StoredChange | None:
+    """Return a change with the documents and events that the caller may see; None if there are none.
+
+    One that concerns no client is seen as a whole or not at all.
+    """
+    client = change["customerId"]
+    clients = {client, *(event["customerId"] for event in change["events"])}
+    if any(not visibility.allows(customer_id=each) for each in clients):
+        return None
+    documents = [each for each in change["documents"] if visibility.allows(area=area_of(each["kind"], client))]
+    events = [event for event in change["events"] if allows_event(visibility, event)]
+    if client is None:
+        return change if len(documents) == len(change["documents"]) else None
+    is_empty = not documents and not events
+    return None if is_empty and (change["documents"] or change["events"]) else _with(change, documents, events)
+
+
+def _with(change: StoredChange, documents: Sequence[ChangedDocument], events: Sequence[StoredEvent]) -> StoredChange:
+    return cast("StoredChange", {**change, "documents": documents, "events": events})
+
+
+def limit_values(visibility: Visibility, kind: str, values: DocumentFields | None) -> DocumentFields | None:
+    """Return fields of a document without what belongs to areas that the caller may not see: null in its place."""
+    hidden = {name for name, area in RECORDED_FIELDS.items() if not visibility.allows(area=area)}
+    if values is None or kind != "workout" or not hidden:
+        return values
+    return cast("DocumentFields", _without(values, hidden))
+
+
+def _without(value: Any, hidden: set[str]) -> Any:
+    if isinstance(value, Mapping):
+        return {name: None if name in hidden else _without(each, hidden) for name, each in value.items()}
+    return [_without(each, hidden) for each in value] if isinstance(value, list) else value

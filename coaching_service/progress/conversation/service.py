@@ -297,7 +297,7 @@ async def _resolve_about(ctx: Context, customer_id: ObjectId, about: AboutInput 
         return None
     block = await workouts.read(ctx, ClientCalendar(customer_id), about["wblockId"])
     date = str(block["date"])
-    if not ctx.caller.is_coach and await visibility.find_hidden_days(ctx, customer_id, date, date):
+    if not (await visibility.load_visibility(ctx, customer_id, date, date)).allows(day=date):
         raise presentation.block_not_found()
     if (item_id := about.get("witemId")) is not None:
         items.find_index(block["items"], item_id)

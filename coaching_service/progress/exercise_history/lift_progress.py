@@ -35,14 +35,14 @@ async def read_progress(
     """
     if (date.fromisoformat(end_date) - date.fromisoformat(start_date)).days >= MAX_DAYS:
         raise invalid_field("endDate", f"must be less than {MAX_DAYS} days after startDate", code="RANGE_TOO_LONG")
-    _, _, hidden, done = await gather_reads(
+    _, _, visible, done = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
         exercises.require_known(ctx, exercise_id),
-        visibility.find_days_hidden_from_caller(ctx, customer_id),
+        visibility.load_visibility(ctx, customer_id),
         exercise_queries.find_exercise_sessions_between(ctx, customer_id, exercise_id, start_date, end_date),
     )
-    sessions = [session for session in done if session["date"] not in hidden]
+    sessions = [session for session in done if visible.allows(day=session["date"])]
     unit = ctx.caller.company.load_unit
     if group_by == SESSION:
         return [_summarize(session["date"], [session], exercise_id, unit) for session in sessions]

@@ -111,13 +111,13 @@ async def list_between(
     Days that are hidden from a client are left out of what this client reads. Raises NotFound if the company has no
     such client, Forbidden if the client is outside the caller's scope.
     """
-    _, hidden, responses = await gather_reads(
+    _, visible, responses = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        visibility.find_days_hidden_from_caller(ctx, customer_id),
+        visibility.load_visibility(ctx, customer_id),
         store.list_between(ctx, customer_id, start_date, end_date),
     )
-    return [response for response in responses if response["date"] not in hidden]
+    return [response for response in responses if visible.allows(day=response["date"])]
 
 
 async def locate_own(ctx: Context, response_ids: Sequence[ObjectId]) -> dict[ObjectId, tuple[ObjectId, ObjectId]]:

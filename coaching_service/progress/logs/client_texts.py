@@ -27,7 +27,7 @@ def keep_item_texts(caller: Principal, item: WorkItem, log: ItemLog) -> ItemLog:
 
     What a coach's log leaves out, or has null for, is preserved. Raises Conflict if a coach's log has a different text.
     """
-    stored = _texts_of(item, item, item["answers"] if item["type"] == "FORM" else ())
+    stored = _texts_of(item, item, (item["answers"] or ()) if item["type"] == "FORM" else ())
     sent = _texts_of(item, log, log.get("answers", ()))
     texts, client_texts = _merge(caller, stored, item.get("clientTexts", ()), sent)
     comment, pain = (None if texts[name] is None else str(texts[name]) for name in (COMMENT, PAIN))

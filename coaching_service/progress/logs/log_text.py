@@ -151,9 +151,9 @@ def _unchanged(item: WorkItem) -> ItemText:
     elif item["type"] == "EXERCISE":
         log["customerSets"] = []
     elif item["type"] == "FORM":
-        log["answers"] = list(item["answers"])
+        log["answers"] = list(item["answers"] or [])
     elif item["type"] == "METRICS":
-        log["values"] = list(item["values"])
+        log["values"] = list(item["values"] or [])
     return ItemText(item, log)
 
 

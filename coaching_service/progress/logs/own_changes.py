@@ -56,9 +56,9 @@ def _stored_log(item: WorkItem) -> ItemLog:
     if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT":
         log["customerSets"] = item["customerSets"]
     elif item["type"] == "FORM":
-        log["answers"] = item["answers"]
+        log["answers"] = item["answers"] or []
     elif item["type"] == "METRICS":
-        log["values"] = item["values"]
+        log["values"] = item["values"] or []
     return log
 
 

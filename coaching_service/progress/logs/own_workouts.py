@@ -28,14 +28,14 @@ async def read_own_workout(ctx: Context, block_id: ObjectId) -> Block:
     Raises NotFound if there is no such workout, or its day is hidden.
     """
     client_id = ctx.caller.id
-    hidden, block = await gather_reads(
+    visible, block = await gather_reads(
         ctx,
-        visibility.find_days_hidden_from_caller(ctx, client_id),
+        visibility.load_visibility(ctx, client_id),
         workouts.read(ctx, ClientCalendar(client_id), block_id),
     )
-    if block["date"] in hidden:
+    if not visible.allows(day=block["date"]):
         raise block_not_found()
-    [with_last_times] = await add_last_times(ctx, client_id, [block], without=hidden)
+    [with_last_times] = await add_last_times(ctx, client_id, [block], without=visible.hidden_days)
     return with_last_times
 
 

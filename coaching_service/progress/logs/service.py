@@ -28,7 +28,7 @@ from coaching_service.progress.logs.own_changes import LogChange, LogFields, mer
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import block_logs, item_service, presentation
+from coaching_service.training.workouts import block_logs, item_service, items, presentation
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_models import ItemLog, WorkItem
 from coaching_service.training.workouts.models import Block, BlockLog, LoggedBlock, LogTexts, StoredBlock
@@ -107,7 +107,7 @@ async def _was_removed(ctx: Context, customer_id: ObjectId, block_id: ObjectId, 
     if removed is None:
         return False
     day = str(date or removed.get("date"))
-    return not await visibility.find_hidden_days(ctx, customer_id, day, day)
+    return (await visibility.load_visibility(ctx, customer_id, day, day)).allows(day=day)
 
 
 @on_worker_thread
@@ -160,7 +160,8 @@ def _validate_log(
     ctx: Context, item: WorkItem, deferred: DeferredChange, usable_exercises: Collection[ObjectId]
 ) -> ItemLog:
     sent = cast("ItemLog", deferred.as_type(item["type"]))
-    return _complete_log(ctx, item, _keep_choices(ctx, item, sent), usable_exercises)
+    log = _keep_unseen(ctx, item, _keep_choices(ctx, item, sent), deferred)
+    return _complete_log(ctx, item, log, usable_exercises)
 
 
 def _complete_log(ctx: Context, item: WorkItem, sent: ItemLog, usable_exercises: Collection[ObjectId]) -> ItemLog:
@@ -184,6 +185,17 @@ def _keep_choices(ctx: Context, item: WorkItem, log: ItemLog) -> ItemLog:
     return merged
 
 
+def _keep_unseen(ctx: Context, item: WorkItem, log: ItemLog, deferred: DeferredChange) -> ItemLog:
+    """Return a log in which answers and values that the caller may not see stay, unless the log states others."""
+    if items.may_see_log(ctx.caller, item):
+        return log
+    if item["type"] == "FORM" and deferred.sent("answers") is None:
+        return {**log, "answers": item["answers"] or []}
+    if item["type"] == "METRICS" and deferred.sent("values") is None:
+        return {**log, "values": item["values"] or []}
+    return log
+
+
 def _require_usable_swap(item: WorkItem, log: ItemLog, usable_exercises: Collection[ObjectId]) -> None:
     """Raise NotFound if another exercise was chosen that does not exist, InvalidFields if it is the planned one."""
     swap, previous = log.get("swappedFor"), item.get("swappedFor")
@@ -200,20 +212,19 @@ async def _update_item_activity(
 ) -> None:
     """Record the values or answers of an item and its entry in the activity feed, which completed items have."""
     item_id, date = item["_id"], str(block["date"])
+    stored = block["items"][items.find_index(block["items"], item_id)]  # with what the caller may not see
     data: dict[str, object] = {
         **_block_data(block),
         "witemId": item_id,
         "itemType": item["type"],
         "itemName": _item_name(item),
     }
-    if item["type"] == "METRICS":
-        set_id = item["metricsFields"]["metricsSetId"]
-        data["measured"] = await metrics.record_logged_values(ctx, customer_id, item_id, set_id, date, item["values"])
-    if item["type"] == "FORM":
-        response_id = await form_responses.record_response(
-            ctx, customer_id, item_id, item["form"], date, item["answers"]
-        )
-        data["responseId"] = response_id
+    if stored["type"] == "METRICS":
+        set_id, values = stored["metricsFields"]["metricsSetId"], stored["values"] or []
+        data["measured"] = await metrics.record_logged_values(ctx, customer_id, item_id, set_id, date, values)
+    if stored["type"] == "FORM":
+        form, answers = stored["form"], stored["answers"] or []
+        data["responseId"] = await form_responses.record_response(ctx, customer_id, item_id, form, date, answers)
     activity_type = _ACTIVITY_OF_ITEM.get(item["type"], "item_logged")
     if item["isCompleted"]:
         record = activity.record_event if was_completed else activity.record_first_event
@@ -296,7 +307,7 @@ async def _add_log_of_block(
     for item in block["items"]:
         if item["isCompleted"]:
             if item["type"] == "FORM":
-                form, answers = item["form"], item["answers"]
+                form, answers = item["form"], item["answers"] or []
                 await form_responses.record_response(ctx, customer_id, item["_id"], form, about["day"], answers)
             activity_type = _ACTIVITY_OF_ITEM.get(item["type"], "item_logged")
             data = {"witemId": item["_id"], "itemType": item["type"], "itemName": _item_name(item)}
@@ -339,16 +350,16 @@ async def read_client_texts(ctx: Context, customer_id: ObjectId, block_id: Objec
 
 async def list_own_blocks(ctx: Context, start_date: str, end_date: str) -> list[Block]:
     """Return the blocks of the caller, a client, between two dates on the days that are visible to them."""
-    hidden = await visibility.find_hidden_days(ctx, ctx.caller.id, start_date, end_date)
+    visible = await visibility.load_visibility(ctx, ctx.caller.id, start_date, end_date)
     blocks = await workouts.list_blocks(ctx, ClientCalendar(ctx.caller.id), start_date, end_date)
-    return [block for block in blocks if block["date"] not in hidden]
+    return [block for block in blocks if visible.allows(day=block["date"])]
 
 
 async def read_own_block(ctx: Context, block_id: ObjectId) -> Block:
     """Return a block of the caller, a client. Raises NotFound, also if its day is hidden from the client."""
     block = await workouts.read(ctx, ClientCalendar(ctx.caller.id), block_id)
     date = str(block["date"])
-    if await visibility.find_hidden_days(ctx, ctx.caller.id, date, date):
+    if not (await visibility.load_visibility(ctx, ctx.caller.id, date, date)).allows(day=date):
         raise presentation.block_not_found()
     return block
 
@@ -363,5 +374,5 @@ async def _require_shown_day(ctx: Context, customer_id: ObjectId, block_id: Obje
     calendar = ClientCalendar(customer_id)
     await calendar.require_access(ctx)
     date = str(await workouts.read_date(ctx, calendar, block_id))
-    if await visibility.find_hidden_days(ctx, customer_id, date, date):
+    if not (await visibility.load_visibility(ctx, customer_id, date, date)).allows(day=date):
         raise presentation.block_not_found()

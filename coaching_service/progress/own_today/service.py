@@ -46,7 +46,7 @@ async def read_overview(ctx: Context) -> Overview:
     return {"today": day, "week": week}
 
 
-async def _load_date(ctx: Context) -> tuple[date, set[str]]:
+async def _load_date(ctx: Context) -> tuple[date, frozenset[str]]:
     """Return the date of today for the caller, a client, and the days hidden from the client."""
     customer, hidden = await gather_reads(
         ctx,

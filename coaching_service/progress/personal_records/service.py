@@ -58,13 +58,14 @@ async def list_records(ctx: Context, customer_id: ObjectId) -> list[PersonalReco
     Those that were logged on a day that is hidden from a client are left out of what this client reads. Raises NotFound
     if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    _, hidden, stored = await gather_reads(
+    _, visible, stored = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        visibility.find_days_hidden_from_caller(ctx, customer_id),
+        visibility.load_visibility(ctx, customer_id),
         store.list_records(ctx, customer_id),
     )
-    named = await _add_names(ctx, [each for each in stored if each["source"] != "log" or each["date"] not in hidden])
+    shown = [each for each in stored if each["source"] != "log" or visible.allows(day=each["date"])]
+    named = await _add_names(ctx, shown)
     return sorted(named, key=lambda record: record["exerciseName"].casefold())
 
 

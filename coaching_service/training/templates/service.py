@@ -169,8 +169,7 @@ async def _present_one(ctx: Context, template: Template | None) -> Template:
 
 async def _present(ctx: Context, templates: Sequence[Template]) -> list[Template]:
     references = await load_references(ctx, [item for template in templates for item in template["items"]])
-    load_unit = ctx.caller.company.load_unit
     return [
-        {**template, "items": items.present_items(template["items"], template["version"], references, load_unit)}
+        {**template, "items": items.present_items(template["items"], template["version"], references, ctx.caller)}
         for template in templates
     ]

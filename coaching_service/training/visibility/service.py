@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
+from coaching_service.core.auth.visibility import Visibility, areas_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import invalid_field
@@ -13,6 +15,7 @@ from coaching_service.training.visibility import store
 from coaching_service.training.visibility.models import DayVisibility
 
 MAX_DAYS = 1_100
+_FIRST_DATE, _LAST_DATE = "", "9999-12-31"
 
 
 async def list_days(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[DayVisibility]:
@@ -32,9 +35,20 @@ async def find_hidden_days(ctx: Context, customer_id: ObjectId, first: str, last
     return await store.find_hidden(ctx, customer_id, first, last)
 
 
-async def find_days_hidden_from_caller(ctx: Context, customer_id: ObjectId) -> set[str]:
-    """Return every day that is hidden from the caller of a client's calendar: none from coaches."""
-    return set() if ctx.caller.is_coach else await store.find_hidden(ctx, customer_id, "", "9999-12-31")
+async def load_visibility(
+    ctx: Context, customer_id: ObjectId, first: str = _FIRST_DATE, last: str = _LAST_DATE
+) -> Visibility:
+    """Return what the caller may see of a client whose access has been checked: no day is hidden from coaches.
+
+    Only the days from `first` to `last` are asked for.
+    """
+    hidden = set() if ctx.caller.is_coach else await store.find_hidden(ctx, customer_id, first, last)
+    return replace(areas_of(ctx.caller), hidden_days=frozenset(hidden))
+
+
+async def find_days_hidden_from_caller(ctx: Context, customer_id: ObjectId) -> frozenset[str]:
+    """Return every day that is hidden from the caller of a client's calendar, for queries that leave them out."""
+    return (await load_visibility(ctx, customer_id)).hidden_days
 
 
 @transactional

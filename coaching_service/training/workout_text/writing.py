@@ -217,7 +217,7 @@ def _write_sets(item: ExerciseItem, load_unit: str) -> str:
 def _write_values(item: MetricsItem) -> str:
     names = {metric["_id"]: metric for metric in item["metricsFields"].get("metrics", [])}
     values = []
-    for value in item["values"]:
+    for value in item["values"] or ():
         metric = names.get(value["metricId"])
         name = quote(metric["name"]) if metric else f"[{value['metricId']}]"
         unit = f" {metric['metricUnit']['shortName']}" if metric else ""
@@ -252,6 +252,8 @@ def _write_loads(item: ExerciseItem, load_unit: str) -> list[str]:
 
 
 def _write_answers(item: FormItem) -> list[str]:
+    if item["answers"] is None:
+        return []
     answers = {answer["questionId"]: answer["value"] for answer in item["answers"]}
     lines = []
     for question in item["form"]["questions"]:

@@ -93,7 +93,7 @@ async def remove_value(ctx: Context, owner: ScheduleOwner, item_id: ObjectId, me
     changed: list[WorkItem] = []
     for item in block["items"]:
         if item["_id"] == item_id and item["type"] == "METRICS":
-            values = [value for value in item["values"] if value["metricId"] != metric_id]
+            values = [value for value in item["values"] or () if value["metricId"] != metric_id]
             changed.append({**item, "values": values})
         else:
             changed.append(item)

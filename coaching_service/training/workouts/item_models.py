@@ -152,19 +152,19 @@ class TaskItem(ItemBase):
 
 
 class FormItem(ItemBase):
-    """A form to fill in, with its answers."""
+    """A form to fill in, with its answers: None as read by a coach who may not see any."""
 
     type: Literal["FORM"]
     form: ItemForm
-    answers: list[FormAnswer]
+    answers: list[FormAnswer] | None
 
 
 class MetricsItem(ItemBase):
-    """A metric set to record, with the recorded values."""
+    """A metric set to record, with the recorded values: None as read by a coach who may not see any."""
 
     type: Literal["METRICS"]
     metricsFields: MetricsFields
-    values: list[MetricValue]
+    values: list[MetricValue] | None
 
 
 class ReminderItem(ItemBase):

@@ -42,7 +42,7 @@ async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, detai
     maxes = await references.load_training_maxes(ctx, [item], owner.block_filter.get("customerId"))
     linked = replace(linked, training_maxes=maxes)
     order = items.find_index(block["items"], item["_id"])
-    return items.present_item(item, order, block["version"], linked, ctx.caller.company.load_unit)
+    return items.present_item(item, order, block["version"], linked, ctx.caller)
 
 
 @transactional
@@ -189,7 +189,7 @@ async def present_item(
     order = items.find_index(block["items"], item_id)
     item = block["items"][order]
     linked = await references.load_references(ctx, [item], block["customerId"], known)
-    return items.present_item(item, order, block["version"], linked, ctx.caller.company.load_unit)
+    return items.present_item(item, order, block["version"], linked, ctx.caller)
 
 
 async def _read_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> StoredBlock:

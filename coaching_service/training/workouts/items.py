@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
+from coaching_service.core.auth.permissions import FORMS, METRICS, Area
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth.visibility import areas_of
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
@@ -45,6 +48,8 @@ LOGGED_FIELDS: Mapping[str, Mapping[str, list[Any]]] = {
     "FORM": {"answers": []},
     "METRICS": {"values": []},
 }
+# The areas that the logs of items belong to; those of other types lie under the client.
+LOG_AREAS: Mapping[str, Area] = {"FORM": FORMS, "METRICS": METRICS}
 
 _NOT_SHOWN = (*DERIVED_FIELDS, "assistedExerciseIds", "clientTexts")
 # The fields of an item, of whatever type, that a log sets: an item of which all are empty has nothing done.
@@ -161,13 +166,17 @@ def is_recorded(item: Mapping[str, Any]) -> bool:
     return any(item.get(name) for name in RECORDED_FIELDS)
 
 
-def present_items(items: Sequence[WorkItem], version: int, references: References, load_unit: str) -> list[WorkItem]:
+def present_items(items: Sequence[WorkItem], version: int, references: References, reader: Principal) -> list[WorkItem]:
     """Return the items of a block of this `version` as they are read, in order."""
-    return [present_item(item, order, version, references, load_unit) for order, item in enumerate(items)]
+    return [present_item(item, order, version, references, reader) for order, item in enumerate(items)]
 
 
-def present_item(item: WorkItem, order: int, version: int, references: References, load_unit: str) -> WorkItem:
-    """Return an item as it is read: with `order`, the block's `version`, names of what it refers to, and variables."""
+def present_item(item: WorkItem, order: int, version: int, references: References, reader: Principal) -> WorkItem:
+    """Return an item as it is read: with `order`, the block's `version`, names of what it refers to, and variables.
+
+    Answers and values of an area that `reader` may not see are None.
+    """
+    load_unit = reader.company.load_unit
     # Any: the fields depend on the type of the item. A copy alone is faster than one with other fields.
     fields: dict[str, Any] = {**item}
     fields["order"], fields["version"] = order, version
@@ -177,6 +186,8 @@ def present_item(item: WorkItem, order: int, version: int, references: Reference
         fields["swappedFor"] = {**swap, "exercise": references.exercises[swap["exerciseId"]]}
     for name in _NOT_SHOWN:
         fields.pop(name, None)
+    if not may_see_log(reader, item):
+        fields.update(dict.fromkeys(LOGGED_FIELDS[item["type"]]))
     if item["type"] == "EXERCISE":
         fields["exercise"] = references.exercises[item["exerciseId"]]
         fields["exerciseSets"] = _present_sets(item["exerciseSets"], item["exerciseId"], references, load_unit)
@@ -196,6 +207,11 @@ def present_item(item: WorkItem, order: int, version: int, references: Reference
         reminder = item["reminderFields"]
         fields["reminderFields"] = {**reminder, "time": time_of_day(reminder["scheduledTime"])}
     return cast("WorkItem", fields)
+
+
+def may_see_log(reader: Principal, item: WorkItem) -> bool:
+    """Return whether `reader`, who may see the workout, may see the answers or values of an item."""
+    return areas_of(reader).allows(area=LOG_AREAS.get(item["type"]))
 
 
 def time_of_day(scheduled_time: str) -> str:

@@ -66,7 +66,6 @@ async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Se
     """Return stored blocks of one schedule as they are read, each with its position among the blocks of its day."""
     customer_id = blocks[0]["customerId"] if blocks else None  # they are all on one schedule
     references = await load_references(ctx, [item for block in blocks for item in block["items"]], customer_id)
-    load_unit = ctx.caller.company.load_unit
     return [
         {
             **block,
@@ -76,7 +75,7 @@ async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Se
             "feeling": block.get("feeling"),
             "order": order,
             "isCompleted": is_completed(block),
-            "items": items.present_items(block["items"], block["version"], references, load_unit),
+            "items": items.present_items(block["items"], block["version"], references, ctx.caller),
         }
         for block, order in zip(blocks, orders, strict=True)
     ]

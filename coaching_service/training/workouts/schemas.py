@@ -269,7 +269,11 @@ class FormItem(_Item):
 
     type = Choice("FORM")
     form = fields.Nested(WorkoutForm)
-    answers = fields.List(fields.Nested(FormAnswer))
+    answers = fields.List(
+        fields.Nested(FormAnswer),
+        allow_none=True,
+        metadata={"description": "The answers, by question; null without the permission `forms.view`."},
+    )
 
 
 class MetricsFields(Output):
@@ -292,7 +296,11 @@ class MetricsItem(_Item):
 
     type = Choice("METRICS")
     metricsFields = fields.Nested(MetricsFields)
-    values = fields.List(fields.Nested(MetricValue))
+    values = fields.List(
+        fields.Nested(MetricValue),
+        allow_none=True,
+        metadata={"description": "The recorded values; null without the permission `metrics.view`."},
+    )
 
 
 class ReminderFields(Output):

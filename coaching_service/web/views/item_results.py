@@ -138,6 +138,8 @@ def describe_effort(logged: CustomerSet) -> str:
 
 
 def _form_answers(item: FormItem) -> Iterator[tuple[str, str]]:
+    if item["answers"] is None:
+        return
     answers = {answer["questionId"]: answer["value"] for answer in item["answers"]}
     for question in item["form"]["questions"]:
         unit = "of 10" if question["type"] == "rating" else ""
@@ -155,7 +157,7 @@ def describe_answer(value: Any, unit: str = "") -> str:
 
 def _metric_values(item: MetricsItem) -> Iterator[tuple[str, str]]:
     metrics = {metric["_id"]: metric for metric in item["metricsFields"]["metrics"]}
-    for recorded in item["values"]:
+    for recorded in item["values"] or ():
         metric = metrics.get(recorded["metricId"])
         name = metric["name"] if metric else "Removed metric"
         yield name, format_number(recorded["value"], metric["metricUnit"]["shortName"] if metric else "")

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from marshmallow import Schema, fields
 
+from coaching_service.core.auth.access import require_permission
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
@@ -21,6 +22,7 @@ from coaching_service.progress.logs.schemas import (
 )
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.item_models import WorkItem
 from coaching_service.training.workouts.models import BlockLog
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.far_values import ConfirmedValues, require_confirmed_rows
@@ -90,6 +92,7 @@ def _declare_log_page(owner_pages: WorkoutOwnerPages) -> Handler:
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)
         block, unit = variables["block"], ctx.caller.company.load_unit
         item = block["items"][items.find_index(block["items"], witem_id)]
+        _require_visible_log(ctx, item)
         rows = log_rows(item, unit)
         texts = await logs.read_client_texts(ctx, owner_id, block_id)
         return {
@@ -109,10 +112,18 @@ def _declare_log_page(owner_pages: WorkoutOwnerPages) -> Handler:
     @owner_pages.post(f"{_LOG}/undo", on=log_page)
     async def clear_log(ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId) -> Redirect:
         """Delete everything that was logged for an item, and what was derived from it."""
+        block = await workouts.read(ctx, owner_pages.owner_type(owner_id), block_id)
+        _require_visible_log(ctx, block["items"][items.find_index(block["items"], witem_id)])
         await logs.log_item(ctx, owner_id, block_id, witem_id, ITEM_LOG.load({"isCompleted": False}))
         return Redirect(owner_pages.block_path(owner_id, block_id), "Log cleared.")
 
     return log_page
+
+
+def _require_visible_log(ctx: Context, item: WorkItem) -> None:
+    """Raise Forbidden if the caller may not see what is recorded in an item: the form would replace it."""
+    if not items.may_see_log(ctx.caller, item):
+        require_permission(ctx.caller, items.LOG_AREAS[item["type"]].VIEW)
 
 
 def _recorded_values(item: Document) -> dict[str, Any]:
@@ -137,6 +148,8 @@ def _declare_log_form(owner_pages: WorkoutOwnerPages, page: Handler, name: str, 
         ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
     ) -> Redirect:
         """Log the results of an item."""
+        if (area := items.LOG_AREAS.get(name.upper())) is not None:
+            require_permission(ctx.caller, area.VIEW)
         if "values" in form:
             await require_confirmed_rows(ctx, owner_id, block_id, form)
         if "customerSets" in form:

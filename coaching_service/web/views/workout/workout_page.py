@@ -58,7 +58,12 @@ def declare(owner_pages: WorkoutOwnerPages) -> Handler:
             move_targets = [other for other in regular if not other["isRest"] or other["_id"] == block_id]
         comments = await owner_pages.load_comments(ctx, owner_id, block_id) if owner_pages.load_comments else {}
         descriptions = [
-            {**describe_item(item, unit), "results": describe_results(item, unit)} for item in block["items"]
+            {
+                **describe_item(item, unit),
+                "results": describe_results(item, unit),
+                "may_log": items.may_see_log(ctx.caller, item),
+            }
+            for item in block["items"]
         ]
         return {
             **variables,
