@@ -185,12 +185,12 @@ async def list_changes(owner: Reader, world: World) -> list[str]:
 
 async def test_a_coach_with_all_permissions_reads_every_area(studio: Studio, owner: Reader) -> None:
     """So that the tests below would find it."""
-    found: dict[str, set[str]] = {area: set() for area in studio.secrets}
+    seen: dict[str, set[str]] = {area: set() for area in studio.secrets}
     async for name, text in read_everything(owner, studio.world, await list_changes(owner, studio.world)):
         for area, secrets in studio.secrets.items():
             if any(secret in text for secret in secrets):
-                found[area].add(name)
-    assert {area: SHOWN[area] - found[area] for area in SHOWN} == {area: set() for area in SHOWN}
+                seen[area].add(name)
+    assert {area: SHOWN[area] - seen[area] for area in SHOWN} == {area: set() for area in SHOWN}
 
 
 @pytest.mark.parametrize("area", SHOWN)

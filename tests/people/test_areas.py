@@ -79,9 +79,9 @@ async def block(coach: CoachClient, customer: Json) -> Json:
 
 async def test_feeds_count_and_walk_only_what_is_shown(coach: CoachClient, customer: Json, block: Json) -> None:
     path, reader = client_path(customer, "activity-feed"), await restricted(coach, "metrics")
-    everything = (await coach.get(path, page=1, limit=50)).ok()
-    shown = [each for each in everything["docs"] if each["type"] != "metric_recorded"]
-    assert len(shown) < everything["totalDocs"]
+    complete_feed = (await coach.get(path, page=1, limit=50)).ok()
+    shown = [each for each in complete_feed["docs"] if each["type"] != "metric_recorded"]
+    assert len(shown) < complete_feed["totalDocs"]
 
     pages = [(await reader.get(path, page=number, limit=1)).ok() for number in range(1, len(shown) + 2)]
     assert {page["totalDocs"] for page in pages} == {len(shown)}
