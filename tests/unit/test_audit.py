@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from scripts import audit
+import coaching_service
+from scripts import audit, licenses
 
-REPORT = {
+REPORT: dict[str, Any] = {
     "dependencies": [
         {
             "name": "aiohttp",
@@ -22,15 +25,49 @@ REPORT = {
 }
 
 
-def test_report_is_divided_into_vulnerable_audited_and_not_audited() -> None:
-    assert audit.read_report(REPORT) == {
-        "audited": 2,
-        "not_audited": ["own"],
+LOCKED = {"aiohttp": "3.8.0", "yarl": "1.20.0", "own": "1.0"}
+TODAY = date(2026, 11, 25)
+
+
+def test_report_is_divided_into_vulnerable_checked_and_not_checked() -> None:
+    assert audit.read_report(REPORT, LOCKED, TODAY) == {
+        "checked": {"aiohttp 3.8.0": "2026-11-25", "yarl 1.20.0": "2026-11-25"},
+        "not_checked": ["own 1.0"],
         "reason": "Dependency not found on PyPI",
         "vulnerabilities": [
             {"package": "aiohttp 3.8.0", "identifiers": ["PYSEC-1", "CVE-2024-1"], "fixed_in": ["3.9.0"]}
         ],
     }
+
+
+def test_audit_without_the_database_is_no_success() -> None:
+    result = audit.read_report({}, LOCKED, TODAY, "no connection")
+    assert result["not_checked"] == ["aiohttp 3.8.0", "yarl 1.20.0", "own 1.0"]
+    assert "NOT CHECKED for vulnerabilities: 3 versions" in audit.summarize(result, [], TODAY)
+    assert audit.exit_code(result, 0, required=False, allow_unchecked=False) == 2
+    assert audit.exit_code(result, 0, required=True, allow_unchecked=False) == 2
+    assert audit.exit_code(result, 0, required=False, allow_unchecked=True) == 0
+    assert audit.exit_code(result, 1, required=False, allow_unchecked=True) == 1
+
+
+def test_locked_package_that_is_not_in_the_report_has_not_been_checked() -> None:
+    result = audit.read_report({"dependencies": REPORT["dependencies"][:1]}, {"aiohttp": "3.8.0", "motor": "3"}, TODAY)
+    assert (result["not_checked"], result["reason"]) == (["motor 3"], "not in the report")
+
+
+def test_earlier_audit_answers_for_the_same_versions_for_30_days() -> None:
+    cached = audit.read_report(REPORT, LOCKED, TODAY)
+    locked = {"aiohttp": "3.8.0", "yarl": "1.21.0"}
+    for days, expected in ((30, ["yarl 1.21.0"]), (31, ["aiohttp 3.8.0", "yarl 1.21.0"])):
+        day = TODAY + timedelta(days=days)
+        result = audit.add_cached(audit.read_report({}, locked, day, "no connection"), cached, day)
+        assert result["not_checked"] == expected
+        assert [each["package"] for each in result["vulnerabilities"]] == ["aiohttp 3.8.0"][: 31 - days]
+    day = TODAY + timedelta(days=1)
+    result = audit.add_cached(audit.read_report({}, {"yarl": "1.20.0"}, day, "no connection"), cached, day)
+    assert "1 of them were checked earlier, the first on 2026-11-25" in audit.summarize(result, [], day)
+    assert audit.exit_code(result, 0, required=False, allow_unchecked=False) == 0
+    assert audit.exit_code(result, 0, required=True, allow_unchecked=False) == 2, "a release needs an answer now"
 
 
 def test_accepted_vulnerability_needs_a_reason() -> None:
@@ -41,11 +78,65 @@ def test_accepted_vulnerability_needs_a_reason() -> None:
 
 def test_bill_of_materials_has_python_packages_and_browser_libraries(tmp_path: Path) -> None:
     target = tmp_path / "sbom.json"
-    number = audit.write_bill_of_materials(target)
+    listed = dict(audit.write_bill_of_materials(target))
     document = json.loads(target.read_text())
     components = {each["name"]: each for each in document["components"]}
-    assert len(document["components"]) == number > 50
-    assert (document["bomFormat"], document["metadata"]["component"]["name"]) == ("CycloneDX", "coaching-service")
+    assert components.keys() == listed.keys()
+    assert audit.read_lock().keys() < listed.keys()
+    described = document["metadata"]["component"]
+    assert (document["bomFormat"], described["name"], described["version"]) == (
+        "CycloneDX",
+        "coaching-service",
+        coaching_service.__version__,
+    )
     assert components["aiohttp"]["purl"].startswith("pkg:pypi/aiohttp@3.")
+    assert components["aiohttp"]["licenses"] == [{"expression": "Apache-2.0 AND MIT"}]
     assert components["@github/combobox-nav"]["purl"].startswith("pkg:npm/%40github/combobox-nav@3.")
+    assert components["htmx.org"]["licenses"] == [{"expression": "0BSD"}]
     assert {"motor", "mcp", "htmx.org", "uplot"} <= set(components)
+
+
+def test_license_of_everything_shipped_is_allowed(tmp_path: Path) -> None:
+    rules = licenses.read_rules(licenses.RULES.read_text("utf-8"))
+    shipped = audit.write_bill_of_materials(tmp_path / "sbom.json")
+    assert licenses.find_refused(shipped, rules) == []
+    assert {*rules.packages, *rules.exceptions} <= {name for name, _ in shipped}, "no rule for what is not shipped"
+
+
+RULES = """# a comment
+
+allow MIT
+allow Apache-2.0
+package plain MIT OR GPL-3.0-only its classifier names two
+except codec MIT AND GPL-3.0-only in a process of its own
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "expression", "allowed"),
+    [
+        ("a", "MIT", True),
+        ("a", "MIT OR GPL-3.0-only", True),
+        ("a", "MIT AND Apache-2.0", True),
+        ("a", "Apache-2.0 AND (GPL-3.0-only OR MIT)", True),
+        ("a", "GPL-3.0-only", False),
+        ("a", "MIT AND GPL-3.0-only", False),
+        ("codec", "MIT AND GPL-3.0-only", True),
+        ("codec", "GPL-3.0-only", False),
+        ("a", "MIT OR (Apache-2.0 AND GPL-3.0-only)", False),  # not read
+        ("a", "MIT OR Apache-2.0 AND GPL-3.0-only", False),
+        ("a", "MIT License", False),
+        ("a", "", False),
+        ("a", None, False),
+    ],
+)
+def test_license_is_compared_with_the_rules(package: str, expression: str | None, *, allowed: bool) -> None:
+    assert licenses.is_allowed(package, expression, licenses.read_rules(RULES)) is allowed
+
+
+@pytest.mark.parametrize(
+    "line", ["allow MIT License", "package a MIT", "except a GPL-3.0-only", "deny GPL", "package a"]
+)
+def test_rule_of_another_form_or_without_a_reason_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match="not a rule with its reason"):
+        licenses.read_rules(line)
