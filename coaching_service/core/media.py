@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import socket
 import subprocess
@@ -59,6 +60,8 @@ _SCALED_JPEG = 8
 _WORKER = Path(__file__).with_name("image_worker.py")
 _WORKER_SECONDS = 60.0
 _MAX_REPLY_BYTES = 4096
+# What the worker gets of the environment, which also has the master keys and the address of the database.
+_ENVIRONMENT = ("LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _SNIFFED_BYTES = 1024
 _ZIP_START = (b"PK\x03\x04", b"PK\x05\x06")
 _NOT_IN_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
@@ -208,6 +211,7 @@ class ImageProcessor:
                 self._process = subprocess.Popen(  # noqa: S603 - our own program
                     [sys.executable, "-P", "-W", "ignore", str(_WORKER), str(worker_socket.fileno())],
                     pass_fds=(worker_socket.fileno(),),
+                    env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     start_new_session=True,  # Ctrl-C reaches only the service, which then closes the socket

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -10,6 +12,8 @@ import pytest
 from PIL import Image, ImageCms, ImageOps
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import ImageProcessor
+from coaching_service.core.temporary_files import open_temporary
 from tests.core.test_uploads import PDF, add, fetch, picture, stored
 from tests.support.client import CoachClient
 
@@ -166,6 +170,20 @@ async def test_image_process_is_restarted_after_it_is_killed(coach: CoachClient,
     (await add(coach, ana, picture("PNG"))).refused(503)
     (await add(coach, ana, picture("PNG"))).ok(201)
     assert await stored(coach) == (2, 0)
+
+
+async def test_image_process_has_no_secrets_in_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It decodes what strangers send; the environment of the service has its master keys."""
+    monkeypatch.setenv("SECRET_KEYS", "the-master-key")
+    monkeypatch.setenv("MONGODB_URI", "mongodb://user:password@db")
+    images = ImageProcessor()
+    with open_temporary("picture") as file:
+        file.write(picture())
+        (await images.rewrite(file, ("image/jpeg",), 10_000)).close()
+    assert images._process is not None
+    environment = await asyncio.to_thread(Path(f"/proc/{images._process.pid}/environ").read_bytes)
+    images.close()
+    assert {each.partition(b"=")[0] for each in environment.split(b"\0")} <= {b"LANG", b"LD_LIBRARY_PATH", b""}
 
 
 # --- downloads -----------------------------------------------------------------------------------------------------
