@@ -82,20 +82,24 @@ async def call(client: CoachClient, route: Route, path: str, own: World, headers
     Uses a session where the route needs one, and a client's session where it is for clients.
     """
     client = await client_for(client, route, own)
+    return await client.send(route.method, path, headers=headers, **request_options(route, own))
+
+
+def request_options(route: Route, own: World) -> dict[str, Any]:
+    """The required query parameters of a route, and its example with the identifiers of `own` in it."""
     query = {
         name: {"integer": "1", "boolean": "false"}.get(_type(parameter), "2026-03-02")
         for name, parameter in _parameters(route).items()
         if parameter.get("required")
     }
-    identifiers = identifiers_for(route, own)
-    body: dict[str, Any] = {}
+    options: dict[str, Any] = {"params": query}
     if route.multipart is not None:
-        body["data"] = aiohttp.FormData(route.example, default_to_multipart=True)
+        options["data"] = aiohttp.FormData(route.example, default_to_multipart=True)
         name, content = ("clients.csv", b"name\nAna\n") if CSV in route.multipart.content_types else PICTURE
-        body["data"].add_field(route.multipart.file_field, content, filename=name)
+        options["data"].add_field(route.multipart.file_field, content, filename=name)
     elif route.body is not None:
-        body["json"] = put_identifiers(route.example, identifiers)
-    return await client.send(route.method, path, params=query, headers=headers, **body)
+        options["json"] = put_identifiers(route.example, identifiers_for(route, own))
+    return options
 
 
 async def client_for(client: CoachClient, route: Route, own: World) -> CoachClient:

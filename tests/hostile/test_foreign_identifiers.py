@@ -1,0 +1,126 @@
+"""Identifiers of another company and of another client, in each path, body and query of REST: as if unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.core.http.routes import Route
+from tests.contract.test_declared import identifiers_for, request_options
+from tests.hostile.cases import SAMPLES, BodyCase, complete, identifiers_in_bodies, owned_identifiers, path_cases
+from tests.hostile.conftest import Caller, Victim
+from tests.support.client import UNKNOWN, Reply
+from tests.support.declared_world import World
+
+# The documented legacy failure of contract 3.
+METRICS_SET_MISSING = 500
+
+
+def is_legacy(route: Route, parameter: str) -> bool:
+    """Whether an unknown identifier is answered with a documented legacy failure."""
+    return parameter == "metricsSetId" and route.path.startswith("/coach/customers/{customerId}/metrics-sets")
+
+
+def without_request(reply: Reply) -> Any:
+    return reply.status, reply.json
+
+
+def of_route(route: Route, world: World, parameter: str) -> str:
+    """The identifier that a world has for a parameter of a route."""
+    return identifiers_for(route, world).get(parameter, UNKNOWN)
+
+
+def with_one(route: Route, own: World, parameter: str, value: str) -> World:
+    """The identifiers of `own`, with another one for this parameter of the path."""
+    return own | {parameter: value, f"{route.path_parameters[0][0]}/{parameter}": value}
+
+
+async def test_an_identifier_of_another_company_in_a_path_is_unknown(victim: Victim, stranger: Caller) -> None:
+    """One parameter at a time is foreign, the others are the caller's own."""
+    differences = []
+    for case in path_cases():
+        route, parameter = case.route, case.parameter
+        foreign = of_route(route, victim.world, parameter)
+        theirs, unknown = [
+            await stranger.send(route, with_one(route, stranger.own, parameter, value)) for value in (foreign, UNKNOWN)
+        ]
+        legacy = METRICS_SET_MISSING if is_legacy(route, parameter) else 404
+        if theirs.status != legacy or without_request(theirs) != without_request(unknown):
+            differences.append((str(case), without_request(theirs), without_request(unknown)))
+    assert not differences, "\n".join(map(str, differences))
+
+
+async def test_an_identifier_of_another_client_in_a_path_is_unknown(stranger: Caller, sibling: World) -> None:
+    """A document of another client, program or exercise of the same company, under an owner that it does not have."""
+    differences = []
+    for case in owned_identifiers():
+        route, parameter = case.route, case.parameter
+        foreign = of_route(route, sibling, parameter)
+        theirs, unknown = [
+            await stranger.send(route, with_one(route, stranger.own, parameter, value)) for value in (foreign, UNKNOWN)
+        ]
+        if theirs.status != 404 or without_request(theirs) != without_request(unknown):
+            differences.append((str(case), without_request(theirs), without_request(unknown)))
+    assert not differences, "\n".join(map(str, differences))
+
+
+# The names of fields whose identifiers have another name in a path.
+KINDS = {
+    "_id": "metricId", "assignedTo": "employeeId", "coachId": "employeeId", "customerIds": "customerId",
+    "excludeIds": "customerId", "exerciseIds": "exerciseId", "id": "customerId", "ids": "customerId",
+    "attachments": "fileId", "metricUnitId": "metricId", "libraryId": "formId",
+}  # fmt: skip
+
+
+def kind_of(case: BodyCase) -> str:
+    """The name in a path of what the field names."""
+    name = next(step for step in reversed(case.leaf.steps) if isinstance(step, str))
+    return KINDS.get(name, name)
+
+
+def body_of(case: BodyCase, own: World, value: Any) -> Any:
+    """The example of the operation with this value in the field, complete, and without a version or a dry run."""
+    example = request_options(case.route, own)["json"]
+    dropped = {"version", "dryRun"} | ({"ids"} if case.leaf.steps[0] in ("filter", "excludeIds") else set())
+    example = {name: each for name, each in example.items() if name not in dropped}
+    if "ids" in dropped:
+        example["filter"] = {"archived": True}  # no client of the company is
+    assert case.route.body is not None
+    return complete(case.route.body, case.leaf.put_into(example, value), SAMPLES | own)
+
+
+# Items of other types than that of the path in `own`, by the field that only they have.
+ITEM_OF = {"circuitExercises": "circuitId", "form": "wblockId/formItemId", "answers": "wblockId/formItemId"}
+
+
+def path_for(case: BodyCase, own: World) -> World:
+    """The identifiers of the path, with an item that has the field of the case."""
+    item = ITEM_OF.get(str(case.leaf.steps[0]), "wblockId/witemId")
+    needs_item = "{witemId}" in case.route.path and "{customerId}" in case.route.path
+    return with_one(case.route, own, "witemId", own[item]) if needs_item else own
+
+
+def anonymized(reply: Reply, identifier: str) -> Any:
+    """The response without the identifier that was sent; of a success other than a bulk result only the status."""
+    if reply.status < 400 and "failed" not in reply.json:
+        return reply.status
+    return reply.status, reply.raw.replace(identifier.encode(), b"<sent>")
+
+
+async def test_an_identifier_of_another_company_in_a_body_is_unknown(victim: Victim, stranger: Caller) -> None:
+    """The same refusal as of an unknown identifier; where it is none, nothing of the other company is shown or stored."""
+    differences, refused = [], 0
+    for case in identifiers_in_bodies():
+        route = case.route
+        foreign = of_route(route, victim.world, kind_of(case))
+        theirs, unknown = [
+            await stranger.send(route, path_for(case, stranger.own), json=body_of(case, stranger.own, value))
+            for value in (foreign, UNKNOWN)
+        ]
+        refused += theirs.status == 404
+        if anonymized(theirs, foreign) != anonymized(unknown, UNKNOWN) or set(victim.is_shown_in(theirs.raw)) - {
+            foreign
+        }:
+            differences.append((str(case), theirs.raw, unknown.raw))
+    assert not differences, "\n".join(map(str, differences))
+    assert refused >= 65, "the others are ignored, part of a bulk result, or refused for another reason"
+    assert await victim.references_in(stranger.key) == []

@@ -1,0 +1,92 @@
+"""Hostile requests to the pages for coaches and clients: identifiers of others, operators and texts in each field."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp.test_utils import TestServer
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.sessions import web_sessions
+from coaching_service.web.pages import Page
+from tests.hostile.cases import form_cases, pages_with_identifiers
+from tests.hostile.conftest import Caller, Victim
+from tests.support.client import UNKNOWN
+from tests.support.declared_world import World
+from tests.support.visitor import HtmlPage, Visitor
+from tests.web.test_pages import filled
+
+FIELD_TEXT = '{"$gt":""}"><script>alert(1)</script>{{7*7}}\u202e'
+SCRIPT = "<script>alert(1)"
+
+
+@pytest.fixture
+async def visitors(server: TestServer, stranger: Caller) -> AsyncIterator[dict[str, tuple[Visitor, str]]]:
+    """The owner and a client of the other company, signed in, with the token of their forms, by audience."""
+    ctx = stranger.key.ctx
+    coach, client = Visitor(server), Visitor(server)
+    coach.keep(coach_session=(await web_sessions.start_for_coach(ctx, ctx.caller.id)).token)
+    customer_id = ObjectId(stranger.own["customerId"])
+    client.keep(coach_session=(await web_sessions.start_for_customer(ctx, customer_id, "Test browser")).token)
+    csrf = (await coach.get("/app/customers")).form("/app/sign-out").fields[0][1]
+    own_csrf = (await client.get("/train")).html.partition('data-csrf="')[2].partition('"')[0]
+    yield {"coach": (coach, csrf), "customer": (client, own_csrf)}
+    await coach.close()
+    await client.close()
+
+
+async def send(
+    visitors: dict[str, tuple[Visitor, str]], page: Page, path: str, values: dict[str, str] | None = None
+) -> HtmlPage:
+    """Open a page with these values in its query, or send its form with them; a redirect is followed."""
+    visitor, csrf = visitors.get(page.access.audience, visitors["coach"])
+    if page.method == "GET":
+        return await visitor.send("GET", path, params=values or {})
+    return await visitor.send("POST", path, data={"csrf": csrf} | (values or {}))
+
+
+def with_one(page: Page, own: World, parameter: str, value: str) -> str:
+    """The path with the identifiers of `own`, and another one for this parameter."""
+    path = filled(page, own)
+    places = page.path.split("/")
+    parts = path.split("/")
+    parts[places.index(f"{{{parameter}}}")] = value
+    return "/".join(parts)
+
+
+def at(page: Page, world: World, parameter: str) -> str:
+    """The identifier that a world has for a parameter of a page."""
+    return filled(page, world).split("/")[page.path.split("/").index(f"{{{parameter}}}")]
+
+
+async def test_an_identifier_of_another_company_in_the_path_of_a_page_is_unknown(
+    victim: Victim, stranger: Caller, visitors: dict[str, tuple[Visitor, str]]
+) -> None:
+    differences = []
+    for case in pages_with_identifiers():
+        page, parameter = case.page, case.parameter
+        foreign = at(page, victim.world, parameter)
+        theirs, unknown = [
+            await send(visitors, page, with_one(page, stranger.own, parameter, value)) for value in (foreign, UNKNOWN)
+        ]
+        if theirs.status != unknown.status or theirs.status not in (400, 404) or shown(victim, theirs, foreign):
+            differences.append((page.method, page.path, parameter, theirs.status, unknown.status, theirs.text[:150]))
+    assert not differences, "\n".join(map(str, differences))
+
+
+def shown(victim: Victim, page: HtmlPage, sent: str = "") -> set[str]:
+    """What a page shows of the victim, but for the identifier that was sent."""
+    return set(victim.is_shown_in(page.html.encode())) - {sent}
+
+
+async def test_hostile_texts_in_forms_and_queries_of_pages_are_shown_as_text(
+    victim: Victim, stranger: Caller, visitors: dict[str, tuple[Visitor, str]]
+) -> None:
+    differences = []
+    for case in form_cases():
+        name = ".".join(map(str, case.leaf.steps))
+        seen = await send(visitors, case.page, filled(case.page, stranger.own), {name: FIELD_TEXT})
+        if seen.status >= 500 or SCRIPT in seen.html or shown(victim, seen) or "49" in seen.text.split():
+            differences.append((str(case), seen.status, seen.text[:200]))
+    assert not differences, "\n".join(map(str, differences))
