@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from marshmallow import Schema, ValidationError, fields
@@ -109,7 +110,7 @@ def complete(schema: Schema | Variant | ChangeByStoredType, body: Any, samples: 
 
 
 def _set(target: Any, steps: Steps, value: Any) -> None:
-    for step, following in zip(steps, steps[1:], strict=False):
+    for step, following in pairwise(steps):
         empty: Any = [] if isinstance(following, int) else {}
         if isinstance(step, int):
             if not target:
