@@ -103,6 +103,7 @@ def _with_other_end(token: str) -> str:
 def _kinds(used: str, unused: str, refresh: str, confirmation: str) -> list[Kind]:
     wrong = f"{refresh.partition('.')[0]}.{'x' * 43}"
     confirming = _with_other_end(confirmation)
+    company, _, *rest = confirming.split(".")
     return [
         Kind(
             "sign-in of a coach, wrong password",
@@ -132,10 +133,10 @@ def _kinds(used: str, unused: str, refresh: str, confirmation: str) -> list[Kind
         ),
         Kind("renewal, the family of a session", "/auth/refresh", {"refreshToken": wrong}, {"refreshToken": "x" * 87}),
         Kind(
-            "confirmation, the token of a user with another signature",
+            "confirmation, a wrong signature for a user",
             "/auth/confirm-email",
             {"token": confirming},
-            {"token": confirming[::-1]},
+            {"token": ".".join((company, str(ObjectId()), *rest))},
         ),
     ]
 

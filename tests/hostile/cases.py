@@ -326,7 +326,16 @@ OF_CLIENTS = [route for route in ROUTES if route.access.audience in ("customer",
 WITH_PERMISSION = [route for route in OF_COACHES if route.access.permissions or route.access.any_permission]
 WITH_CREDENTIAL = [route for route in ROUTES if route.access.audience != "public"]
 # The tokens that are no credential of REST.
-TOKENS = ("first access", "invitation", "confirmation", "refresh", "assistant", "assistant's refresh", "calendar")
+TOKENS = (
+    "first access",
+    "invitation",
+    "confirmation",
+    "refresh",
+    "device",
+    "assistant",
+    "assistant's refresh",
+    "calendar",
+)
 
 
 def numbers() -> dict[str, int]:

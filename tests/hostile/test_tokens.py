@@ -51,6 +51,7 @@ async def tokens(victim: Victim, stranger: Caller, anonymous: CoachClient, setti
         "assistant": assistant.tokens.access,
         "assistant's refresh": str(assistant.tokens.refresh),
         "calendar": link["url"].rsplit("/", 1)[1].removesuffix(".ics"),
+        "device": signed_up["deviceToken"],
         "sign-up": signed_up["accessToken"],
     }
 
