@@ -40,7 +40,7 @@ from coaching_service.settings import Settings
 PAIRS, WARM_UP = 100, 10
 MOST_SECONDS, MOST_SHARE = 0.001, 0.02
 FEWEST_SLOWER, MOST_SLOWER = 0.35, 0.65
-_COACH, _CLIENT, _NOBODY = "owner@example.com", "ana@example.com", "nobody@example.com"
+_COACH, _CLIENT, _UNUSED = "owner@example.com", "ana@example.com", "unused@example.com"
 _PASSWORD, _WRONG = "a password for the bench", "another password for it"
 
 
@@ -109,16 +109,16 @@ def _kinds(used: str, unused: str, refresh: str, confirmation: str) -> list[Kind
             "sign-in of a coach, wrong password",
             "/auth/login",
             {"email": _COACH, "password": _WRONG},
-            {"email": _NOBODY, "password": _WRONG},
+            {"email": _UNUSED, "password": _WRONG},
         ),
         Kind(
             "sign-in of a client, wrong password",
             "/auth/login",
             {"email": _CLIENT, "password": _WRONG},
-            {"email": _NOBODY, "password": _WRONG},
+            {"email": _UNUSED, "password": _WRONG},
         ),
-        Kind("forgotten password of a coach", "/auth/password/forgot", {"email": _COACH}, {"email": _NOBODY}),
-        Kind("forgotten password of a client", "/auth/password/forgot", {"email": _CLIENT}, {"email": _NOBODY}),
+        Kind("forgotten password of a coach", "/auth/password/forgot", {"email": _COACH}, {"email": _UNUSED}),
+        Kind("forgotten password of a client", "/auth/password/forgot", {"email": _CLIENT}, {"email": _UNUSED}),
         Kind(
             "first access, a used token",
             "/auth/first-access",

@@ -66,7 +66,7 @@ async def make_caller(coach: CoachClient, own: World) -> Caller:
 
 @dataclass
 class Victim:
-    """The company that nobody else may read or change."""
+    """The company that no other company may read or change."""
 
     coach: CoachClient
     world: World
@@ -75,23 +75,23 @@ class Victim:
 
     async def fingerprint(self) -> dict[str, str]:
         """A hash of all documents of the company, by collection."""
-        found = {}
+        hashes = {}
         for name in sorted(set(declared_collections()) - _BACKGROUND):
             where = {"companyId": self.coach.ctx.company_id}
             documents = await self.coach.ctx.db[name].find(where, _DERIVED.get(name)).sort("_id", 1).to_list(None)
             if documents:
-                found[name] = sha256(b"".join(encode(document) for document in documents)).hexdigest()
-        return found
+                hashes[name] = sha256(b"".join(encode(document) for document in documents)).hexdigest()
+        return hashes
 
     async def references_in(self, coach: CoachClient) -> list[str]:
         """The collections in which another company has an identifier of this one."""
         identifiers = [ObjectId(value).binary for value in self.world.values() if ObjectId.is_valid(value)]
-        found = []
+        collections = []
         for name in sorted(set(declared_collections()) - {"jobs"}):
             async for document in coach.ctx.db[name].find({"companyId": coach.ctx.company_id}):
                 raw = encode(document)
-                found += [name for identifier in identifiers if identifier in raw]
-        return found
+                collections += [name for identifier in identifiers if identifier in raw]
+        return collections
 
     def is_shown_in(self, raw: bytes) -> list[str]:
         """The identifiers of the company that a response contains."""

@@ -6,9 +6,11 @@ from tests.hostile.cases import numbers
 
 
 def test_there_are_five_thousand_cases() -> None:
-    found = numbers()
+    by_subject = numbers()
     print(
-        *(f"{number:6,} {subject}" for subject, number in found.items()), f"{sum(found.values()):6,} in total", sep="\n"
+        *(f"{number:6,} {subject}" for subject, number in by_subject.items()),
+        f"{sum(by_subject.values()):6,} in total",
+        sep="\n",
     )
-    assert sum(found.values()) >= 5_000
-    assert {subject for subject, number in found.items() if number < 40} == set()
+    assert sum(by_subject.values()) >= 5_000
+    assert {subject for subject, number in by_subject.items() if number < 40} == set()

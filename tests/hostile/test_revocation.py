@@ -18,11 +18,11 @@ INVALID_KEY = {"message": "Invalid API key"}
 
 async def replies(client: CoachClient, caller: Caller, routes: list[Route]) -> list[tuple[Route, Reply]]:
     """Call these operations with identifiers that exist; signing out is last, because it ends the session."""
-    found = []
+    received = []
     for route in sorted(routes, key=lambda route: route.path == "/auth/logout"):
         options = request_options(route, caller.own)
-        found.append((route, await client.send(route.method, fill_path(route, caller.own), **options)))
-    return found
+        received.append((route, await client.send(route.method, fill_path(route, caller.own), **options)))
+    return received
 
 
 async def employee_of(caller: Caller) -> tuple[str, CoachClient, CoachClient]:
