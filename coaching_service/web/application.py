@@ -14,6 +14,7 @@ from marshmallow import ValidationError
 from multidict import MultiDict
 
 from coaching_service.core.auth.access import check_access
+from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.request_slot import schedule_key
 from coaching_service.core.errors import (
@@ -160,7 +161,16 @@ class WebApplication:
             is_disconnected=partial(is_disconnected, request),
             operation=camel_case(page.name),
         )
+        if page.access.audience != "public":
+            ctx = replace(ctx, load_caller=partial(self._load_caller, page, request))
         return PageRequest(page, request, browser_session, ctx)
+
+    async def _load_caller(self, page: Page, request: web.Request) -> Principal:
+        principal = (await BrowserSession.from_request(self.dependencies.services, request)).principal
+        check_access(page.access, principal, writes=page.method != "GET")
+        if principal is None:
+            raise Unauthorized
+        return principal
 
     def _page_url(self, form: Page, request: web.Request) -> str:
         """Return the path of the page that a form is on."""
@@ -351,7 +361,7 @@ class WebApplication:
         if claim is not None and not await form_idempotency.is_first(page_request.ctx, claim):
             return redirect_response(browser_session, Redirect(task.return_url, _TASK_REPEATED))
         async with self.dependencies.limiter(page_request.page.request_class, page_request.ctx):
-            return await stream_task(page_request.request, browser_session, task)
+            return await stream_task(page_request.request, browser_session, task, page_request.ctx.with_current_caller)
 
     async def _form_response(self, page_request: PageRequest, result: Any, data: FormData) -> web.StreamResponse:
         if isinstance(result, web.StreamResponse):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -17,10 +18,15 @@ _PLACEHOLDER = "<!--progress-->"
 _MAX_UPDATES = 50
 
 
-async def stream_task(request: web.Request, browser_session: BrowserSession, task: StreamedTask) -> web.StreamResponse:
+async def stream_task(
+    request: web.Request,
+    browser_session: BrowserSession,
+    task: StreamedTask,
+    check: Callable[[], Awaitable[object]],
+) -> web.StreamResponse:
     """Run `task` and stream its page; each step appends a progress bar.
 
-    The task continues when the browser disconnects.
+    The task continues when the browser disconnects. `check` is called between the steps: what it raises ends the task.
     """
     page = rendering.render_page(request, browser_session, task.template, task.variables | {"total": task.total})
     before, _, after = (page.text or "").partition(_PLACEHOLDER)
@@ -28,7 +34,7 @@ async def stream_task(request: web.Request, browser_session: BrowserSession, tas
     headers.pop("Content-Length", None)
     response = web.StreamResponse(headers=headers)
     await response.prepare(request)
-    stream = _ProgressStream(request, response, task.total)
+    stream = _ProgressStream(request, response, task.total, check)
     await stream.write(before.encode() + stream.render_progress(0))
     variables: dict[str, Any] = {**task.variables, "return_url": task.return_url, "error": None, "result": None}
     try:
@@ -43,15 +49,22 @@ async def stream_task(request: web.Request, browser_session: BrowserSession, tas
 
 
 class _ProgressStream:
-    def __init__(self, request: web.Request, response: web.StreamResponse, total: int) -> None:
-        self.request, self.response, self.total = request, response, total
+    def __init__(
+        self,
+        request: web.Request,
+        response: web.StreamResponse,
+        total: int,
+        check: Callable[[], Awaitable[object]],
+    ) -> None:
+        self.request, self.response, self.total, self.check = request, response, total, check
         self.reported = 0
 
     async def report(self, result: BatchResult) -> None:
-        """Append a progress bar, at most `_MAX_UPDATES` in all."""
+        """Append a progress bar, at most `_MAX_UPDATES` in all. Raises what the check raises."""
         done = result.ok + len(result.failed)
         if done - self.reported >= self.total / _MAX_UPDATES:
             self.reported = done
+            await self.check()
             await self.write(self.render_progress(done))
 
     def render_progress(self, done: int) -> bytes:

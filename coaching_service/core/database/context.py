@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from email.message import EmailMessage
@@ -146,6 +146,7 @@ class Context:
     `recorder` collects what the transaction changes. `change_ids` receives the identifiers of the changes once they
     are committed; `batch_id` groups the changes of several clients under one identifier. `cache_wait`: see CacheWait.
     `resolved_names`: what names of exercises mean that the transaction needs (see Unprepared).
+    `load_caller` authenticates the request again and checks its access, where that can end while it is answered.
     `turn` returns a context in which a request that is held uses the database, in turn with those of other companies.
     """
 
@@ -156,6 +157,7 @@ class Context:
     request_id: str = "-"
     network_address: str = "-"
     is_disconnected: Callable[[], bool] = bool  # bool() is False
+    load_caller: Callable[[], Awaitable[Principal]] | None = None
     turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
     operation: str = ""
     interface: Interface | None = None
@@ -210,6 +212,13 @@ class Context:
         if self.recorder is not None:
             self.recorder.author = principal
         return replace(self, principal=principal)
+
+    async def with_current_caller(self) -> Context:
+        """A copy of this context with the caller as they are now: for requests that have waited.
+
+        Raises Unauthorized or Forbidden if the credential, or a permission that the operation needs, is gone.
+        """
+        return self if self.load_caller is None else replace(self, principal=await self.load_caller())
 
     async def publish(self, event: DomainEvent) -> None:
         """Call the subscribers of a domain event in this context's transaction. Raises RuntimeError without one."""

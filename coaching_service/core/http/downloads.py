@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, replace
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.http.conditional import is_not_modified
 
 log = structlog.get_logger("coaching_service")
+RECHECK_SECONDS = 1.0  # after which a request that is still answered is authenticated again
 CHUNK_SECONDS = 60.0  # a receiver that accepts less in that time is disconnected
 # A stored file must not run scripts under our origin.
 _CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
@@ -55,6 +57,28 @@ def read_with_limit(download: Download, limiter: AbstractAsyncContextManager[obj
                 async with limiter:
                     chunk = await anext(chunks, None)
                 if chunk is None:
+                    return
+                yield chunk
+
+    return replace(download, read=read)
+
+
+def read_while_allowed(download: Download, check: Callable[[], Awaitable[object]] | None) -> Download:
+    """Returns the download, which ends with an error once `check` raises one.
+
+    It is called before the first chunk, and before each later one, once a second at most. None: there is no check.
+    """
+    if check is None:
+        return download
+
+    async def read(start: int, end: int) -> AsyncGenerator[bytes, None]:
+        checked = -RECHECK_SECONDS
+        async with aclosing(download.read(start, end)) as chunks:
+            while True:
+                if time.monotonic() - checked >= RECHECK_SECONDS:
+                    await check()
+                    checked = time.monotonic()
+                if (chunk := await anext(chunks, None)) is None:
                     return
                 yield chunk
 

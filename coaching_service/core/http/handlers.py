@@ -21,7 +21,13 @@ from coaching_service.core.database.request_slot import RequestSlot, schedule_ke
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.http.deprecation import deprecation_headers, mark_deprecated
-from coaching_service.core.http.downloads import Download, read_with_limit, send_download
+from coaching_service.core.http.downloads import (
+    RECHECK_SECONDS,
+    Download,
+    read_while_allowed,
+    read_with_limit,
+    send_download,
+)
 from coaching_service.core.http.dry_runs import (
     is_dry_run,
     reject_dry_run,
@@ -101,6 +107,7 @@ class HandlerDependencies:
     ) -> web.StreamResponse:
         """Send a download. Of exports, each company may receive a few at once, one piece after another."""
         company, work_slots = ctx.slot_holder, self.services.work_slots
+        download = read_while_allowed(download, ctx.load_caller)
         if not download.is_export:
             limited = read_with_limit(download, self.download_slots.holding(company))
             return await send_download(request, limited, headers)
@@ -148,7 +155,8 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
         mark_deprecated(request, route.deprecated)
         if route.access.audience != "public":
             principal = request[PRINCIPAL] = await dependencies.authenticate(dependencies.services, request)
-        waited = time.monotonic() - started
+        authenticated = time.monotonic()
+        waited = authenticated - started
         check_access(route.access, principal, writes=route.writes)
         _reject_key(route, request)
         ctx = _make_context(route, request, principal, dependencies)
@@ -173,7 +181,9 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
             return _with_headers(uploaded, ctx)
         read_as_of = as_of()
         async with dependencies.limiter(route.request_class, ctx, waited, schedule=_schedule(route, ctx, arguments)):
-            response: Download | web.StreamResponse = await _call(route, request, ctx, arguments, json_body)
+            response: Download | web.StreamResponse = await _call(
+                route, request, await _recheck(ctx, authenticated), arguments, json_body
+            )
         if isinstance(response, Download):
             headers = {"X-Request-Id": ctx.request_id} | ({"Preference-Applied": STRICT} if is_strict else {})
             return await dependencies.send(request, ctx, response, headers | deprecation_headers(request))
@@ -193,9 +203,22 @@ def _make_context(
         is_disconnected=partial(is_disconnected, request),
         operation=route.operation_id,
     )
+    if route.access.audience != "public":
+        ctx = replace(ctx, load_caller=partial(_load_caller, route, request, dependencies))
     if route.request_class == "held":
         return replace(ctx, turn=partial(dependencies.database_slots.holding, ctx.slot_holder))
     return ctx
+
+
+async def _recheck(ctx: Context, authenticated: float) -> Context:
+    """Return the context with the caller as they are now, if the request was authenticated a while ago."""
+    return ctx if time.monotonic() - authenticated < RECHECK_SECONDS else await ctx.with_current_caller()
+
+
+async def _load_caller(route: Route, request: web.Request, dependencies: HandlerDependencies) -> Principal:
+    principal = request[PRINCIPAL] = await dependencies.authenticate(dependencies.services, request)
+    check_access(route.access, principal, writes=route.writes)
+    return principal
 
 
 def _reject_key(route: Route, request: web.Request) -> None:
@@ -233,6 +256,7 @@ async def _handle_upload(
         async with store_upload(ctx, upload, multipart, customer_id, limits.photo_pixels) as file:
             arguments["file"] = file
             async with dependencies.limiter(route.request_class, ctx, schedule=_schedule(route, ctx, arguments)):
+                ctx = await ctx.with_current_caller()  # sending the file may have taken long
                 attaching = replace(route, handler=attach_files(route.handler, file))
                 response: web.StreamResponse = await _call(attaching, request, ctx, arguments, upload.fingerprint)
     return response

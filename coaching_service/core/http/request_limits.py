@@ -28,11 +28,12 @@ class RequestLimits:
         self._policy = f'"requests";q={per_minute};w=60'
 
     def applied_to(self, authenticate: Authenticate) -> Authenticate:
-        """Authentication that also counts the request. It raises RateLimitExceeded as well."""
+        """Authentication that also counts the request, the first time. It raises RateLimitExceeded as well."""
 
         async def authenticate_and_count(services: Services, request: web.Request) -> Principal:
             principal = request[PRINCIPAL] = await authenticate(services, request)
-            await self.count(request, principal)
+            if _STATE not in request:
+                await self.count(request, principal)
             return principal
 
         return authenticate_and_count

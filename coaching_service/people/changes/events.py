@@ -46,7 +46,8 @@ async def list_events(
     Only `types` (empty: all) and those of a client, if given. If there are none, waits up to `wait` seconds for the
     next ones, as long as the caller is connected and the service does not stop; requests that wait for the same
     changes share what is read. The database is used in `ctx.turn`. Raises InvalidFields for a text that is not a
-    cursor, CursorExpired for one older than 30 days or ahead of the log, TooManyWaiting, CompanySuspended.
+    cursor, CursorExpired for one older than 30 days or ahead of the log, TooManyWaiting, CompanySuspended; after
+    waiting, Unauthorized and Forbidden if the caller's access has ended.
     """
     if not wait:
         async with ctx.turn():
@@ -58,7 +59,11 @@ async def list_events(
         listener.event.clear()
         async with ctx.turn():
             page, position = await _read_events(ctx, await _position_of(ctx, after), limit, types, read)
-        while not (page["docs"] or page["hasMore"]) and await _wait_for_changes(ctx, listener, deadline):
+        while not (page["docs"] or page["hasMore"]):
+            has_changes = await _wait_for_changes(ctx, listener, deadline)
+            ctx = await ctx.with_current_caller()
+            if not has_changes:
+                break
             listener.event.clear()
             async with ctx.turn():
                 page, position = await _read_events(ctx, position, limit, types, read)
