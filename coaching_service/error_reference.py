@@ -17,6 +17,7 @@ from coaching_service.core.http.server import PROTOCOL_ERRORS
 from coaching_service.core.validation_messages import DEFAULT_CODE
 
 _PACKAGE = Path(app.__file__).parent  # importing the application loads every error class
+_FIELD_ERRORS = ("invalid_field", "TextError")  # what makes an error of a field, whose code is that of the field
 _INTRODUCTION = """\
 # Error codes
 
@@ -61,7 +62,7 @@ def describe_errors() -> str:
         if name == "NotFound" and call.args and (resource := _text(call.args[0])):
             error = errors.NotFound(resource)
             codes[str(error.code)] = (error.status, f"{error.message}.")
-        elif name in classes and (code := _code(call)):
+        elif name in classes and name not in _FIELD_ERRORS and (code := _code(call)):
             codes.setdefault(code, (classes[name].status, _message(call)))
     permanent = {
         code: message for route in routes_of(features.ROUTES) for code, message in route.legacy_id_errors.values()
@@ -118,7 +119,7 @@ def _field_codes(calls: list[ast.Call]) -> set[str]:
     for call in calls:
         if _name(call) in ("Message", "invalid", "InvalidFile") and len(call.args) > 1:
             codes.add(_text(call.args[1]) or DEFAULT_CODE)
-        elif _name(call) == "invalid_field":
+        elif _name(call) in _FIELD_ERRORS:
             codes.add(_code(call) or DEFAULT_CODE)
     for value in (node for tree in _sources().values() for node in ast.walk(tree) if isinstance(node, ast.Dict)):
         entries = {_text(key): item for key, item in zip(value.keys, value.values, strict=True) if key}

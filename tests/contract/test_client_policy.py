@@ -29,6 +29,7 @@ POLICY = {
     "GET /customer/personal-records": BOTH,
     "GET /customer/metrics-sets": BOTH,
     "POST /customer/metrics-sets/{metricsSetId}/entries": BOTH,
+    "DELETE /customer/metrics-sets/{metricsSetId}/metrics/{metricId}/history/{date}": BOTH,
     "GET /customer/metrics-sets/{metricsSetId}/metrics/{metricId}/history": BOTH,
     "GET /customer/progress-photos": BOTH,
     "POST /customer/progress-photos": BOTH,

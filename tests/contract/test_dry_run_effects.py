@@ -28,7 +28,8 @@ BACKGROUND = {
 }
 
 
-ROUTES = [route for route in routes_of(features.ROUTES) if route.takes_dry_run and route.multipart is None]
+# Jobs have tests of their own.
+ROUTES = [route for route in routes_of(features.ROUTES) if route.takes_dry_run and route.status != 202]
 
 
 def without(value: Any, names: set[str]) -> Any:

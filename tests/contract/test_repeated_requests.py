@@ -15,9 +15,10 @@ from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.idempotency import Claim, StoredResponse, run_once
 from tests.conftest import NewCompany
 from tests.contract.test_declared import call, fill_path
-from tests.support.client import MONDAY, SUNDAY, UNKNOWN, CoachClient
+from tests.support.client import MONDAY, SUNDAY, UNKNOWN, CoachClient, Reply
 from tests.support.declared_world import World, make_world
-from tests.support.training import exercise_of
+from tests.support.service_process import until
+from tests.support.training import block_with, exercise_of
 
 # Contract 1: keys, team and invitations refuse a key; sign-in and impersonation ignore it.
 REFUSED = {
@@ -28,6 +29,8 @@ REFUSED = {
 }
 IGNORED = {
     "POST /auth/register",
+    "POST /auth/confirm-email",
+    "POST /auth/confirm-email/resend",
     "POST /auth/login",
     "POST /auth/refresh",
     "POST /auth/logout",
@@ -37,6 +40,7 @@ IGNORED = {
     "POST /coach/customers/{customerId}/impersonate",
 }
 CHANGES_NOTHING = {"POST /exercises/resolve"}
+CONVERSION = "POST /coach/account/load-unit"  # the other operations of a company are refused meanwhile
 
 
 def name_of(route: Route) -> str:
@@ -71,7 +75,7 @@ def test_which_operations_take_a_key() -> None:
     assert not [route for route in routes_of(features.ROUTES) if route.method != "POST" and route.idempotent]
 
 
-@pytest.mark.parametrize("name", EXECUTED_ONCE)
+@pytest.mark.parametrize("name", [each for each in EXECUTED_ONCE if each != CONVERSION])
 async def test_a_repetition_returns_the_first_response(company: CoachClient, world: World, name: str) -> None:
     route = without_dry_run(POSTS[name])
     key = {"Idempotency-Key": secrets.token_hex(8)}
@@ -80,6 +84,20 @@ async def test_a_repetition_returns_the_first_response(company: CoachClient, wor
     first.ok(route.status)
     assert "Idempotent-Replayed" not in first.headers
     assert (second.ok(route.status), second.headers["Idempotent-Replayed"]) == (first.json, "true")
+
+
+async def test_a_conversion_of_loads_is_started_once(coach: CoachClient) -> None:
+    body, key = {"loadUnit": "lb"}, {"Idempotency-Key": secrets.token_hex(8)}
+    await start_with_a_load(coach)
+    first = await coach.post("/coach/account/load-unit", body, headers=key)
+
+    async def repeat() -> Reply | None:
+        reply = await coach.post("/coach/account/load-unit", body, headers=key)
+        return None if reply.status == 503 else reply  # 503 while the loads are being converted
+
+    second = await until(repeat, "the loads are converted")
+    assert (second.ok(202), second.headers["Idempotent-Replayed"]) == (first.ok(202), "true")
+    assert await coach.ctx.db["companyJobs"].count_documents({"companyId": coach.ctx.company_id}) == 1
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
@@ -92,6 +110,11 @@ async def test_a_key_is_refused(company: CoachClient, world: World, name: str) -
 async def test_a_key_is_refused_only_after_access_is_checked(company: CoachClient) -> None:
     reply = await company.post("/coach/api-keys", {"name": "Extra"}, headers={"Idempotency-Key": "one"})
     assert reply.refused(403)["code"] == "SESSION_REQUIRED"
+
+
+async def start_with_a_load(coach: CoachClient) -> None:
+    customer, exercise = await coach.create_customer(), await coach.create_exercise()
+    await block_with(coach, customer, exercise_of(exercise))
 
 
 async def squat_loads(coach: CoachClient, customer: dict[str, Any]) -> list[float]:

@@ -81,7 +81,8 @@ async def test_unknown_query_parameters_are_ignored(coach: CoachClient) -> None:
 async def test_query_operators_never_reach_the_database(coach: CoachClient) -> None:
     await coach.create_customer()
     for parameter in ("groups[$ne]", "contains[$regex]", "archived[$ne]", "assignedTo[$ne]"):
-        assert (await coach.customers(**{parameter: "x"}))["totalDocs"] == 1, "an unknown parameter"
+        where = {"archived": "false", "pageSize": 1, "pageNum": 1, parameter: "x"}
+        (await coach.get("/coach/customers", **where)).refused(400, "brackets")
     assert await coach.names(groups='{"$ne": null}') == []
     (await coach.patch(f"/coach/customers/{UNKNOWN}", {"name": {"$gt": ""}})).refused(400, "name")
 

@@ -69,6 +69,8 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "FigureSettingsChanged",
             "IdentityDisplaced",
             "ItemLogged",
+            "LoadTypeChanged",
+            "LoadUnitChanged",
             "MessageCreated",
             "MessagesRead",
             "RecordedItemsRescheduled",

@@ -11,7 +11,7 @@ from bson import ObjectId
 
 from coaching_service import runtime
 from coaching_service.core.database.context import Context
-from coaching_service.library.exercises import store, use_counts
+from coaching_service.library.exercises import store
 from coaching_service.library.exercises.use_counts import load_use_counts, store_counts, storing
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
@@ -44,29 +44,29 @@ async def test_planned_items_count_at_once_and_are_stored_within_seconds(coach: 
 
 
 async def test_counts_are_added_to_those_that_are_stored(ctx: Context) -> None:
-    use_counts.count(ctx, {SQUAT, PRESS})
-    use_counts.count(ctx, {SQUAT})
+    ctx.services.exercise_uses.add(ctx.company_id, {SQUAT, PRESS})
+    ctx.services.exercise_uses.add(ctx.company_id, {SQUAT})
     assert await store.find_uses(ctx) == {}
     await store_counts(ctx.services)
     await store_counts(ctx.services)
     assert await store.find_uses(ctx) == {SQUAT: 2, PRESS: 1}
-    use_counts.count(ctx, {PRESS})
+    ctx.services.exercise_uses.add(ctx.company_id, {PRESS})
     assert await load_use_counts(ctx) == {SQUAT: 2, PRESS: 2}
     await store_counts(ctx.services)
     assert await store.find_uses(ctx) == {SQUAT: 2, PRESS: 2}
 
 
 async def test_uses_are_not_missing_while_they_are_being_stored(ctx: Context) -> None:
-    use_counts.count(ctx, {SQUAT})
+    ctx.services.exercise_uses.add(ctx.company_id, {SQUAT})
     assert ctx.services.exercise_uses.take() == {ctx.company_id: {SQUAT: 1}}
-    use_counts.count(ctx, {SQUAT, PRESS})
+    ctx.services.exercise_uses.add(ctx.company_id, {SQUAT, PRESS})
     assert await load_use_counts(ctx) == {SQUAT: 2, PRESS: 1}
     ctx.services.exercise_uses.end_storing()
     assert await load_use_counts(ctx) == {SQUAT: 1, PRESS: 1}
 
 
 async def test_another_company_has_its_own_counts(ctx: Context, other_company: CoachClient) -> None:
-    use_counts.count(ctx, {SQUAT})
+    ctx.services.exercise_uses.add(ctx.company_id, {SQUAT})
     assert await load_use_counts(replace(other_company.ctx, services=ctx.services)) == {}
     await store_counts(ctx.services)
     assert await load_use_counts(other_company.ctx) == {}
@@ -75,7 +75,7 @@ async def test_another_company_has_its_own_counts(ctx: Context, other_company: C
 async def test_nothing_is_stored_for_a_deleted_company(ctx: Context) -> None:
     deleted = ObjectId()
     ctx.services.exercise_uses.add(deleted, [SQUAT])
-    use_counts.count(ctx, {PRESS})
+    ctx.services.exercise_uses.add(ctx.company_id, {PRESS})
     await store_counts(ctx.services)
     assert await store.find_uses(ctx) == {PRESS: 1}
     assert await ctx.db["exerciseUses"].count_documents({"companyId": deleted}) == 0
@@ -84,7 +84,7 @@ async def test_nothing_is_stored_for_a_deleted_company(ctx: Context) -> None:
 async def count_without_database(coach: CoachClient, settings: Settings, uri: str) -> str:
     """Count a use and try to store it; returns the logged reason why that failed."""
     async with runtime.open_services(settings.model_copy(update={"mongodb_uri": uri})) as services:
-        use_counts.count(replace(coach.ctx, services=services), {SQUAT})
+        services.exercise_uses.add(coach.ctx.company_id, {SQUAT})
         with recorded_logs() as entries:
             await store_counts(services)
         assert services.exercise_uses.take() == {}
@@ -114,8 +114,8 @@ async def test_nothing_waits_long_for_a_database_that_does_not_respond(coach: Co
 
 async def test_a_process_that_ends_stores_what_it_has_counted(coach: CoachClient, settings: Settings) -> None:
     async with runtime.open_services(settings) as services:
-        use_counts.count(replace(coach.ctx, services=services), {SQUAT})
+        services.exercise_uses.add(coach.ctx.company_id, {SQUAT})
     async with runtime.open_services(settings) as services:
         async with storing(services, start=asyncio.Event()):
-            use_counts.count(replace(coach.ctx, services=services), {SQUAT})
+            services.exercise_uses.add(coach.ctx.company_id, {SQUAT})
         assert await store.find_uses(coach.ctx) == {SQUAT: 2}

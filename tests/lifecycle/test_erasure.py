@@ -34,8 +34,16 @@ async def test_a_second_pass_erases_what_a_late_request_wrote(coach: CoachClient
 # Collections whose documents belong to clients, written by hand: a collection that forgets its client is not erased.
 OF_CLIENTS = {
     *("attentionDismissals", "audit", "calendarLinks", "changeParts", "changes", "checkIns", "conversations"),
-    *("customers", "failedMails", "formResponses", "hiddenDays", "identities", "jobs", "messages"),
-    *("metricAssignments", "metricEntries", "notes", "passwordResets", "pendingAttachments", "personalRecords"),
+    *("customers", "failedMails", "formResponses", "hiddenDays", "identities", "identityClaims", "jobs"),
+    *(
+        "messages",
+        "metricAssignments",
+        "metricEntries",
+        "notes",
+        "passwordResets",
+        "pendingAttachments",
+        "personalRecords",
+    ),
     *("planCounters", "planVersions", "programAssignments", "progressPhotos", "replays", "sandboxMails", "sessions"),
     *("trainingMaxes", "webhookDeliveries", "workoutBlocks"),
 }

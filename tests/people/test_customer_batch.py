@@ -98,7 +98,8 @@ async def test_every_valid_entry_becomes_a_client_whatever_the_others_are(
     changes = await coach.ctx.db["changes"].find(batch).to_list(None)
     assert {str(change["customerId"]) for change in changes} == set(created)
     assert {(change["operation"], change["undoable"]) for change in changes} == {("createCustomers", False)}
-    assert [[event["type"] for event in change["events"]] for change in changes] == [["customer.created"]] * 4
+    types = ["customer.created", "metrics_set.assigned"]
+    assert [[event["type"] for event in change["events"]] for change in changes] == [types] * 4
 
 
 async def test_only_those_with_an_invitation_get_mail(coach: CoachClient, settings: Settings) -> None:

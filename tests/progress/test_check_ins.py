@@ -65,9 +65,9 @@ async def test_weekly_form_is_scheduled_four_weeks_ahead_in_blocks_of_its_own(co
 
 async def test_metric_set_every_few_days_until_a_date(coach: CoachClient) -> None:
     ana, body = await coach.create_customer(), await metric_set(coach, "Weight")
-    await check_in(coach, ana, metricsSetId=body["_id"], everyDays=3, startDate=day(coach, -4), until=day(coach, 9))
+    await check_in(coach, ana, metricsSetId=body["_id"], everyDays=3, startDate=day(coach, -3), until=day(coach, 8))
     blocks = await coach.calendar(ana, *EVER)
-    assert [block["date"] for block in blocks] == [day(coach, 2), day(coach, 5), day(coach, 8)]
+    assert [block["date"] for block in blocks] == [day(coach, 0), day(coach, 3), day(coach, 6)]
     item = blocks[0]["items"][0]
     assert item["metricsFields"]["metricsSetId"] == body["_id"]
     values = [{"metricId": body["metrics"][0]["_id"], "value": 80}]

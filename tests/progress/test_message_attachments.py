@@ -77,7 +77,6 @@ async def test_file_is_recognised_by_its_content_and_sent(
         b"",
         b"text",
         b"<html><script>alert(1)</script></html>",
-        mp4(brand=b"qt  "),
         mp4(brand=b"heic", compatible=b"mif1"),
         mp4(brand=b"M4A "),
         MP4[:-1],
