@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -9,13 +10,15 @@ import pytest
 from coaching_service import features
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
+from coaching_service.progress.personal_records import renewal as training_load_renewal
 from tests.conftest import NewCompany
 from tests.support.attention import renew
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
-from tests.support.training import Json
+from tests.support.training import Json, block_with, client_path, exercise_of, log
 from tests.support.transfer import export, import_file, make_zip, records, send, with_records
 
+RENEWAL = {"kind": training_load_renewal.RENEW}
 _FIGURES = ("lastTrainedDate", "lastWorkoutDate", "complianceRate7d", "complianceRate30d", "complianceRate90d")
 
 
@@ -120,3 +123,57 @@ async def test_export_without_the_times_of_answers_is_imported(
     job = await import_file(await new_company(), make_zip(with_records(entries, "formResponses", *responses)))
     assert (job["status"], job["result"]["failed"]) == ("done", 0)
     assert job["result"]["imported"]["formResponses"] == len(responses)
+
+
+async def test_records_follow_from_the_logs_of_an_export_of_an_earlier_version(
+    coach: CoachClient, new_company: NewCompany
+) -> None:
+    """0.2.0 had no records of times and distances, and its estimates were without repetitions in reserve."""
+    ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
+    plank, squat, carry = [await coach.create_exercise(name) for name in ("Plank", "Squat", "Carry")]
+    for client, exercise, done in (
+        (ana, plank, {"seconds": 60}),
+        (ana, squat, {"reps": 5, "load": 100, "rpe": 8}),
+        (bo, carry, {"meters": 40, "load": 24}),
+    ):
+        block = await block_with(coach, client, exercise_of(exercise))
+        (await log(coach, block, block["items"][0], customerSets=[done])).ok()
+    expected = await records_of(coach)
+    assert {kind for _, kind, *_ in expected} == {
+        *("longest_time", "farthest_distance", "heaviest_load", "most_reps", "estimated_1rm")
+    }
+    entries = await export(coach)
+    before = [
+        {**each, "value": 116.67} if each["type"] == "estimated_1rm" else each
+        for each in records(entries, "personalRecords")
+        if each["type"] not in ("longest_time", "farthest_distance")
+    ]
+    assert len(before) == len(expected) - 2
+    target = await new_company()
+    job = await import_file(target, make_zip(with_records(entries, "personalRecords", *before)))
+    assert (job["status"], job["result"]["failed"]) == ("done", 0)
+
+    await run_renewal(target)
+    assert await records_of(target) == expected
+
+
+async def test_import_that_has_stored_no_logs_computes_none_again(coach: CoachClient) -> None:
+    """A dry run, and clients from a table."""
+    entries = make_zip(await export(coach))
+    assert (await import_file(coach, entries, dry_run=True))["status"] == "done"
+    assert (await import_file(coach, b"name,email\nAna,\n", name="clients.csv"))["status"] == "done"
+    assert await coach.ctx.db["jobs"].count_documents(RENEWAL | {"companyId": coach.ctx.company_id}) == 0
+
+
+async def run_renewal(coach: CoachClient) -> None:
+    """Run the job that computes the records of a company again, which an import has queued."""
+    assert await coach.ctx.db["jobs"].count_documents(RENEWAL | {"companyId": coach.ctx.company_id}) == 1
+    steps = {training_load_renewal.RENEW: features.STEPS[training_load_renewal.RENEW]}
+    await worker.run_due(coach.ctx.services, steps)
+
+
+async def records_of(coach: CoachClient) -> list[tuple[str, str, float, str]]:
+    """The personal records of all clients, by exercise and type."""
+    clients = (await coach.customers(pageSize=50))["docs"]
+    lists = [(await coach.get(client_path(client, "personal-records"))).ok() for client in clients]
+    return sorted((each["exerciseName"], each["type"], each["value"], each["unit"]) for each in itertools.chain(*lists))

@@ -11,6 +11,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import ZIP
 from coaching_service.integrations.background_jobs import store
 from coaching_service.integrations.background_jobs.models import (
     ImportResult,
@@ -22,6 +23,7 @@ from coaching_service.integrations.background_jobs.models import (
     StoredCompanyJob,
 )
 from coaching_service.progress.attention import renewal
+from coaching_service.progress.personal_records import renewal as training_load_renewal
 
 _NAMES: Mapping[JobKind, str] = {"import": "import", "load_unit": "conversion of loads"}
 
@@ -95,7 +97,8 @@ async def update(
 async def end(ctx: Context, job: StoredCompanyJob, status: JobStatus, errors: Sequence[JobError] = ()) -> None:
     """Store the result of an import and delete its file, in the caller's transaction. Raises Superseded as `update`.
 
-    The figures of all clients are renewed: while records were stored, some have been computed from a part of them.
+    The figures of all clients are renewed: while records were stored, some have been computed from a part of them. So
+    are the personal records after an archive: it may be of a version that had other ones.
     """
     stored = cast("ImportWork", job["work"])
     work: ImportWork = {**stored, "fileId": None}
@@ -105,6 +108,8 @@ async def end(ctx: Context, job: StoredCompanyJob, status: JobStatus, errors: Se
         await files.discard(ctx, [stored["fileId"]])
     if not work["isDryRun"]:
         await renewal.queue_renewal_of_all(ctx)
+        if stored["contentType"] == ZIP:
+            await training_load_renewal.queue_renewal_of_all(ctx)
 
 
 @transactional

@@ -22,6 +22,11 @@ async def queue_renewal(ctx: Context, event: LoadTypeChanged) -> None:
     await queue.enqueue(ctx, RENEW, {"last": None, "exerciseId": event.exercise_id})
 
 
+async def queue_renewal_of_all(ctx: Context) -> None:
+    """Have the figures of all clients of the company computed again."""
+    await queue.enqueue(ctx, RENEW, {"last": None, "exerciseId": None})
+
+
 async def renew_batch(services: Services, job: Job) -> RunAgain | None:
     """Compute again the figures and records of the next 10 clients of the job's company.
 
