@@ -93,6 +93,37 @@ async def test_swapped_and_skipped_exercises_are_not_compared(coach: CoachClient
     assert "Last time" not in page.text, "the loads of the planned exercise say nothing about another one"
 
 
+async def test_less_assistance_than_planned_is_more_work(coach: CoachClient, owner_page: Visitor) -> None:
+    """Also in a circuit; other loads of the same circuit are loads."""
+    pull_up, dip = [await coach.create_exercise(name, loadType="assistance") for name in ("Pull-up", "Dip")]
+    row, ana = await coach.create_exercise("Row"), await coach.create_customer("Ana")
+    circuit = training.circuit_of(dip, row)
+    for entry in circuit["circuitExercises"]:
+        entry["sets"] = [{"type": "reps_load", "minPlannedReps": 8, "load": 30}]
+    block = await block_with(coach, ana, exercise_of(pull_up), circuit)
+    sets = [done(1, 8, 50), done(2, 8, 65), done(3, 8, 60)]
+    (await training.log(coach, block, block["items"][0], isCompleted=True, customerSets=sets)).ok()
+    rounds = [done(1, 8, 20, exerciseId=each["_id"], round=1) for each in (dip, row)]
+    (await training.log(coach, block, block["items"][1], isCompleted=False, customerSets=rounds)).ok()
+
+    page = (await owner_page.get(review_of(block))).ok()
+
+    assert rows_of(page, "Pull-up") == [
+        "1 8–10, 60 kg 8, 50 kg 10 kg less assistance",
+        "2 8–10, 60 kg 8, 65 kg 5 kg more assistance",
+        "3 8–10, 60 kg 8, 60 kg As planned",
+    ]
+    assert rows_of(page, "Dip")[0] == "Round 1 8, 30 kg 8, 20 kg 10 kg less assistance"
+    assert rows_of(page, "Row")[0] == "Round 1 8, 30 kg 8, 20 kg 10 kg less"
+    kinds = re.findall(r'class="deviation is-(more|less)">(?:<svg.*?</svg>)?([^<]*)<', page.html, re.DOTALL)
+    assert [(kind, " ".join(text.split())) for kind, text in kinds] == [
+        ("more", "10 kg less assistance"),
+        ("less", "5 kg more assistance"),
+        ("more", "10 kg less assistance"),
+        ("less", "10 kg less"),
+    ]
+
+
 async def test_swap_in_the_middle_is_compared_set_by_set(coach: CoachClient, owner_page: Visitor) -> None:
     squat, press = [await coach.create_exercise(name) for name in ("Squat", "Leg press")]
     ana = await coach.create_customer("Ana")

@@ -32,10 +32,15 @@ MAX_REPEAT = 12
 
 
 class LoadProgression(Input):
-    """How loads change: by an amount, or by a percentage."""
+    """How loads change: by an amount, or by a percentage; those of assisted exercises as all others."""
 
     add = Number(
-        minimum=-MAX_LOAD, maximum=MAX_LOAD, metadata={"description": "In the company's unit; negative lowers loads."}
+        minimum=-MAX_LOAD,
+        maximum=MAX_LOAD,
+        metadata={
+            "description": "In the company's unit; negative lowers loads, and so makes an exercise harder whose `loadType` is "
+            "`assistance`."
+        },
     )
     percent = Number(minimum=-100, maximum=1_000, metadata={"description": "Percent of the load; negative lowers it."})
 

@@ -17,7 +17,7 @@ _UNLIMITED = float("inf")
 class Deviation(TypedDict):
     """A difference in words; `less` and `more` than planned, `missed` for a set that was not completed.
 
-    `swapped` is a set of another exercise.
+    Less assistance than planned is `more`. `swapped` is a set of another exercise.
     """
 
     kind: DeviationKind
@@ -25,9 +25,14 @@ class Deviation(TypedDict):
 
 
 def find_deviations(
-    planned: PlannedSet | None, logged: CustomerSet | None, unit: str, *, same_exercise: bool = True
+    planned: PlannedSet | None,
+    logged: CustomerSet | None,
+    unit: str,
+    *,
+    same_exercise: bool = True,
+    is_assisted: bool = False,
 ) -> list[Deviation]:
-    """Return how a set differs from its plan; loads are in `unit`.
+    """Return how a set differs from its plan; loads are in `unit`, and help if the exercise `is_assisted`.
 
     Amounts that were not logged are taken as planned; those of another exercise are not compared.
     """
@@ -36,7 +41,9 @@ def find_deviations(
     if planned is None:
         return [{"kind": "extra", "text": "Extra set"}]
     differing: list[Deviation] = (
-        [*_amounts(planned, logged, unit)] if same_exercise else [{"kind": "swapped", "text": "Another exercise"}]
+        [*_amounts(planned, logged, unit, is_assisted=is_assisted)]
+        if same_exercise
+        else [{"kind": "swapped", "text": "Another exercise"}]
     )
     if not logged["isCompleted"]:
         return [{"kind": "missed", "text": "Not completed" if _has_amounts(logged) else "Not done"}, *differing]
@@ -47,18 +54,20 @@ def _has_amounts(logged: CustomerSet) -> bool:
     return any((logged["reps"], logged["seconds"], logged["meters"], logged["load"]))
 
 
-def _amounts(planned: PlannedSet, logged: CustomerSet, unit: str) -> Iterator[Deviation]:
+def _amounts(planned: PlannedSet, logged: CustomerSet, unit: str, *, is_assisted: bool) -> Iterator[Deviation]:
     if (reps := _outside(logged["reps"], _reps_of(planned))) is not None:
         yield {"kind": "less" if reps < 0 else "more", "text": f"{quantity(int(abs(reps)), 'rep')} {_word(reps)}"}
     meters, load = planned.get("plannedMeters"), planned.get("load")
     amounts = (
         (logged["seconds"], _bounds(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds")), "s"),
         (logged["meters"], (meters, meters), "m"),
-        (logged["load"], (load, load), unit),
     )
     for value, bounds, of_value in amounts:
         if (by := _outside(value, bounds)) is not None:
             yield {"kind": "less" if by < 0 else "more", "text": f"{format_number(abs(by), of_value)} {_word(by)}"}
+    if (by := _outside(logged["load"], (load, load))) is not None:
+        text = f"{format_number(abs(by), unit)} {_word(by)}{' assistance' if is_assisted else ''}"
+        yield {"kind": "less" if (by < 0) != is_assisted else "more", "text": text}
 
 
 def _efforts(planned: PlannedSet, logged: CustomerSet) -> Iterator[Deviation]:

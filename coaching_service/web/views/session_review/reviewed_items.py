@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts.item_models import CircuitExercise, CircuitItem, ExerciseItem, WorkItem
 from coaching_service.training.workouts.models import Block
@@ -98,7 +99,7 @@ def _exercise_table(item: ExerciseItem, unit: str) -> ReviewTable:
         "exerciseId": item["exerciseId"],
         "name": item["exercise"]["name"],
         "rows": [
-            _row(str(index), planned.get(index), logged.get(index), unit, item["exerciseId"])
+            _row(str(index), planned.get(index), logged.get(index), unit, item)
             for index in sorted(planned.keys() | logged.keys())
         ],
         "lastTime": f"{format_date(last['date'])}: {_describe_sets(last['sets'], unit)}" if last else "",
@@ -115,7 +116,7 @@ def _circuit_tables(circuit: CircuitItem, unit: str) -> list[ReviewTable]:
     tables = [_circuit_table(circuit, entry, unit) for entry in circuit["circuitExercises"]]
     removed = [each for each in circuit["customerSets"] if each["exerciseId"] not in planned_ids]
     if removed:
-        rows = [_row(_round_label(each["round"] or 1, each["index"], 0), None, each, unit, None) for each in removed]
+        rows = [_row(_round_label(each["round"] or 1, each["index"], 0), None, each, unit) for each in removed]
         tables.append({"exerciseId": None, "name": "Removed exercise", "rows": rows, "lastTime": ""})
     return tables
 
@@ -134,7 +135,7 @@ def _circuit_table(circuit: CircuitItem, entry: CircuitExercise, unit: str) -> R
             planned.get(index) if number <= circuit["rounds"] else None,
             logged.get((number, index)),
             unit,
-            entry["exerciseId"],
+            entry,
         )
         for number, index in sorted(keys)
     ]
@@ -146,10 +147,15 @@ def _round_label(number: int, index: int, sets: int) -> str:
 
 
 def _row(
-    label: str, planned: PlannedSet | None, logged: CustomerSet | None, unit: str, exercise_id: ObjectId | None
+    label: str,
+    planned: PlannedSet | None,
+    logged: CustomerSet | None,
+    unit: str,
+    plan: ExerciseItem | CircuitExercise | None = None,
 ) -> ReviewRow:
     """Return a set of a planned exercise; amounts of an exercise that was done in its place are not compared."""
-    is_same = logged is None or logged["exerciseId"] in (None, exercise_id)
+    is_same = logged is None or logged["exerciseId"] in (None, plan and plan["exerciseId"])
+    is_assisted = plan is not None and plan["exercise"].get("loadType") == ASSISTANCE
     return {
         "label": label,
         "planned": describe_set(planned, unit) if planned else "",
@@ -157,5 +163,5 @@ def _row(
         "effort": describe_effort(logged) if logged else "",
         "isPlanned": planned is not None,
         "isDone": bool(logged and logged["isCompleted"]),
-        "deviations": find_deviations(planned, logged, unit, same_exercise=is_same),
+        "deviations": find_deviations(planned, logged, unit, same_exercise=is_same, is_assisted=is_assisted),
     }
