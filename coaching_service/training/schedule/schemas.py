@@ -38,8 +38,8 @@ class LoadProgression(Input):
         minimum=-MAX_LOAD,
         maximum=MAX_LOAD,
         metadata={
-            "description": "In the company's unit; negative lowers loads, and so makes an exercise harder whose `loadType` is "
-            "`assistance`."
+            "description": "In the company's unit; negative lowers loads, which makes an exercise whose `loadType` is "
+            "`assistance` harder."
         },
     )
     percent = Number(minimum=-100, maximum=1_000, metadata={"description": "Percent of the load; negative lowers it."})
