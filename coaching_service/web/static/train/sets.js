@@ -101,6 +101,15 @@ train.sets = (() => {
     }
   }
 
+  // Show the question about a load that is probably a typing error; returns whether it is not answered yet.
+  function asks(form, submitter) {
+    const [question, load] = [form.querySelector(".wk-confirm"), form.elements.load];
+    if (!train.forms.isSet(form) || !question || !load || submitter?.value !== "true") return false;
+    const isUnusual = Number(load.value.trim().replace(",", ".")) > Number(form.dataset.usual);
+    question.classList.toggle("shown", isUnusual);
+    return isUnusual && !form.elements.confirmed.checked;
+  }
+
   async function submit(form, submitter) {
     const wasDone = form.dataset.done === "true";
     const entry = train.queue.createEntry(form, submitter);
@@ -175,5 +184,5 @@ train.sets = (() => {
     }
   }
 
-  return { overlay, submit, showSent, showRejected, updateButton, buttonOf, isCorrected, reset };
+  return { overlay, asks, submit, showSent, showRejected, updateButton, buttonOf, isCorrected, reset };
 })();

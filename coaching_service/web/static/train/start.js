@@ -79,10 +79,12 @@
       if (!isSignOut && !train.forms.isQueued(form)) return;
       event.preventDefault();
       event.stopPropagation(); // app.js would ignore a set that is taken back within three seconds
+      const button = event.submitter ?? form.querySelector("button:not([type=button])");
+      if (train.sets.asks(form, button)) return form.elements.confirmed.focus();
       if (event.timeStamp - (taps.get(form) ?? -REPEATED) < REPEATED) return; // not of the clock, which may be set
       taps.set(form, event.timeStamp);
       if (isSignOut) train.signOut.begin(form);
-      else train.sets.submit(form, event.submitter ?? form.querySelector("button:not([type=button])"));
+      else train.sets.submit(form, button);
     },
     true,
   );
@@ -100,7 +102,7 @@
     const { form } = event.target;
     if (!train.forms.isQueued(form) || !train.sets.isCorrected(form)) return;
     const button = train.sets.buttonOf(form);
-    if (event.relatedTarget === button) return;
+    if (event.relatedTarget === button || train.sets.asks(form, button)) return;
     taps.set(form, event.timeStamp); // if this is the beginning of a tap on the button, it does not take the set back
     train.sets.submit(form, button);
   });

@@ -15,16 +15,22 @@ MOST_USUAL: Final = {"kg": 500, "lb": 1_100}
 
 
 def require_confirmed_loads(
-    ctx: Context, loads: Mapping[str, float | None], known: Iterable[float | None] = (), *, confirmed: bool
+    ctx: Context,
+    loads: Mapping[str, float | None],
+    known: Iterable[float | None] = (),
+    *,
+    confirmed: bool,
+    unit: str | None = None,
 ) -> None:
     """Raise InvalidFields for the fields whose loads are unusual, unless the user has confirmed them.
 
     Unusual: more than 500 kg or 1,100 lb, or five times the highest of the `known` loads of the exercise, which are
-    not asked about again. `loads` are by field. The template shows `ui.confirm_values` then.
+    not asked about again. `loads` are by field, in `unit`, by default the company's. The template shows
+    `ui.confirm_values` then.
     """
     if confirmed:
         return
-    unit = ctx.caller.company.load_unit
+    unit = unit or ctx.caller.company.load_unit
     most, highest = MOST_USUAL[unit], max((load for load in known if load), default=0)
     errors = []
     for field, load in loads.items():
@@ -38,6 +44,13 @@ def require_confirmed_loads(
     if errors:
         errors.append(("confirmed", "has to be ticked if the load is right"))
         raise InvalidFields([{"field": field, "code": "UNUSUAL_LOAD", "message": text} for field, text in errors])
+
+
+def find_highest_usual(known: Iterable[float | None], unit: str) -> float:
+    """Return the highest load, in `unit`, that `require_confirmed_loads` does not ask about."""
+    highest = max((load for load in known if load), default=0)
+    most = MOST_USUAL[unit]
+    return max(highest, min(most, FAR_FACTOR * highest)) if highest else most
 
 
 def row_loads(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:

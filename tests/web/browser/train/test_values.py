@@ -44,6 +44,34 @@ async def test_wrong_value_is_explained_at_its_set_and_corrected_there(
     await expect(section).to_have_count(0)
 
 
+async def test_unusual_load_is_asked_about_before_it_is_stored(page: Page, phone: BrowserContext, ana: Trainee) -> None:
+    """Also without a network, and of a set that is corrected."""
+    await phone.set_offline(True)
+    row, question = ana.row(page, 0, 1), ana.row(page, 0, 1).get_by_label("This is right, although")
+    await expect(question).to_be_hidden()
+    await row.get_by_label("Load").fill("600")
+    await ana.done(page, 0, 1).tap()
+    await expect(question).to_be_focused()
+    await expect(ana.done(page, 0, 1)).to_have_attribute("aria-pressed", "false")
+    await question.tap()
+    await ana.done(page, 0, 1).tap()
+    await expect(ana.state(page, 0, 1)).to_have_text("Not sent yet")
+    await row.get_by_label("Load").fill("60")
+    await row.get_by_label("Reps").focus()
+    await expect(question).to_be_hidden()
+
+    second = ana.row(page, 0, 2)
+    await ana.done(page, 0, 2).tap()
+    await expect(ana.state(page, 0, 2)).to_have_text("Not sent yet")
+    await second.get_by_label("Load").fill("6000")
+    await second.get_by_label("Reps").tap()
+    await expect(second.get_by_label("This is right, although")).to_be_visible()
+    await expect(ana.state(page, 0, 2)).to_have_text("Changed, not saved")
+    await phone.set_offline(False)
+    await expect(ana.state(page, 0, 1)).to_have_text("Done")
+    assert (await ana.sets(0))[0][2] == 60
+
+
 async def test_more_sets_than_planned_are_logged_without_a_network_and_records_celebrated(
     page: Page, phone: BrowserContext, ana: Trainee
 ) -> None:

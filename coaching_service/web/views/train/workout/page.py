@@ -11,7 +11,7 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice
+from coaching_service.core.validation import Boolean, Choice
 from coaching_service.people.account.load_units import convert_entered_load
 from coaching_service.progress.logs import own_workouts
 from coaching_service.progress.logs.schemas import LoggedTime, SetLog
@@ -24,8 +24,9 @@ from coaching_service.web.views.train.shown_loads import show_records
 from coaching_service.web.views.train.workout.feelings import FEELINGS
 from coaching_service.web.views.train.workout.groups import group_items, rows_of
 from coaching_service.web.views.train.workout.record_texts import describe_records
-from coaching_service.web.views.train.workout.rows import AMOUNTS, count_sets, plain
+from coaching_service.web.views.train.workout.rows import AMOUNTS, SetRow, count_sets, loads_of_exercise, plain
 from coaching_service.web.views.train.workout.times import measure_minutes
+from coaching_service.web.views.workout.unusual_loads import find_highest_usual, require_confirmed_loads
 
 WORKOUT = "/workouts/{wblockId}"
 ITEM = f"{WORKOUT}/items/{{witemId}}"
@@ -39,7 +40,7 @@ class _SetForm(SetLog):
     """A set; without a script that states it, the time is now. `loadUnit` is that of the page of the form."""
 
     loadUnit = Choice("kg", "lb", load_default=None)
-
+    confirmed = Boolean(load_default=False)
     loggedAt = LoggedTime(allow_none=True, load_default=None)
 
 
@@ -49,10 +50,16 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
     unit = ctx.caller.load_unit
     block = show_loads(await own_workouts.read_own_workout(ctx, wblock_id), ctx, unit)
     groups = group_items(block, unit)
+    items = {item["_id"]: item for item in block["items"]}
+
+    def highest_usual(row: SetRow) -> float:
+        return find_highest_usual(loads_of_exercise(items[row.item_id], row.exercise_id), unit)
+
     return {
         "block": block,
         "unit": unit,
         "groups": groups,
+        "highest_usual": highest_usual,
         "progress": count_sets(rows_of(groups)),
         "is_session": is_session(block),
         "feelings": FEELINGS,
@@ -66,11 +73,13 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
 @pages.post(f"{ITEM}/sets", access=customer(), form=_SetForm(), on=workout_page, idempotent=True)
 async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Log one set, or take it back."""
-    left_out = {"loadUnit"} if form["loggedAt"] is not None else {"loadUnit", "loggedAt"}
+    left_out = {"loadUnit", "confirmed"} if form["loggedAt"] is not None else {"loadUnit", "confirmed", "loggedAt"}
     done = cast("CustomerSet", {name: value for name, value in form.items() if name not in left_out})
     if "loggedAt" in done:
         done["loggedAt"] = min(done["loggedAt"], now() + _CLOCK_TOLERANCE)  # else a wrong clock locks the set
     unit = form["loadUnit"] or ctx.caller.load_unit
+    if form["loggedAt"] is None and done["isCompleted"]:  # a script has asked before it stored the set on the device
+        await _require_confirmed_load(ctx, wblock_id, witem_id, form, unit)
     if done["load"] is not None:
         done["load"] = convert_entered_load(done["load"], unit, ctx.caller.company.load_unit)
     block, records = await own_workouts.log_set(ctx, wblock_id, witem_id, done)
@@ -84,6 +93,16 @@ async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: d
     }
     anchor = f"set-{witem_id}-{stored['exerciseId']}-{stored['round'] or 0}-{stored['index']}"
     return Redirect(f"{workout_path(wblock_id)}#{anchor}", notice, data=data)
+
+
+async def _require_confirmed_load(
+    ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], unit: str
+) -> None:
+    """Raise InvalidFields if the load of a set is unusual and not confirmed."""
+    block = show_loads(await own_workouts.read_own_workout(ctx, wblock_id), ctx, unit)
+    item = next((each for each in block["items"] if each["_id"] == witem_id), None)
+    known = loads_of_exercise(item, form["exerciseId"]) if item is not None else ()
+    require_confirmed_loads(ctx, {"load": form["load"]}, known, confirmed=form["confirmed"], unit=unit)
 
 
 def _proposed_minutes(block: Block) -> float | None:
