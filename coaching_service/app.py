@@ -25,6 +25,7 @@ from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.core.http.request_limits import RequestLimits
 from coaching_service.core.http.routes import routes_of
+from coaching_service.core.http.security_headers import adding_security_headers
 from coaching_service.core.jobs import worker
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.slots import RequestSlots, overloaded
@@ -90,6 +91,7 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     coach_application.mount(app, dependencies)
     app.on_response_prepare.append(end_interruption)
     app.on_response_prepare.append(cross_origin.add_headers)
+    app.on_response_prepare.append(adding_security_headers(services.base_url))
     if request_limits is not None:
         app.on_response_prepare.append(request_limits.add_headers)
     app.cleanup_ctx.append(_background(services, availability))

@@ -66,7 +66,10 @@ def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], 
             facts = await demo.ensure_demo(services)
         click.echo(f"Address  {services.base_url}\nDocs     {services.base_url}/docs")
         if with_demo:
-            click.echo(f"Sign-in  {facts['email']}  {facts['password']}\nKey      {facts['apiKey']}")
+            if sys.stdout.isatty():  # else it may be a log file, which more people read
+                click.echo(f"Sign-in  {facts['email']}  {facts['password']}\nKey      {facts['apiKey']}")
+            else:
+                click.echo(f"Sign-in  {facts['email']}, with the password and the API key in {demo_file}")
         database = hosts_of(settings.mongodb_uri) if settings.mongodb_uri else settings.data_dir.absolute()
         click.echo(f"Data     {database}\nStop     Ctrl-C")
         sys.stdout.flush()

@@ -13,8 +13,30 @@ _FOLDED = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th", "ŋ": "n"}
 )
 
+# Embeddings, overrides and isolates, with what ends each; marks such as U+200F only have an effect where they are.
+DIRECTION_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_POP_EMBEDDING, _FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u202c", "\u2068", "\u2069"
+_ENDS_OF = dict.fromkeys("\u202a\u202b\u202d\u202e", _POP_EMBEDDING) | dict.fromkeys("\u2066\u2067\u2068", _POP_ISOLATE)
+
 _APOSTROPHE = "'\u2018\u2019\u02bc`\u00b4"
 _APOSTROPHES = re.compile(f"[{_APOSTROPHE}]")
+
+
+def isolate_direction(text: str) -> str:
+    """Return a text whose characters that change the direction of writing have no effect outside of it."""
+    if not DIRECTION_CONTROLS.search(text):
+        return text
+    characters, ends = [], []
+    for character in text:
+        if character in _ENDS_OF:
+            ends.append(_ENDS_OF[character])
+        elif character in (_POP_EMBEDDING, _POP_ISOLATE):
+            if character not in ends or (character == _POP_EMBEDDING and ends[-1] != character):
+                continue
+            while ends.pop() != character:
+                pass
+        characters.append(character)
+    return "".join([_FIRST_STRONG_ISOLATE, *characters, *reversed(ends), _POP_ISOLATE])
 
 
 def normalize(text: str) -> str:

@@ -15,6 +15,7 @@ from marshmallow import validate as validators
 
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.text import DIRECTION_CONTROLS
 from coaching_service.core.validation_messages import (
     DEFAULT_CODE,
     EMPTY,
@@ -87,7 +88,8 @@ class Text(fields.String):
     """A string, trimmed unless `trim` is False.
 
     `max_length`: characters. `allow_blank`: accept a string that is empty after trimming. Line breaks are accepted
-    only in long texts (`max_length` above 200).
+    only in long texts (`max_length` above 200), and so are characters that change the direction of writing; untrimmed
+    texts, such as passwords, may have the latter.
     """
 
     default_error_messages = {
@@ -111,7 +113,10 @@ class Text(fields.String):
         text = value.strip() if self.trim else value
         if is_blank(text) and not self.allow_blank:
             raise ValidationError(EMPTY)
-        if _CONTROL.search(text) or (self.max_length <= NAME_LENGTH and _LINE_BREAK.search(text)):
+        is_name = self.max_length <= NAME_LENGTH
+        if _CONTROL.search(text) or (is_name and _LINE_BREAK.search(text)):
+            raise self.make_error("control")
+        if is_name and self.trim and DIRECTION_CONTROLS.search(text):
             raise self.make_error("control")
         if len(text) > self.max_length:
             raise self.make_error("long", max_length=self.max_length)

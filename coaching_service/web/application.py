@@ -199,7 +199,8 @@ class WebApplication:
         data, upload = await uploads.read_submission(page_request.ctx, page, request, self.dependencies.limits)
         with closing(upload):
             try:
-                browser_session.check_form_token(request, data.popall(CSRF_FIELD, [""])[0])
+                form_token = data.popall(CSRF_FIELD, [""])[0]
+                browser_session.check_form_token(request, form_token, has_mailed_token=page.has_mailed_token)
             except StaleForm:
                 if scripted_forms.is_scripted(request):
                     raise

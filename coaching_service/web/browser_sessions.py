@@ -110,9 +110,14 @@ class BrowserSession:
             return urlsplit(origin).netloc in (request.host, urlsplit(self.services.base_url).netloc)
         return None
 
-    def check_form_token(self, request: web.Request, token: str) -> None:
-        """Raise CrossSiteForm for a form sent from another site, StaleForm for one with another session's token."""
-        if self.is_same_site(request) is False:
+    def check_form_token(self, request: web.Request, token: str, *, has_mailed_token: bool = False) -> None:
+        """Raise CrossSiteForm for a form sent from another site, StaleForm for one with another session's token.
+
+        `has_mailed_token`: its page sends no referrer, so that browsers without `Sec-Fetch-Site` send a null origin.
+        """
+        headers = request.headers
+        is_without_origin = has_mailed_token and headers.get("Origin") == "null" and "Sec-Fetch-Site" not in headers
+        if self.is_same_site(request) is False and not is_without_origin:
             raise CrossSiteForm()
         if not self.accepts_form_token(token):
             raise StaleForm()

@@ -148,6 +148,11 @@ class Page:
         return self.access.audience != "public" and not self.idempotent and self.preview_of is None
 
     @property
+    def has_mailed_token(self) -> bool:
+        """Whether the form is on a page with a mailed token in its query, which it sends."""
+        return self.schema is not None and "token" in self.schema.fields
+
+    @property
     def upload(self) -> MultipartBody | None:
         """The form, if it has a file."""
         return self.form if isinstance(self.form, MultipartBody) else None

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 
 import pytest
 from aiohttp.test_utils import TestServer
 
+from coaching_service.app import create_app
+from coaching_service.core.database.context import Services
+from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.core.test_uploads import PDF, form
 from tests.support.client import CoachClient
@@ -28,27 +32,44 @@ SECURITY_HEADERS = (
     "X-Frame-Options",
     "X-Powered-By",
 )
-JSON = {"Cache-Control": "no-store", "Server": "coaching-service", "X-Content-Type-Options": "nosniff"}
+PERMISSIONS = (
+    "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), "
+    "midi=(), payment=(), usb=()"
+)
+JSON = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Server": "coaching-service",
+    "X-Content-Type-Options": "nosniff",
+}
 CONSENT_PAGE = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
         "manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": PERMISSIONS,
     "Referrer-Policy": "same-origin",
     "Server": "coaching-service",
     "X-Content-Type-Options": "nosniff",
 }
 PAGE = CONSENT_PAGE | {
+    "Cross-Origin-Opener-Policy": "same-origin",
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
         "manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
     ),
 }
 REDIRECT = JSON | {"Referrer-Policy": "same-origin"}
-STATIC_FILE = JSON | {"Cache-Control": "public, max-age=31536000, immutable"}
+STATIC_FILE = JSON | {
+    "Cache-Control": "public, max-age=31536000, immutable",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
 DOCUMENTATION = JSON | {
     "Cache-Control": "no-cache",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": PERMISSIONS,
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'"
@@ -56,6 +77,7 @@ DOCUMENTATION = JSON | {
 }
 UPLOADED_FILE = JSON | {
     "Cache-Control": "private, max-age=3600",
+    "Cross-Origin-Resource-Policy": "cross-origin",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
 }
 OAUTH_METADATA = JSON | {"Cache-Control": "public, max-age=300"}
@@ -97,9 +119,11 @@ async def test_headers_of_error_pages(visitor: Visitor, owner: Visitor) -> None:
         (await owner.get("/app/nowhere")).ok(404),
         (await owner.send("PUT", "/app/sign-in")).ok(405),
         (await owner.send("POST", "/app/sign-out", data={"csrf": ""}, headers={"Origin": "null"})).ok(403),
-        (await visitor.get("/oauth/authorize")).ok(400),
     ):
         assert security_headers(error_page.headers) == PAGE, error_page.path
+    invalid = (await visitor.get("/oauth/authorize")).ok(400)
+    expected = {name: value for name, value in PAGE.items() if name != "Cross-Origin-Opener-Policy"}
+    assert security_headers(invalid.headers) == expected
 
 
 async def test_headers_of_redirects(visitor: Visitor, owner: Visitor) -> None:
@@ -144,7 +168,9 @@ async def test_headers_of_files(coach: CoachClient, anonymous: CoachClient) -> N
     plan = (await coach.send("POST", plans, data=form(PDF, "file", "plan.pdf"))).ok(201)
     path = str(plan["url"]).removeprefix("http://coaching.test")
     assert security_headers((await anonymous.get(path)).headers) == UPLOADED_FILE
-    assert security_headers((await anonymous.get(path.partition("?")[0])).headers) == JSON, "without a signature"
+    assert security_headers((await anonymous.get(path.partition("?")[0])).headers) == JSON | {
+        "Cross-Origin-Resource-Policy": "cross-origin"
+    }, "without a signature"
 
 
 async def test_headers_of_oauth(public_server: TestServer, visitor: Visitor, owner: Visitor) -> None:
@@ -160,3 +186,39 @@ async def test_headers_of_oauth(public_server: TestServer, visitor: Visitor, own
     assert security_headers(consent_page.headers) == CONSENT_PAGE
     redirect = await owner.submit(consent_page, "/oauth/authorize", follow=False, decision="deny")
     assert security_headers(redirect.ok(302).headers) == JSON | {"Referrer-Policy": "no-referrer"}
+
+
+async def test_applications_that_ask_for_access_keep_their_window(visitor: Visitor) -> None:
+    """Cross-Origin-Opener-Policy would cut an application off from the window in which the user consents."""
+    page = (await visitor.get("/app/sign-in?next=/oauth/authorize%3Fclient_id=x")).ok()
+    assert "Cross-Origin-Opener-Policy" not in page.headers
+    page = (await visitor.get("/app/sign-in?next=/app/customers")).ok()
+    assert page.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/app/reset-password",
+        "/app/confirm-email",
+        "/app/first-access",
+        "/train/first-access",
+        "/train/reset-password",
+        "/train/no-invitations",
+        "/app/nowhere",
+    ],
+)
+async def test_tokens_in_the_query_are_not_sent_as_referrer(visitor: Visitor, path: str) -> None:
+    reply = await visitor.get(f"{path}?token=secret", follow=False)
+    assert reply.headers["Referrer-Policy"] == "no-referrer"
+
+
+async def test_https_is_required_for_a_year(settings: Settings, services: Services, visitor: Visitor) -> None:
+    secure = replace(services, base_url="https://coaching.test")
+    async with TestServer(create_app(settings, secure)) as server:
+        browser = Visitor(server)
+        for path in ("/app/sign-in", "/me", "/app", "/app/static/nothing", "/docs"):
+            headers = (await browser.get(path, follow=False)).headers
+            assert headers["Strict-Transport-Security"] == "max-age=31536000", path
+        await browser.close()
+    assert "Strict-Transport-Security" not in (await visitor.get("/app/sign-in")).headers, "over http"

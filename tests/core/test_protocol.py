@@ -215,3 +215,14 @@ def test_nearly_reached_limit_is_logged_once() -> None:
         for number in range(11):
             limits.admit(str(number))
     assert [entry["event"] for entry in logs] == ["connections near their limit"]
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [b"GET /hello", b"GET /hello HTTP/0.9", b"GET /hello HTTP/0.9\r\nConnection: keep-alive", b"GET /hello HTTP/2.0"],
+)
+async def test_other_versions_of_http_are_refused_and_closed(port: int, request_line: bytes) -> None:
+    """The exchange ends only when the service closes the connection."""
+    head, body = await exchange(port, request_line + b"\r\n\r\n")
+    assert int(head.split()[1]) == 400
+    assert json.loads(body)["code"] == "MALFORMED_HTTP"

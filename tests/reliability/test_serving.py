@@ -58,11 +58,12 @@ async def test_start_on_an_empty_folder_creates_a_demo_company(running: Service)
 
 
 def test_demo_json_contains_credentials_and_is_private_to_its_owner(running: Service) -> None:
-    """`DIR/demo.json` (mode 0600) with `baseUrl, apiKey, companyId, email, password`."""
+    """`DIR/demo.json` (mode 0600) with `baseUrl, apiKey, companyId, email, password`; what is printed has no secret."""
     facts = running.facts
     assert list(facts) == ["baseUrl", "apiKey", "companyId", "email", "password"]
     assert facts["baseUrl"].startswith("http://127.0.0.1:")
     assert len(facts["password"]) >= 12
+    assert not [name for name in ("password", "apiKey") if facts[name] in running.printed + running.logged]
     assert stat.S_IMODE((running.folder / "demo.json").stat().st_mode) == 0o600
     assert stat.S_IMODE((running.folder / "secret.key").stat().st_mode) == 0o600
     assert stat.S_IMODE(running.folder.stat().st_mode) == 0o700
@@ -101,13 +102,13 @@ def _key(facts: dict[str, str]) -> dict[str, str]:
     return {"X-API-Key": facts["apiKey"]}
 
 
-async def test_start_prints_address_docs_sign_in_key_data_and_how_to_stop(running: Service) -> None:
+async def test_start_prints_address_docs_sign_in_data_and_how_to_stop(running: Service) -> None:
+    """Password and key are in demo.json, and printed to a terminal: here it is a file, which more people may read."""
     facts = running.facts
     assert [line.split() for line in running.printed.splitlines()] == [
         ["Address", facts["baseUrl"]],
         ["Docs", facts["baseUrl"] + "/docs"],
-        ["Sign-in", facts["email"], facts["password"]],
-        ["Key", facts["apiKey"]],
+        ["Sign-in", *f"{facts['email']}, with the password and the API key in {running.folder / 'demo.json'}".split()],
         ["Data", str(running.folder)],
         ["Stop", "Ctrl-C"],
     ]

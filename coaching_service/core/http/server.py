@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, cast
 
-from aiohttp import web
+from aiohttp import HttpVersion10, HttpVersion11, web
 from aiohttp.http_exceptions import BadHttpMethod
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_runner import AppRunner
@@ -27,6 +27,7 @@ PROTOCOL_ERRORS: dict[int, dict[str, str]] = {
     501: {"message": "The method is not supported", "error": "Not Implemented"},
     503: {"message": "Too many connections; try again shortly", "error": "Service Unavailable"},
 }
+_VERSIONS = (HttpVersion10, HttpVersion11)
 _RETRY_SECONDS = 10
 _CLOSING_CHECK_SECONDS = 0.02
 
@@ -189,6 +190,10 @@ class Runner(AppRunner):
         handle_request = server.request_handler
 
         async def handle(request: Any) -> web.StreamResponse:
+            if request.version not in _VERSIONS:
+                refusal = protocol_error(web.HTTPBadRequest.status_code)
+                refusal.force_close()
+                return refusal
             try:
                 response = await handle_request(request)
             except web.HTTPException as error:  # raised before the middlewares, e.g. for an unknown Expect

@@ -12,9 +12,10 @@ from typing import Any, NotRequired, TypedDict
 
 import jinja2
 
+from coaching_service.core.text import DIRECTION_CONTROLS
+
 _BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _ADDRESS = re.compile(r"\w\.\w{2}|@|://|\bwww\b", re.IGNORECASE)
-_DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 class MailBody(TypedDict):
@@ -52,7 +53,7 @@ def to_line(text: str) -> str:
 
     Line breaks and control characters become a space; characters that reverse what follows them are removed.
     """
-    return _DIRECTION_OVERRIDES.sub("", _BREAKS.sub(" ", text)).strip()
+    return DIRECTION_CONTROLS.sub("", _BREAKS.sub(" ", text)).strip()
 
 
 def render_text(body: MailBody, addition: str | None = None) -> str:

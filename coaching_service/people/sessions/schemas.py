@@ -7,13 +7,15 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.validation import Choice, Email, Input, Output, Text
+from coaching_service.core.validation_messages import Message
+from coaching_service.people.identities.common_passwords import is_common
 from coaching_service.people.identities.passwords import MAX_LENGTH, MIN_LENGTH
 
 _DEVICE_TOKEN = "Identifies this device when the user signs in again, for 180 days."  # noqa: S105 - a description
 
 
 class NewPassword(Text):
-    """A password to set: 12 to 200 characters, not trimmed."""
+    """A password to set: 12 to 200 characters, not trimmed; the most common ones are refused."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=MAX_LENGTH, trim=False, metadata={"minLength": MIN_LENGTH}, **options)
@@ -24,9 +26,14 @@ class NewPassword(Text):
             raise ValidationError("should not be empty")
         if len(text) < MIN_LENGTH:
             raise self.make_error("short")
+        if is_common(text):
+            raise self.make_error("common")
         return text
 
-    default_error_messages = {"short": f"must be at least {MIN_LENGTH} characters long"}
+    default_error_messages = {
+        "short": f"must be at least {MIN_LENGTH} characters long",
+        "common": Message("is a password that many people use; use several unrelated words", "COMMON_PASSWORD"),
+    }
 
 
 class Credentials(Input):
