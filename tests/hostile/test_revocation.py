@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.database.context import Services
 from coaching_service.core.http.routes import Route
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.sessions import service as sessions
@@ -11,6 +15,7 @@ from tests.contract.test_declared import fill_path, request_options
 from tests.hostile.cases import OF_CLIENTS, OF_COACHES, WITH_PERMISSION
 from tests.hostile.conftest import Caller
 from tests.support.client import CoachClient, Reply
+from tests.support.service_process import until
 
 UNAUTHORIZED = {"statusCode": 401, "message": "Unauthorized"}
 INVALID_KEY = {"message": "Invalid API key"}
@@ -81,3 +86,48 @@ async def test_an_ended_session_is_refused_by_every_operation(stranger: Caller) 
         (await session.post("/auth/logout")).ok()
         for route, reply in await replies(session, stranger, routes):
             assert (reply.status, reply.json) == (401, UNAUTHORIZED), route.path
+
+
+async def waiting_replies(
+    stranger: Caller, services: Services, clients: list[CoachClient], revoke: Callable[[], Awaitable[object]]
+) -> list[Reply]:
+    """The answers to requests for events that wait while `revoke` is called, and then a client is created."""
+    company = stranger.key.ctx.company_id
+    held = []
+    for client in clients:
+        start = (await client.get("/coach/events", limit=500)).ok()
+        while start["hasMore"]:
+            start = (await client.get("/coach/events", limit=500, after=start["nextCursor"])).ok()
+        held.append(asyncio.create_task(client.get("/coach/events", after=start["nextCursor"], wait=25)))
+    await until(lambda: services.number_signals.count(company) > 0, "the requests wait")
+    await revoke()
+    await stranger.key.create_customer("Secret")
+    return list(await asyncio.wait_for(asyncio.gather(*held), 20))
+
+
+async def test_a_waiting_request_is_refused_when_its_credential_ends(stranger: Caller, services: Services) -> None:
+    created = (await stranger.session.post("/coach/api-keys", {"name": "Lost"})).ok(201)
+    lost = stranger.key.with_key(created["key"])
+    employee_id, key, session = await employee_of(stranger)
+    ended = await stranger.key.interactive()
+
+    async def revoke() -> None:
+        (await stranger.session.delete(f"/coach/api-keys/{created['_id']}")).ok(204)
+        (await stranger.session.delete(f"/coach/employees/{employee_id}")).ok(204)
+        (await ended.post("/auth/logout")).ok()
+
+    for reply in await waiting_replies(stranger, services, [lost, key, session, ended], revoke):
+        assert reply.status == 401, reply.raw
+
+
+async def test_a_waiting_request_is_refused_when_its_permissions_are_taken(
+    stranger: Caller, services: Services
+) -> None:
+    employee_id, key, session = await employee_of(stranger)
+
+    async def take() -> None:
+        path, nothing = f"/coach/employees/{employee_id}/permissions", {"permissions": [], "customersScope": "all"}
+        (await stranger.session.put(path, nothing)).ok()
+
+    for reply in await waiting_replies(stranger, services, [key, session], take):
+        assert reply.status == 403, reply.raw
