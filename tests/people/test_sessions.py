@@ -271,44 +271,6 @@ async def test_look_alike_addresses_are_distinct(coach: CoachClient, anonymous: 
         (await sign_in(anonymous, other)).ok()
 
 
-@pytest.mark.parametrize(
-    ("typed", "stored"),
-    [
-        ("vic\u212ay@{}.test", "vicky@{}.test"),  # the Kelvin sign
-        ("\uff56icky@\uff45{}.test", "vicky@e{}.test"),  # full width
-        ("ﬁona@{}.test", "fiona@{}.test"),  # a ligature
-        ("vicky@STRA\u1e9eE{}.test", "vicky@straße{}.test"),  # the capital ß, which is ß in domains
-    ],
-)
-async def test_compatible_spellings_are_one_address(
-    coach: CoachClient, anonymous: CoachClient, typed: str, stored: str
-) -> None:
-    """NFKC and IDNA make them equal, whichever was first; what is stored can be read."""
-    company = {"companyName": "Gym", "name": "Vicky", "password": PASSWORD}
-    for number, (first, later) in enumerate(((typed, stored), (stored, typed))):
-        name = f"{number}a{coach.ctx.company_id}"
-        (await anonymous.post("/auth/register", company | {"email": first.format(name)})).ok(201)
-        (await anonymous.post("/auth/register", company | {"email": later.format(name)})).refused(409, "already used")
-        (await sign_in(anonymous, later.format(name))).ok()
-        identity = await coach.ctx.db["identities"].find_one({"address": stored.format(name)})
-        assert identity is not None
-
-
-async def test_address_stored_before_there_was_one_form_still_signs_in(
-    coach: CoachClient, anonymous: CoachClient
-) -> None:
-    """Also if another user has since signed up by the form that is stored now."""
-    old, new = (f"{name}@{coach.ctx.company_id}.test" for name in ("vic\u212ay", "vicky"))
-    company = {"companyName": "Gym", "name": "Vicky", "password": PASSWORD}
-    first = (await anonymous.post("/auth/register", company | {"email": old})).ok(201)["accessToken"]
-    await coach.ctx.db["identities"].update_one({"address": new}, {"$set": {"address": old}})
-    me = (await anonymous.with_bearer(first).get("/me")).ok()
-    (await anonymous.post("/auth/register", company | {"email": new})).ok(201)
-    token = (await sign_in(anonymous, old)).ok()["accessToken"]
-    assert (await anonymous.with_bearer(token).get("/me")).ok()["_id"] == me["_id"]
-    (await anonymous.post("/auth/register", company | {"email": old})).refused(409, "already used")
-
-
 async def test_reset_token_expires_after_an_hour(
     coach: CoachClient, anonymous: CoachClient, settings: Settings
 ) -> None:

@@ -91,7 +91,7 @@ def _invitation(ctx: Context, customer: Customer, email: str, token: str, after:
         "decline": invitations.decline_link(ctx, email),
     }
     subject = subject_with(company, "{} invites you to your training plan", "You are invited to your training plan")
-    return NewMail(email, subject, body, customer["_id"], after=after)
+    return NewMail(identities.stored_form(email), subject, body, customer["_id"], after=after)
 
 
 def _email_missing(message: str) -> InvalidFields:

@@ -88,6 +88,11 @@ async def _displace_unconfirmed(ctx: Context, email: str) -> None:
         await ctx.publish(IdentityDisplaced(displaced["companyId"], displaced["subjectId"]))
 
 
+def stored_form(email: str) -> str:
+    """Return the form of an e-mail address that is stored: what was typed may be another mailbox."""
+    return addresses.normalize_email(email)
+
+
 def account_key(email: str) -> str:
     """Return what is the same for all spellings of an e-mail address."""
     return addresses.account_key(email)

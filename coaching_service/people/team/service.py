@@ -224,7 +224,7 @@ async def _send_invitation(ctx: Context, employee_id: ObjectId, name: str, email
     }
     addition = f"Applications can send the password with this token to POST /auth/password/reset: {token}"
     subject = subject_with(company, "Welcome to the team of {}", "Welcome to the team")
-    welcome = NewMail(email, subject, body, text_addition=addition)
+    welcome = NewMail(identities.stored_form(email), subject, body, text_addition=addition)
     await mail.enqueue_mail(ctx, welcome)
 
 
