@@ -55,7 +55,7 @@ async def test_file_that_is_not_accepted_is_reported_at_its_field(
     coach: CoachClient, owner_page: Visitor, own: Any
 ) -> None:
     for name, content, sentence in (
-        ("a.mp4", b"text", "This must be an MP4 or WebM video, or a JPEG, PNG, WebP or GIF picture."),
+        ("a.mp4", b"text", "This must be an MP4, MOV or WebM video, or a JPEG, PNG, WebP, HEIC or GIF picture."),
         ("a.mp4", mp4()[:-1], "This is incomplete or damaged"),
         ("a.mp4", mp4(track(), track(b"meta")), "This must contain only picture and sound"),
         ("", b"", "This must be chosen."),

@@ -149,6 +149,7 @@ def test_only_pages_under_train_are_for_clients() -> None:
     assert {page.path for page in OF_CLIENTS if not page.path.startswith("/train")} == set()
     assert {page.path for page in PAGES if page.path.startswith("/train")} - {page.path for page in OF_CLIENTS} == {
         "/train/first-access",
+        "/train/no-invitations",
         "/train/reset-password",
     }
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from coaching_service.core.auth.access import any_session, public
+from coaching_service.core.auth.access import public, session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.validation import Input, Text, Timezone
 from coaching_service.people.sessions import confirmations, passwords, web_sessions
@@ -107,7 +107,7 @@ async def confirm_email(ctx: Context, form: EmailConfirmationForm) -> Redirect:
     return Redirect("/app", "Your email address is confirmed.")
 
 
-@pages.post("/confirm-email/resend", access=any_session(), on=None)
+@pages.post("/confirm-email/resend", access=session_only(), on=None)
 async def resend_confirmation(ctx: Context) -> Redirect:
     """Send another link to confirm the e-mail address."""
     is_sent = await confirmations.send_again(ctx)

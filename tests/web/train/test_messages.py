@@ -76,7 +76,7 @@ async def test_client_sends_files(coach: CoachClient, client_page: ClientPage) -
     (await stranger.get(source)).ok(404).says("Page not found")
 
     rejected = await ana.submit(page, MESSAGES, text="Look at this", file=("x.exe", b"MZ"))
-    rejected.ok(400).says("must be a PDF, or an MP4 or WebM video", "Look at this", "Choose the file again.")
+    rejected.ok(400).says("must be a PDF, or an MP4, MOV or WebM video", "Look at this", "Choose the file again.")
     (await ana.submit(page, MESSAGES, text=" ")).ok(400).says("should not be empty")
     assert len(await stored(coach, customer)) == 3
 
