@@ -26,6 +26,7 @@ from coaching_service.library.forms import routes as forms
 from coaching_service.library.metric_sets import routes as metric_sets
 from coaching_service.lifecycle.consistency import file_checks, references
 from coaching_service.lifecycle.consistency import secrets as secret_checks
+from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
 from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.lifecycle.export import routes as export
@@ -40,6 +41,7 @@ from coaching_service.people.api_keys import routes as api_keys
 from coaching_service.people.assistants import routes as assistants
 from coaching_service.people.changes import routes as changes
 from coaching_service.people.changes import tools as changes_tools
+from coaching_service.people.changes import undo
 from coaching_service.people.customer_access import routes as customer_access
 from coaching_service.people.customers import checks as customers_checks
 from coaching_service.people.customers import routes as customers
@@ -252,6 +254,8 @@ _STEPS: Steps = {
     retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,
     company_import_service.IMPORT: company_import_service.run_step,
     load_unit_service.CONVERT: load_unit_service.run_step,
+    customer_bulk_jobs.STEP: customer_bulk_jobs.run_step,
+    undo.STEP: undo.run_step,
 }
 # Jobs of suspended companies pause, but for erasure: who has deleted data must not wait for it.
 ERASURES = (erasure.ERASE_CUSTOMER, account_service.ERASE)
@@ -261,6 +265,8 @@ DEDICATED_JOBS = {
     mail.SEND: mail.CONNECTIONS,
     company_import_service.IMPORT: 1,
     load_unit_service.CONVERT: 1,
+    customer_bulk_jobs.STEP: 1,
+    undo.STEP: 1,
 }
 # Jobs that are repeated indefinitely: the queue always has one of each.
 STANDING_JOBS = (

@@ -50,7 +50,7 @@ from coaching_service.web.browser_sessions import CSRF_FIELD, BrowserSession, St
 from coaching_service.web.error_pages import render_error, to_service_error
 from coaching_service.web.forms import FormData, FormState, field_names, load_form
 from coaching_service.web.page_requests import PageRequest
-from coaching_service.web.pages import Handler, Page, Redirect, Render, StreamedTask
+from coaching_service.web.pages import Handler, Page, QueuedTask, Redirect, Render, StreamedTask
 from coaching_service.web.redirects import redirect_response, redirect_to_sign_in, see_other
 from coaching_service.web.rejections import FORM_ERRORS, reject, reject_form_of
 from coaching_service.web.streamed_tasks import stream_task
@@ -346,6 +346,8 @@ class WebApplication:
             return response
         if isinstance(result, StreamedTask):
             return await self._run_task(page_request, result, claim)
+        if isinstance(result, QueuedTask):
+            result = Redirect(await result.begin(claim))
         return await self._form_response(page_request, result, data)
 
     async def _run_handler(self, page_request: PageRequest, arguments: dict[str, Any], claim: Claim | None) -> Any:

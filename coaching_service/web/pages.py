@@ -23,6 +23,7 @@ from marshmallow import Schema
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.http.routes import MultipartBody, RequestClass
+from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import snake_case
 from coaching_service.people.sessions.web_sessions import StartedSession
@@ -93,11 +94,19 @@ class StreamedTask:
 
 
 @dataclass(frozen=True)
+class QueuedTask:
+    """A response to a form that begins a job, once for the claim of the form, and redirects to what `begin` returns."""
+
+    begin: Callable[[Claim | None], Awaitable[str]]
+
+
+@dataclass(frozen=True)
 class Page:
     """One page (GET) or one form (POST).
 
     A page handler returns the variables of its `template`, a Redirect or a Download. A form handler returns a Redirect,
-    Render or StreamedTask; a form that is rejected renders its page (`on`) again with the submitted values and errors.
+    Render, StreamedTask or QueuedTask; a form that is rejected renders its page (`on`) again with the submitted values
+    and errors.
     A page whose variables contain `version` also shows the stored values when another change was saved meanwhile.
 
     `query` and `form` are schema instances; an invalid query is treated as an empty one. A form with a file is a

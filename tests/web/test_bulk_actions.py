@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from coaching_service.people.bulk_jobs import service as bulk_jobs
 from tests.support.client import CoachClient
+from tests.support.service_process import until
 from tests.support.visitor import Visitor
 from tests.web.conftest import Colleague
 
@@ -139,3 +143,34 @@ async def test_page_beyond_the_last_links_back(coach: CoachClient, owner_page: V
     back.says("Client 25", "Page 2 of 2")
     for library in ("/app/exercises", "/app/exercises?keywords=squat"):
         (await owner_page.get(library, params={"page": "99999"})).ok().says("There is no page 99999")
+
+
+async def test_many_clients_are_changed_and_restored_in_the_background(
+    coach: CoachClient, owner_page: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The form leads to a page with the progress, once; from there, and from the history, the job is undone."""
+    monkeypatch.setattr(bulk_jobs, "MAX_AT_ONCE", 2)
+    for name in ("Ana", "Björn", "Chidi"):
+        await coach.create_customer(name)
+    confirmation = await owner_page.get(BULK, params={"all": "true", "action": "message"})
+    job = await owner_page.submit(confirmation, BULK, text="Closed on Monday")
+    again = await owner_page.submit(confirmation, BULK, text="Closed on Monday")
+    assert job.path.startswith("/app/jobs/")
+    assert job.path == again.path
+
+    async def has_ended() -> bool:
+        return "Done." in (await owner_page.get(job.path)).ok().text
+
+    await until(has_ended, "the messages are sent", 60)
+    (await owner_page.get(job.path)).says("3 clients changed")
+    assert await coach.ctx.db["messages"].count_documents({"companyId": coach.ctx.company_id}) == 3
+
+    confirmation = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
+    job = await owner_page.submit(confirmation, BULK)
+    await until(has_ended, "the clients are archived", 60)
+    assert await coach.names() == []
+    undo = await owner_page.get(job.path)
+    job = await owner_page.submit(undo, f"{undo.path}/undo")
+    await until(has_ended, "the clients are active", 60)
+    (await owner_page.get(job.path)).says("3 records restored")
+    assert await coach.names() == ["Ana", "Björn", "Chidi"]

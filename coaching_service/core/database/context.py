@@ -148,6 +148,7 @@ class Context:
     `resolved_names`: what names of exercises mean that the transaction needs (see Unprepared).
     `load_caller` authenticates the request again and checks its access, where that can end while it is answered.
     `turn` returns a context in which a request that is held uses the database, in turn with those of other companies.
+    `prefers_job`: the caller prefers a job to waiting for a bulk operation.
     """
 
     services: Services
@@ -159,6 +160,7 @@ class Context:
     is_disconnected: Callable[[], bool] = bool  # bool() is False
     load_caller: Callable[[], Awaitable[Principal]] | None = None
     turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    prefers_job: bool = False
     operation: str = ""
     interface: Interface | None = None
     recorder: ChangeRecorder | None = None

@@ -14,6 +14,7 @@ from typing import Any
 from aiohttp import web
 from marshmallow import Schema
 
+from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import check_access
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
@@ -51,6 +52,7 @@ from coaching_service.core.http.routes import Handler, MultipartBody, RequestCla
 from coaching_service.core.http.strictness import (
     IS_STRICT,
     STRICT,
+    prefers_job,
     prefers_strict,
     reject_unknown_fields,
     reject_unknown_names,
@@ -202,6 +204,7 @@ def _make_context(
         network_address=network_address(request, dependencies.proxies),
         is_disconnected=partial(is_disconnected, request),
         operation=route.operation_id,
+        prefers_job=route.resumable and prefers_job(request),
     )
     if route.access.audience != "public":
         ctx = replace(ctx, load_caller=partial(_load_caller, route, request, dependencies))
@@ -286,6 +289,8 @@ async def _call(route: Route, request: web.Request, ctx: Context, arguments: dic
     async def work(tx: Context) -> tuple[StoredResponse, ObjectId | None]:
         result = await route.handler(tx, **arguments)
         created_id = result.get("_id") if isinstance(result, dict) else None
+        if isinstance(result, Accepted):
+            return StoredResponse(202, to_json(result.to_response())), None
         return StoredResponse(route.status, to_json(result)), created_id
 
     customer_id = _customer_id(route, ctx, arguments)
@@ -315,6 +320,8 @@ def _response(route: Route, result: Any) -> Any:
     if isinstance(result, Download):
         return result
     status = route.status
+    if isinstance(result, Accepted):
+        status, result = 202, result.to_response()
     if isinstance(result, Upserted):
         status, result = 201 if result.created else status, result.record
     if status == 204:

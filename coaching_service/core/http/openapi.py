@@ -107,6 +107,22 @@ _IF_NONE_MATCH = {
 _CREDENTIAL_ERRORS: tuple[type[errors.ServiceError], ...] = (errors.Unauthorized,)
 
 
+_ACCEPTED = {
+    "description": "More than 500 clients or changes, or `Prefer: respond-async`: a job does it. GET "
+    "/coach/jobs/{jobId} returns its progress, and the same result with `batchId`.",
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "required": ["jobId"],
+                "properties": {"jobId": {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}},
+            },
+            "example": {"jobId": "66f0c0ffee0000000000abcd"},
+        }
+    },
+}
+
+
 def _has_body(route: Route) -> bool:
     return route.body is not None or route.multipart is not None
 
@@ -289,6 +305,8 @@ def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
     responses: dict[str, Any] = {str(route.status): success}
     if route.upserts:
         responses["201"] = {**success, "description": _SUCCESS[201]}
+    if route.resumable:
+        responses["202"] = _ACCEPTED
     if route.takes_dry_run and route.status == 201:
         responses["200"] = _dry_run_response(route)
     responses |= {

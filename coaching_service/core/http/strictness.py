@@ -1,8 +1,8 @@
-"""The preference of a caller that unknown parameters and fields are errors (RFC 7240, `Prefer: handling=strict`)."""
+"""The preferences of a caller (RFC 7240): `handling=strict`, unknown names are errors, and `respond-async`, jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from aiohttp import web
@@ -18,12 +18,19 @@ IS_STRICT = web.RequestKey("is_strict", bool)
 
 def prefers_strict(request: web.Request) -> bool:
     """Whether the first `handling` preference of a request is `strict`."""
+    return next((value == "strict" for name, value in _preferences(request) if name == "handling"), False)
+
+
+def prefers_job(request: web.Request) -> bool:
+    """Whether a request has the preference `respond-async`."""
+    return any(name == "respond-async" for name, _ in _preferences(request))
+
+
+def _preferences(request: web.Request) -> Iterator[tuple[str, str]]:
     for header in request.headers.getall("Prefer", ()):
         for preference in header.split(","):
             name, _, value = preference.partition(";")[0].partition("=")
-            if name.strip().lower() == "handling":
-                return value.strip().strip('"').lower() == "strict"
-    return False
+            yield name.strip().lower(), value.strip().strip('"').lower()
 
 
 def reject_unknown_parameters(schema: Schema | None, request: web.Request) -> None:

@@ -6,6 +6,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.bulk_jobs.models import StoredBulkJob
 from coaching_service.people.customers.models import OnConflict
 
 JobKind = Literal["import", "load_unit"]
@@ -100,3 +101,6 @@ class StoredCompanyJob(Stored):
     result: ImportResult | ConversionResult | None
     errors: list[JobError]
     work: NotRequired[ImportWork | ConversionWork]
+
+
+AnyJob = StoredCompanyJob | StoredBulkJob

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import even_while_converting, owner
+from coaching_service.core.auth.access import coach, even_while_converting
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes
@@ -15,20 +15,21 @@ routes = Routes(
 )
 
 
-@routes.get("/{jobId}", access=even_while_converting(owner()), returns=BackgroundJob)
-async def get_job(ctx: Context, job_id: ObjectId) -> models.StoredCompanyJob:
+@routes.get("/{jobId}", access=even_while_converting(coach()), returns=BackgroundJob)
+async def get_job(ctx: Context, job_id: ObjectId) -> models.AnyJob:
     """Read the progress of a job.
 
-    Jobs are removed 30 days after they began.
+    The owner reads all jobs, an employee the bulk operations that they have requested. Jobs are removed 30 days after
+    they began.
     """
-    return await service.read(ctx, job_id)
+    return await service.read_any(ctx, job_id)
 
 
-@routes.post("/{jobId}/cancel", access=owner(), returns=BackgroundJob, status=200, idempotent=True, errors=(Conflict,))
-async def cancel_job(ctx: Context, job_id: ObjectId) -> models.StoredCompanyJob:
+@routes.post("/{jobId}/cancel", access=coach(), returns=BackgroundJob, status=200, idempotent=True, errors=(Conflict,))
+async def cancel_job(ctx: Context, job_id: ObjectId) -> models.AnyJob:
     """Cancel a job.
 
     It ends before its next step, with `status: cancelled`; what it has stored stays. A job that has ended already is
     returned as it is.
     """
-    return await service.cancel(ctx, job_id)
+    return await service.cancel_any(ctx, job_id)

@@ -7,6 +7,17 @@ from marshmallow import fields
 from coaching_service.core.validation import Choice, DateTime, Identifier, Output
 
 _OPTIONAL = {"optional": True}
+_IDENTIFIER = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
+_FAILURE = {
+    "type": "object",
+    "required": ["code", "message"],
+    "properties": {
+        "customerId": _IDENTIFIER,
+        "documentId": _IDENTIFIER,
+        "code": {"type": "string"},
+        "message": {"type": "string"},
+    },
+}
 
 
 class BackgroundJobError(Output):
@@ -23,16 +34,30 @@ class BackgroundJobError(Output):
 
 
 class JobResult(Output):
-    """What an import stored or a conversion of loads converted, or with `dryRun` would have."""
+    """What an import stored, a conversion of loads converted, or a bulk operation or an undo changed."""
 
-    dryRun = fields.Boolean(metadata={"description": "Whether nothing was stored."})
+    dryRun = fields.Boolean(metadata={"description": "Whether nothing was stored.", **_OPTIONAL})
     imported = fields.Dict(
         keys=fields.String(),
         values=fields.Integer(),
         metadata={"description": "Number of records by collection.", **_OPTIONAL},
     )
-    failed = fields.Integer(
-        metadata={"description": "Number of records that were left out, each with an error.", **_OPTIONAL}
+    failed = fields.Raw(
+        metadata={
+            "description": "Of an import: number of records that were left out, each with an error. Of a bulk "
+            "operation or an undo: the clients who were not changed, or the documents that were not restored.",
+            "anyOf": [{"type": "integer"}, {"type": "array", "items": _FAILURE}],
+            **_OPTIONAL,
+        }
+    )
+    requested = fields.Integer(metadata={"description": "Of a bulk operation: number of clients.", **_OPTIONAL})
+    ok = fields.Integer(
+        metadata={"description": "Number of clients that were changed, or documents that were restored.", **_OPTIONAL}
+    )
+    batchId = Identifier(metadata={"description": "The batch of the changes, to undo them.", **_OPTIONAL})
+    changeId = Identifier(
+        allow_none=True,
+        metadata={"description": "Of an undo: its own batch; null if nothing was restored.", **_OPTIONAL},
     )
     loadUnit = Choice("kg", "lb", metadata={"description": "The unit of loads after a conversion.", **_OPTIONAL})
     converted = fields.Dict(
@@ -50,7 +75,7 @@ class BackgroundJob(Output):
     """Work that continues after the response."""
 
     _id = Identifier()
-    kind = Choice("import", "load_unit", metadata={"description": "What the job does."})
+    kind = Choice("import", "load_unit", "bulk", "undo", metadata={"description": "What the job does."})
     status = Choice(
         "queued",
         "running",
@@ -62,7 +87,10 @@ class BackgroundJob(Output):
         },
     )
     done = fields.Integer(
-        metadata={"description": "Number of records processed; of a conversion: of clients, programs and templates."}
+        metadata={
+            "description": "Number of records processed; of a conversion: of clients, programs and templates; "
+            "of a bulk operation: of clients; of an undo: of changes."
+        }
     )
     total = fields.Integer(metadata={"description": "Number of records; 0 until they are counted."})
     result = fields.Nested(JobResult, allow_none=True, metadata={"description": "null until the job has ended."})

@@ -14,6 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import ZIP
 from coaching_service.integrations.background_jobs import store
 from coaching_service.integrations.background_jobs.models import (
+    AnyJob,
     ImportResult,
     ImportWork,
     JobError,
@@ -22,6 +23,7 @@ from coaching_service.integrations.background_jobs.models import (
     NewJob,
     StoredCompanyJob,
 )
+from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 
@@ -52,6 +54,20 @@ async def read(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
     if (job := await store.find_one(ctx, job_id)) is None:
         raise NotFound("job")
     return job
+
+
+async def read_any(ctx: Context, job_id: ObjectId) -> AnyJob:
+    """Return a job of the company, or of a bulk operation, that the caller may see. Raises NotFound."""
+    if ctx.caller.role == "OWNER" and (job := await store.find_one(ctx, job_id)) is not None:
+        return job
+    return await bulk_jobs.read(ctx, job_id)
+
+
+async def cancel_any(ctx: Context, job_id: ObjectId) -> AnyJob:
+    """End a job that the caller may see before its next step. Raises what `cancel` and `read_any` raise."""
+    if ctx.caller.role == "OWNER" and await store.find_one(ctx, job_id) is not None:
+        return await cancel(ctx, job_id)
+    return await bulk_jobs.cancel(ctx, job_id)
 
 
 async def read_with_work(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:

@@ -9,7 +9,7 @@ from typing import cast
 from coaching_service.core import idempotency
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import ServiceError
+from coaching_service.core.errors import ServiceError, Unavailable
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.library.metric_sets import service as metric_sets
@@ -28,7 +28,7 @@ from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule.models import OnConflict, ScheduleConflict
 
-BATCH = 1_000
+BATCH = 500
 # Assigning a program writes many blocks for each client, so it takes one client at a time.
 _PROGRAM_BATCH = 1
 # Sending a message writes to several documents of each client, which are locked until all of the batch are written.
@@ -47,11 +47,12 @@ class Run:
     """One request for an operation.
 
     Clients who were changed under the same `claim` are counted as changed and not changed again. `on_progress` is
-    called after each batch.
+    called after each batch. `is_job`: it is repeated later when the service is busy, so then no client has failed.
     """
 
     claim: Claim | None = None
     on_progress: OnProgress | None = None
+    is_job: bool = False
 
 
 @dataclass(frozen=True)
@@ -233,21 +234,23 @@ async def _run(ctx: Context, selection: Selection, operation: Operation, run: Ru
         size = operation.batch_size or BATCH
         for start in range(0, len(ids), size):
             batch = ids[start : start + size]
-            await _run_batch(ctx, batch, operation, run.claim, result, dry_run=selection["dryRun"])
+            await _run_batch(ctx, batch, operation, run, result, dry_run=selection["dryRun"])
             if run.on_progress is not None:
                 await run.on_progress(result)
     return result.to_response()
 
 
 async def _run_batch(
-    ctx: Context, ids: list[ObjectId], operation: Operation, claim: Claim | None, result: Result, *, dry_run: bool
+    ctx: Context, ids: list[ObjectId], operation: Operation, run: Run, result: Result, *, dry_run: bool
 ) -> None:
     """Apply the change to a batch in one transaction, and add what happened to each client to the result."""
     try:
-        failures = await _apply(ctx, ids, operation, None if dry_run else claim, dry_run=dry_run)
+        failures = await _apply(ctx, ids, operation, None if dry_run else run.claim, dry_run=dry_run)
     except IdempotencyKeyReused:
         raise
     except ServiceError as error:
+        if run.is_job and isinstance(error, Unavailable):
+            raise
         for customer_id in ids:
             result.add_failure(customer_id, error.reason.upper().replace(" ", "_"), str(error.message))
         return

@@ -82,6 +82,11 @@ async def reveal(ctx: Context, key_id: ObjectId) -> str:
 
 
 @transactional
+async def exists(ctx: Context, key_id: ObjectId) -> bool:
+    """Return whether the company has this key."""
+    return await store.exists(ctx, key_id)
+
+
 async def revoke(ctx: Context, key_id: ObjectId) -> None:
     """Delete a key, which fails from the next request. Raises NotFound if the caller has no such key."""
     if not await store.delete(ctx, _manageable(ctx) | {"_id": key_id}):

@@ -44,6 +44,11 @@ async def count(ctx: Context, where: Filter) -> int:
     return await keys.count(ctx, where)
 
 
+async def exists(ctx: Context, key_id: ObjectId) -> bool:
+    """Return whether there is this key."""
+    return await keys.find_one(ctx, {"_id": key_id}, ("_id",)) is not None
+
+
 async def find_sealed(ctx: Context, where: Filter) -> ApiKey | None:
     """Return `_id` and encrypted secret of the key of `where`, or None."""
     return await keys.find_one(ctx, where, ("sealed",))

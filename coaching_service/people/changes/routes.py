@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.cursors import CursorPage
@@ -53,13 +54,13 @@ async def get_change(ctx: Context, change_id: ObjectId) -> models.ChangeDetails:
     request_class="bulk",
     resumable=True,
 )
-async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None) -> models.UndoResult:
+async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None) -> models.UndoResult | Accepted:
     """Undo a change, or all changes of a bulk operation by their `batchId`.
 
     Documents are restored unless they have been changed since. The undo is a change itself and can be undone. It needs
-    the permission of the operation that reverses the change.
+    the permission of the operation that reverses the change. A batch of more than 500 changes is undone by a job.
     """
-    return await undo.undo_change(ctx, change_id, claim)
+    return await undo.undo_or_begin_job(ctx, change_id, claim)
 
 
 @routes.get(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from coaching_service.core import idempotency
+from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import require_permission
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS, METRICS, Area
 from coaching_service.core.changes import history, undo
@@ -13,9 +14,11 @@ from coaching_service.core.changes.log import interface_of
 from coaching_service.core.changes.models import ChangedDocument, StoredChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, NotFound, ServiceError
+from coaching_service.core.errors import Conflict, NotFound, ServiceError, Unavailable
 from coaching_service.core.idempotency import Claim
-from coaching_service.core.ids import ObjectId, stable_id
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.bulk_jobs import service as bulk_jobs
+from coaching_service.people.bulk_jobs.models import Outcome, StoredBulkJob
 from coaching_service.people.changes import service
 from coaching_service.people.changes.models import UndoFailure, UndoResult
 from coaching_service.people.changes.visibility import AREAS, limit_change, load_visibility
@@ -23,6 +26,8 @@ from coaching_service.people.customers import service as customers
 
 # What a log writes together with the workout, and other operations alone, with their area.
 _LOGGED_KINDS = ((METRICS, {"metrics_assignment", "metric_value"}), (FORMS, {"form_response"}))
+
+_AT_ONCE = 50
 
 
 async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = None) -> UndoResult:
@@ -34,12 +39,30 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = N
     Conflict (NOT_UNDOABLE, VERSION_CONFLICT) for a single change that cannot be undone, and for a batch of which none
     can.
     """
-    batch = await history.list_batch(ctx, change_id)
-    if not batch:
+    if (batch := await _load_batch(ctx, change_id)) is None:
         await service.find_visible(ctx, change_id)
         if (change := await history.find_one(ctx, change_id)) is None:  # erased meanwhile
             raise NotFound("change")
         return await _undo_single(ctx, change, claim)
+    return await _undo_batch(ctx, batch, claim)
+
+
+async def undo_or_begin_job(ctx: Context, change_id: ObjectId, claim: Claim | None = None) -> UndoResult | Accepted:
+    """Undo a change or a batch as `undo_change`, or queue a job that does.
+
+    A job does it for a batch of more than 500 changes, or if the caller prefers one.
+    """
+    batch = await _load_batch(ctx, change_id)
+    if batch is None or not bulk_jobs.is_job(ctx, len(batch)):
+        return await undo_change(ctx, change_id, claim)
+    return await bulk_jobs.begin(ctx, "undo", [change["_id"] for change in reversed(batch)], {}, claim)
+
+
+async def _load_batch(ctx: Context, change_id: ObjectId) -> list[StoredChange] | None:
+    """Return the changes of a batch that the caller sees and may undo; None if there is no such batch."""
+    batch = await history.list_batch(ctx, change_id)
+    if not batch:
+        return None
     visibility = await load_visibility(ctx)
     visible = [change for change in batch if limit_change(visibility, change) is not None]
     if not visible:
@@ -48,7 +71,7 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = N
         raise _not_undoable()
     for change in visible:
         _require_permissions(ctx, change)
-    return await _undo_batch(ctx, visible, claim)
+    return visible
 
 
 async def is_undoable(ctx: Context, change_id: ObjectId) -> bool:
@@ -72,12 +95,29 @@ async def _undo_single(ctx: Context, change: StoredChange, claim: Claim | None) 
 
 
 async def _undo_batch(ctx: Context, changes: list[StoredChange], claim: Claim | None) -> UndoResult:
-    ctx = replace(ctx, batch_id=ObjectId() if claim is None else stable_id(str(claim.id), "batch"))
+    ctx = replace(ctx, batch_id=ObjectId() if claim is None else bulk_jobs.batch_of(claim))
+    ok, failed = await _undo_each(ctx, list(reversed(changes)), claim)
+    return {"changeId": ctx.batch_id if ok else None, "ok": ok, "failed": failed}
+
+
+async def _process(ctx: Context, _: StoredBulkJob, ids: list[ObjectId], claim: Claim) -> Outcome:
+    """Undo changes of a job; those of clients who have been erased meanwhile are gone."""
+    found = [await history.find_one(ctx, change_id) for change_id in ids]
+    changes = [change for change in found if change is not None]
+    ctx = replace(ctx, batch_id=bulk_jobs.batch_of(claim))
+    ok, failed = await _undo_each(ctx, changes, claim, is_job=True)
+    return Outcome(ok, [dict(each) for each in failed])
+
+
+async def _undo_each(
+    ctx: Context, changes: list[StoredChange], claim: Claim | None, *, is_job: bool = False
+) -> tuple[int, list[UndoFailure]]:
+    """Undo changes in this order; returns how many documents were restored, and which were not."""
     steps = [change["_id"] for change in changes]
     done = set() if claim is None else await idempotency.find_done_steps(ctx, claim, steps)
     failed: list[UndoFailure] = []
     count = 0
-    for change in reversed(changes):
+    for change in changes:
         try:
             if change["_id"] not in done:
                 await _undo(ctx, change, claim)
@@ -86,10 +126,12 @@ async def _undo_batch(ctx: Context, changes: list[StoredChange], claim: Claim | 
         except undo.DocumentsMoved as error:
             failed += [_failure(document["_id"], error) for document in error.details["documents"]]
         except ServiceError as error:
+            if is_job and isinstance(error, Unavailable):
+                raise
             failed += [_failure(document["_id"], error) for document in change["documents"]]
         else:
             count += len(change["documents"])
-    return {"changeId": ctx.batch_id if count else None, "ok": count, "failed": failed}
+    return count, failed
 
 
 def _failure(document_id: ObjectId, error: ServiceError) -> UndoFailure:
@@ -151,3 +193,7 @@ def _reverse_permission(area: Area, document: ChangedDocument) -> str:
     if is_part or (document["action"] == "changed" and not undo.is_soft_deletion(document)):
         return area.EDIT
     return area.DELETE if document["action"] == "created" else area.CREATE
+
+
+STEP = bulk_jobs.kind_of_step("undo")
+run_step = bulk_jobs.step_of(_process, _AT_ONCE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any, cast
 
 from marshmallow import fields
@@ -11,12 +12,15 @@ from coaching_service.core.auth.access import coach, lacks_permission
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, invalid_field
+from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, Input, ListOf, StringList, Text
 from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.lifecycle.customer_bulk.models import BulkResult, Selection
-from coaching_service.lifecycle.customer_bulk.service import OnProgress
+from coaching_service.lifecycle.customer_bulk.service import OnProgress, Run
+from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import listing, models
 from coaching_service.people.team import service as team
@@ -25,8 +29,9 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule.models import ScheduleConflict
 from coaching_service.training.schedule.schemas import on_conflict
 from coaching_service.web.formatting import quantity
-from coaching_service.web.pages import Pages, Redirect, Render, StreamedTask
+from coaching_service.web.pages import Pages, QueuedTask, Redirect, Render, StreamedTask
 from coaching_service.web.views.bulk_actions import ACTIONS, Action
+from coaching_service.web.views.bulk_jobs import job_path
 from coaching_service.web.views.customers import CustomerFilter, find_customers, list_path, parse_trainer_ids
 from coaching_service.web.views.schedule_forms import PREVIEW_SHOWN
 from coaching_service.web.views.taken_days import OUTCOMES, list_taken_days
@@ -91,8 +96,11 @@ async def bulk_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Red
 @pages.post(
     "", access=coach(CUSTOMERS.VIEW), query=_Selection(), form=_ActionInput(), on=bulk_page, request_class="bulk"
 )
-async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> StreamedTask:
-    """Run an action on the clients that were confirmed, in batches. Raises Conflict if the selection has changed."""
+async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> StreamedTask | QueuedTask:
+    """Run an action on the clients that were confirmed, by a job if they are many.
+
+    Raises Conflict if the selection has changed.
+    """
     action = _get_action(ctx, query["action"])
     _require_input(action, form)
     if action.field == "coachId":
@@ -104,8 +112,20 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
             code="SELECTION_CHANGED",
         )
 
+    arguments = action.read_arguments(form)
+    if bulk_jobs.is_job(ctx, len(ids)):
+        in_job = replace(ctx, operation=action.operation)
+
+        async def begin(claim: Claim | None) -> str:
+            return job_path(await customer_bulk_jobs.begin(in_job, ids, arguments, claim))
+
+        return QueuedTask(begin)
+
     async def run(on_progress: OnProgress) -> BulkResult:
-        return await action.run(ctx, {"ids": ids, "dryRun": False}, form, on_progress)
+        selection: Selection = {"ids": ids, "dryRun": False}
+        return await customer_bulk_jobs.run_operation(
+            ctx, action.operation, selection, arguments, Run(on_progress=on_progress)
+        )
 
     return StreamedTask("customers/bulk_progress.html", {"action": action}, len(ids), run, _list_url(query))
 

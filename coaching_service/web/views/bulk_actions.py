@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from coaching_service.core.auth.permissions import CUSTOMERS, METRICS, PROGRAMS
-from coaching_service.core.database.context import Context
-from coaching_service.lifecycle.customer_bulk import service as bulk
-from coaching_service.lifecycle.customer_bulk.models import BulkResult, Selection
-from coaching_service.lifecycle.customer_bulk.service import OnProgress
 
-Run = Callable[[Context, Selection, dict[str, Any], OnProgress], Awaitable[BulkResult]]
+# The fields of the form that are arguments of the operation, by the field of the action.
+_ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    "": {},
+    "groupNames": {"groups": "groupNames"},
+    "coachId": {"coachId": "coachId"},
+    "programId": {"programId": "programId", "startDate": "startDate", "onConflict": "onConflict"},
+    "metricsSetId": {"metricsSetId": "metricsSetId"},
+    "text": {"text": "text"},
+}
 
 
 @dataclass(frozen=True)
 class Action:
-    """A bulk action: its labels, the permission and the input it requires.
+    """A bulk action: its labels, its operationId, the permission and the input it requires.
 
     `field`: the form field of its input, if any. `view_permission`: required to choose that input. `warning`: shown
     before data is deleted. `for_archived`: offered only for archived, or only for active, clients. `new_groups_label`:
@@ -26,7 +30,7 @@ class Action:
 
     title: str
     button: str
-    run: Run
+    operation: str
     permission: str = CUSTOMERS.EDIT
     field: str = ""
     view_permission: str = CUSTOMERS.VIEW
@@ -34,83 +38,40 @@ class Action:
     for_archived: bool | None = None
     new_groups_label: str = "New groups, one per line"
 
+    def read_arguments(self, form: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the operation from the form."""
+        return {name: form[in_form] for name, in_form in _ARGUMENTS[self.field].items()}
+
     def missing_permission(self, permissions: frozenset[str]) -> str | None:
         """Return a permission that is required and not among `permissions`, or None."""
         required = (self.permission, self.view_permission)
         return next((permission for permission in required if permission not in permissions), None)
 
 
-async def _archive(ctx: Context, selection: Selection, _: dict[str, Any], on_progress: OnProgress) -> BulkResult:
-    return await bulk.archive(ctx, selection, archived=True, run=bulk.Run(on_progress=on_progress))
-
-
-async def _restore(ctx: Context, selection: Selection, _: dict[str, Any], on_progress: OnProgress) -> BulkResult:
-    return await bulk.archive(ctx, selection, archived=False, run=bulk.Run(on_progress=on_progress))
-
-
-async def _add_groups(ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress) -> BulkResult:
-    return await bulk.add_groups(ctx, selection, form["groupNames"], run=bulk.Run(on_progress=on_progress))
-
-
-async def _remove_groups(
-    ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
-) -> BulkResult:
-    return await bulk.remove_groups(ctx, selection, form["groupNames"], run=bulk.Run(on_progress=on_progress))
-
-
-async def _assign_trainer(
-    ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
-) -> BulkResult:
-    return await bulk.assign_trainer(ctx, selection, form["coachId"], run=bulk.Run(on_progress=on_progress))
-
-
-async def _assign_program(
-    ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
-) -> BulkResult:
-    program = form["programId"], form["startDate"], form["onConflict"]
-    return await bulk.assign_program(ctx, selection, *program, run=bulk.Run(on_progress=on_progress))
-
-
-async def _assign_metrics(
-    ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
-) -> BulkResult:
-    return await bulk.assign_metrics_set(ctx, selection, form["metricsSetId"], run=bulk.Run(on_progress=on_progress))
-
-
-async def _send_message(
-    ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
-) -> BulkResult:
-    return await bulk.send_message(ctx, selection, form["text"], run=bulk.Run(on_progress=on_progress))
-
-
-async def _delete(ctx: Context, selection: Selection, _: dict[str, Any], on_progress: OnProgress) -> BulkResult:
-    return await bulk.erase(ctx, selection, run=bulk.Run(on_progress=on_progress))
-
-
 ACTIONS = {
-    "groups-add": Action("Add to groups", "Add to groups", _add_groups, field="groupNames"),
+    "groups-add": Action("Add to groups", "Add to groups", "bulkAddGroups", field="groupNames"),
     "groups-remove": Action(
-        "Remove from groups", "Remove from groups", _remove_groups, field="groupNames", new_groups_label=""
+        "Remove from groups", "Remove from groups", "bulkRemoveGroups", field="groupNames", new_groups_label=""
     ),
-    "assign-trainer": Action("Assign a trainer", "Assign", _assign_trainer, field="coachId"),
+    "assign-trainer": Action("Assign a trainer", "Assign", "bulkAssignTrainer", field="coachId"),
     "assign-program": Action(
-        "Assign a program", "Assign program", _assign_program, field="programId", view_permission=PROGRAMS.VIEW
+        "Assign a program", "Assign program", "bulkAssignProgram", field="programId", view_permission=PROGRAMS.VIEW
     ),
     "assign-metrics-set": Action(
         "Assign a metric set",
         "Assign metric set",
-        _assign_metrics,
+        "bulkAssignMetricsSet",
         METRICS.EDIT,
         field="metricsSetId",
         view_permission=METRICS.VIEW,
     ),
-    "message": Action("Send a message", "Send message", _send_message, field="text"),
-    "archive": Action("Archive", "Archive", _archive, for_archived=False),
-    "unarchive": Action("Restore", "Restore", _restore, for_archived=True),
+    "message": Action("Send a message", "Send message", "bulkSendMessage", field="text"),
+    "archive": Action("Archive", "Archive", "bulkArchiveCustomers", for_archived=False),
+    "unarchive": Action("Restore", "Restore", "bulkUnarchiveCustomers", for_archived=True),
     "delete": Action(
         "Delete permanently",
         "Delete permanently",
-        _delete,
+        "bulkDeleteCustomers",
         CUSTOMERS.DELETE,
         warning="Their calendars, logs, metrics, photos, plans, messages, notes and records are erased. "
         "This cannot be undone.",

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from marshmallow import fields
 
+from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
@@ -35,6 +36,7 @@ from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.record_words import record_name
 from coaching_service.web.urls import list_url
+from coaching_service.web.views.bulk_jobs import job_path
 from coaching_service.web.views.change_descriptions import Descriptions, DocumentDescription, references_in
 from coaching_service.web.views.customer_layout import customer_path, load_header
 from coaching_service.web.views.operation_names import describe_operation
@@ -142,7 +144,10 @@ async def _undo(
     if customer_id not in (None, change["customerId"]):
         raise NotFound("change")
     if form["all"] and "batchId" in change:
-        return Redirect(location, _describe_result(await undo.undo_change(ctx, change["batchId"])))
+        result = await undo.undo_or_begin_job(ctx, change["batchId"])
+        if isinstance(result, Accepted):
+            return Redirect(job_path(result))
+        return Redirect(location, _describe_result(result))
     if change["undoneBy"] is not None:
         return Redirect(location, _UNDONE_ALREADY)
     try:

@@ -1,0 +1,87 @@
+"""Bulk operations by their names: run in the request, or by a job."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+from coaching_service.core.accepted import Accepted
+from coaching_service.core.auth.access import require_permission
+from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
+from coaching_service.core.database.context import Context
+from coaching_service.core.idempotency import Claim
+from coaching_service.core.ids import ObjectId
+from coaching_service.lifecycle.customer_bulk import service
+from coaching_service.lifecycle.customer_bulk.models import BulkResult, Selection
+from coaching_service.lifecycle.customer_bulk.service import Run
+from coaching_service.people.bulk_jobs import service as bulk_jobs
+from coaching_service.people.bulk_jobs.models import Outcome, StoredBulkJob
+
+_AT_ONCE = 200
+_SELECTION = ("ids", "filter", "excludeIds", "dryRun")
+
+_Operation = Callable[[Context, Selection, Mapping[str, Any], Run], Awaitable[BulkResult]]
+# By the operationId. The arguments are the fields of the request without the selection.
+_OPERATIONS: dict[str, _Operation] = {
+    "bulkArchiveCustomers": lambda ctx, to, _, run: service.archive(ctx, to, archived=True, run=run),
+    "bulkUnarchiveCustomers": lambda ctx, to, _, run: service.archive(ctx, to, archived=False, run=run),
+    "bulkAddGroups": lambda ctx, to, given, run: service.add_groups(ctx, to, given["groups"], run=run),
+    "bulkRemoveGroups": lambda ctx, to, given, run: service.remove_groups(ctx, to, given["groups"], run=run),
+    "bulkAssignTrainer": lambda ctx, to, given, run: service.assign_trainer(ctx, to, given["coachId"], run=run),
+    "bulkAssignProgram": lambda ctx, to, given, run: service.assign_program(
+        ctx, to, given["programId"], given["startDate"], given["onConflict"], run=run
+    ),
+    "bulkAssignMetricsSet": lambda ctx, to, given, run: service.assign_metrics_set(
+        ctx, to, given["metricsSetId"], run=run
+    ),
+    "bulkSendMessage": lambda ctx, to, given, run: service.send_message(ctx, to, given["text"], run=run),
+    "bulkDeleteCustomers": lambda ctx, to, _, run: service.erase(ctx, to, run=run),
+}
+
+# What the caller needs of the time when a step runs; other operations need CUSTOMERS.EDIT.
+_PERMISSIONS = {"bulkDeleteCustomers": CUSTOMERS.DELETE, "bulkAssignMetricsSet": METRICS.EDIT}
+
+
+async def execute(ctx: Context, body: Mapping[str, Any], claim: Claim | None) -> BulkResult | Accepted:
+    """Run the operation `ctx.operation` on the selection in `body`, or queue a job that does.
+
+    A job does it for more than 500 clients, or if the caller prefers one; a dry run never is a job. Raises what the
+    operation raises before it changes a client.
+    """
+    selection = cast("Selection", {name: body[name] for name in _SELECTION if name in body})
+    arguments = {name: value for name, value in body.items() if name not in _SELECTION}
+    if not selection["dryRun"]:
+        ids = await service.list_selected(ctx, selection)
+        if bulk_jobs.is_job(ctx, len(ids)):
+            return await begin(ctx, ids, arguments, claim)
+    return await run_operation(ctx, ctx.operation, selection, arguments, Run(claim))
+
+
+async def run_operation(
+    ctx: Context, operation: str, selection: Selection, arguments: Mapping[str, Any], run: Run
+) -> BulkResult:
+    """Run the operation with this operationId."""
+    return await _OPERATIONS[operation](ctx, selection, arguments, run)
+
+
+async def begin(ctx: Context, ids: list[ObjectId], arguments: Mapping[str, Any], claim: Claim | None) -> Accepted:
+    """Queue a job that runs the operation `ctx.operation` on clients. Raises what it raises for no client."""
+    await _OPERATIONS[ctx.operation](ctx, {"ids": [], "dryRun": True}, arguments, Run())
+    return await bulk_jobs.begin(ctx, "bulk", list(dict.fromkeys(ids)), arguments, claim)
+
+
+def permission_of(operation: str) -> str:
+    """Return the permission that an operation needs."""
+    return _PERMISSIONS.get(operation, CUSTOMERS.EDIT)
+
+
+async def _process(ctx: Context, job: StoredBulkJob, ids: list[ObjectId], claim: Claim) -> Outcome:
+    require_permission(ctx.caller, permission_of(ctx.operation))
+    selection: Selection = {"ids": ids, "dryRun": False}
+    run = Run(claim, is_job=True)
+    result = await _OPERATIONS[ctx.operation](ctx, selection, job["work"]["arguments"], run)
+    return Outcome(result["ok"], [dict(each) for each in result["failed"]])
+
+
+STEP = bulk_jobs.kind_of_step("bulk")
+run_step = bulk_jobs.step_of(_process, _AT_ONCE)

@@ -1,0 +1,1 @@
+"""Bulk operations, and undoing them, as background jobs."""

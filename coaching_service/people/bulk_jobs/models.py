@@ -1,0 +1,75 @@
+"""Jobs of bulk operations as they are stored and returned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NotRequired, TypedDict
+
+from coaching_service.core.auth.principal import Via
+from coaching_service.core.database.models import Stored
+from coaching_service.core.ids import ObjectId
+
+BulkJobKind = Literal["bulk", "undo"]
+BulkJobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
+# A client who was not changed, or a document that was not restored.
+StoredFailure = Mapping[str, Any]
+
+
+class StoredCaller(TypedDict):
+    """Who requested a job, with the rights of the request."""
+
+    coachId: ObjectId
+    via: Via
+    credentialId: ObjectId
+    permissions: list[str]
+    isAssigned: bool
+    restricted: bool
+    application: str | None
+
+
+class BulkWork(TypedDict):
+    """What the next step needs: `ids` are identifiers of 12 bytes each; the steps are claimed as `claimId` says.
+
+    `arguments` are the fields of the request without the selection; `ok` and `failed` are the result so far.
+    """
+
+    operation: str
+    arguments: dict[str, Any]
+    ids: bytes
+    claimId: ObjectId
+    fingerprint: str
+    caller: StoredCaller
+    ok: int
+    failed: list[StoredFailure]
+
+
+class BulkJobError(TypedDict):
+    """Why a job has failed."""
+
+    entry: str
+    field: None
+    code: str
+    message: str
+
+
+class StoredBulkJob(Stored):
+    """A job. `done` of `total` clients, or changes to undo, have been processed; `coachId` requested it."""
+
+    kind: BulkJobKind
+    status: BulkJobStatus
+    done: int
+    total: int
+    coachId: ObjectId
+    batchId: ObjectId
+    result: dict[str, Any] | None
+    errors: list[BulkJobError]
+    work: NotRequired[BulkWork]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of some clients or changes: how many succeeded, and what failed."""
+
+    ok: int
+    failed: Sequence[StoredFailure] = field(default_factory=list)

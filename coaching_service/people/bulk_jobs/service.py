@@ -1,0 +1,203 @@
+"""Bulk operations as jobs: each step claims what it changes, so a step that was interrupted is repeated safely."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from coaching_service.core.accepted import Accepted
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import AlreadyClaimed
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import NotFound, ServiceError, Unavailable
+from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
+from coaching_service.core.ids import ObjectId, stable_id
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job, RunAgain, Step
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.bulk_jobs import store
+from coaching_service.people.bulk_jobs.models import BulkJobKind, BulkJobStatus, Outcome, StoredBulkJob, StoredCaller
+from coaching_service.people.team import service as team
+
+MAX_AT_ONCE = 500  # of clients or changes that a request processes before its response
+_STEP_SECONDS = 15.0
+_WAIT = timedelta(seconds=5)
+_ID_BYTES = 12
+
+# Processes some of the identifiers of a job with its claim; what was done under the claim before counts as done.
+Work = Callable[[Context, StoredBulkJob, list[ObjectId], Claim], Awaitable[Outcome]]
+
+
+def is_job(ctx: Context, count: int) -> bool:
+    """Return whether so many clients or changes are processed by a job: many, or the caller prefers it."""
+    return count > MAX_AT_ONCE or ctx.prefers_job
+
+
+async def begin(
+    ctx: Context, kind: BulkJobKind, ids: Sequence[ObjectId], arguments: Mapping[str, Any], claim: Claim | None
+) -> Accepted:
+    """Queue a job for `ids`, once for a claim, and return it; the changes it makes have the batch `ctx.change_ids`.
+
+    Raises IdempotencyKeyReused if the claim is of another request.
+    """
+    job_id = ObjectId() if claim is None else stable_id(str(claim.id), "job")
+    claim = claim or Claim(job_id, "job")
+    try:
+        await _store(ctx, job_id, kind, ids, arguments, claim)
+    except AlreadyClaimed:  # the same request, whose response has been lost
+        stored = await store.find_with_work(ctx, job_id)
+        if stored is None or stored["work"]["fingerprint"] != claim.fingerprint:
+            raise IdempotencyKeyReused("This Idempotency-Key was used with another body") from None
+    ctx.change_ids.append(batch_of(claim))
+    return Accepted(job_id)
+
+
+def batch_of(claim: Claim) -> ObjectId:
+    """Return the batch of the changes that are made under a claim."""
+    return stable_id(str(claim.id), "batch")
+
+
+@transactional
+async def _store(
+    ctx: Context,
+    job_id: ObjectId,
+    kind: BulkJobKind,
+    ids: Sequence[ObjectId],
+    arguments: Mapping[str, Any],
+    claim: Claim,
+) -> None:
+    caller = ctx.caller
+    stored_caller: StoredCaller = {
+        "coachId": caller.id,
+        "via": caller.via,
+        "credentialId": caller.credential_id,
+        "permissions": sorted(caller.permissions),
+        "isAssigned": caller.customers_scope == "assigned",
+        "restricted": caller.restricted,
+        "application": caller.application,
+    }
+    work = {
+        "operation": ctx.operation,
+        "arguments": dict(arguments),
+        "ids": b"".join(each.binary for each in ids),
+        "claimId": claim.id,
+        "fingerprint": claim.fingerprint,
+        "caller": stored_caller,
+        "ok": 0,
+        "failed": [],
+    }
+    job = {"_id": job_id, "kind": kind, "total": len(ids), "coachId": caller.id, "batchId": batch_of(claim)}
+    await store.insert(ctx, {**job, "work": work})
+    await queue.enqueue(ctx, kind_of_step(kind), {"jobId": job_id})
+
+
+def kind_of_step(kind: BulkJobKind) -> str:
+    """Return the kind of the queued job that runs the steps."""
+    return f"{kind}_job"
+
+
+async def read(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
+    """Return a job that the caller, or as the owner another coach, has requested. Raises NotFound."""
+    own = {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
+    if (job := await store.find_one(ctx, {"_id": job_id, **own})) is None:
+        raise NotFound("job")
+    return job
+
+
+@transactional
+async def cancel(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
+    """End a job before its next step and return it; what it has changed stays. Raises NotFound as `read`."""
+    await read(ctx, job_id)
+    if (job := await store.find_with_work(ctx, job_id)) is not None:
+        await _end(ctx, job, "cancelled")
+    return await read(ctx, job_id)
+
+
+def step_of(work: Work, at_once: int) -> Step:
+    """Return the step of a job that processes at most `at_once` identifiers at a time, for about 15 seconds."""
+
+    async def run(services: Services, job: Job) -> RunAgain | None:
+        return await _run_step(services, job, work, at_once)
+
+    return run
+
+
+async def _run_step(services: Services, job: Job, work: Work, at_once: int) -> RunAgain | None:
+    try:
+        owner = await team.load_owner(services, job.company_id or ObjectId())
+    except NotFound:  # the company has been deleted
+        return None
+    ctx = Context(services, owner)
+    stored = await store.find_with_work(ctx, job.arguments["jobId"])
+    if stored is None or stored["status"] not in ("queued", "running"):
+        return None
+    caller = await _load_caller(ctx, stored)
+    if caller is None:
+        error = {"entry": "", "field": None, "code": "FORBIDDEN", "message": "the key or the coach has been removed"}
+        await _end(ctx, stored, "failed", [error])
+        return None
+    return await _continue(caller, stored, work, at_once)
+
+
+async def _load_caller(ctx: Context, job: StoredBulkJob) -> Context | None:
+    """Return the context of the coach who requested a job, with the rights of then that still exist; None if gone."""
+    caller = job["work"]["caller"]
+    principal = await team.load_principal(ctx.services, caller["coachId"])
+    if principal is None or principal.company.id != ctx.company_id:
+        return None
+    if caller["via"] == "apiKey" and not await api_keys.exists(ctx, caller["credentialId"]):
+        return None
+    principal = replace(
+        principal,
+        via=caller["via"],
+        credential_id=caller["credentialId"],
+        permissions=principal.permissions & frozenset(caller["permissions"]),
+        customers_scope="assigned" if caller["isAssigned"] else principal.customers_scope,
+        restricted=caller["restricted"],
+        application=caller["application"],
+    )
+    return Context(ctx.services, principal, operation=job["work"]["operation"])
+
+
+async def _continue(ctx: Context, job: StoredBulkJob, work: Work, at_once: int) -> RunAgain | None:
+    claim = Claim(job["work"]["claimId"], job["work"]["fingerprint"])
+    until = time.monotonic() + _STEP_SECONDS
+    while job["done"] < job["total"]:
+        ids = _ids_from(job, at_once)
+        try:
+            outcome = await work(ctx, job, ids, claim)
+        except Unavailable:
+            raise
+        except ServiceError as error:
+            known = {"entry": "", "field": None, "code": error.code or error.reason, "message": str(error.message)}
+            await _end(ctx, job, "failed", [known])
+            return None
+        advanced = await store.advance(ctx, job, len(ids), outcome.ok, outcome.failed)
+        if advanced is None:  # it was cancelled, or a step whose lease had ended has continued it
+            return RunAgain(_WAIT)
+        job = advanced
+        if time.monotonic() > until:
+            return RunAgain()
+    await _end(ctx, job, "done")
+    return None
+
+
+def _ids_from(job: StoredBulkJob, count: int) -> list[ObjectId]:
+    packed, first = job["work"]["ids"], job["done"]
+    last = min(first + count, job["total"])
+    return [ObjectId(packed[_ID_BYTES * number : _ID_BYTES * (number + 1)]) for number in range(first, last)]
+
+
+async def _end(
+    ctx: Context, job: StoredBulkJob, status: BulkJobStatus, errors: Sequence[Mapping[str, Any]] = ()
+) -> None:
+    work = job["work"]
+    result: dict[str, Any] = {"ok": work["ok"], "failed": work["failed"], "batchId": job["batchId"]}
+    if job["kind"] == "bulk":
+        result = {"requested": job["total"], **result}
+    else:
+        result = {"changeId": job["batchId"] if work["ok"] else None, **result}
+    await store.end(ctx, job, {"status": status, "result": result, "errors": list(errors), "work.ids": b""})

@@ -1,0 +1,60 @@
+"""Jobs of bulk operations in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.portable import NotExported
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.bulk_jobs.models import StoredBulkJob, StoredFailure
+
+RETENTION = timedelta(days=30)
+_WITH_WORK = ("kind", "status", "done", "total", "coachId", "batchId", "work")
+_UNFINISHED = {"$in": ["queued", "running"]}
+
+jobs = Documents[StoredBulkJob](
+    "bulkJobs",
+    (Index(("_id",)),),
+    private=("companyId", "work", "coachId", "batchId"),
+    expire=("createdAt", int(RETENTION.total_seconds())),
+    transfer=NotExported("work in progress"),
+)
+
+
+async def insert(ctx: Context, job: Mapping[str, Any]) -> None:
+    """Store a new job. Raises AlreadyClaimed if there is one with its identifier."""
+    await jobs.claim(ctx, {**job, "status": "queued", "done": 0, "result": None, "errors": []})
+
+
+async def find_one(ctx: Context, where: Mapping[str, Any]) -> StoredBulkJob | None:
+    """Return the job of `where`, or None."""
+    return await jobs.find_one(ctx, dict(where))
+
+
+async def find_with_work(ctx: Context, job_id: ObjectId) -> StoredBulkJob | None:
+    """Return a job with its private fields, or None."""
+    return await jobs.find_one(ctx, {"_id": job_id}, _WITH_WORK)
+
+
+async def advance(
+    ctx: Context, job: StoredBulkJob, count: int, ok: int, failed: Sequence[StoredFailure]
+) -> StoredBulkJob | None:
+    """Store what became of the next `count` identifiers; returns the job after it, None if it is not there any more."""
+    change: dict[str, Any] = {
+        "$set": {"status": "running"},
+        "$inc": {"done": count, "work.ok": ok},
+        "$push": {"work.failed": {"$each": list(failed)}},
+    }
+    where = {"_id": job["_id"], "done": job["done"], "status": _UNFINISHED}
+    return await jobs.update(ctx, where, change, fields=_WITH_WORK)
+
+
+async def end(ctx: Context, job: StoredBulkJob, fields: Mapping[str, Any]) -> None:
+    """Set the last fields of a job that has not ended."""
+    where = {"_id": job["_id"], "done": job["done"], "status": _UNFINISHED}
+    await jobs.update(ctx, where, {"$set": dict(fields)}, fields=("_id",))
