@@ -33,6 +33,7 @@ from coaching_service.seeding import seed_clients
 from coaching_service.settings import Settings
 
 CLIENTS, CONNECTIONS, TARGET = 10_000, 4, 5.0
+_FOLLOW_SECONDS = 0.1
 _ALONE_SECONDS = 3.0
 _ARCHIVED = "customerRoleData.isArchived"
 _LIST = "/coach/customers?archived=false&pageSize=50&pageNum=1"
@@ -127,8 +128,17 @@ class Archiver:
         self._archived = not self._archived
         async with self._http.post(path, json=selection, headers={"X-API-Key": self._company.key}) as response:
             result = await response.json()
-            if response.status != 200 or result["ok"] != len(self._company.clients):
-                raise RuntimeError(f"{path}: {response.status} {str(result)[:300]}")
+        while response.status == 202 and result.get("status") not in ("done", "failed"):
+            await asyncio.sleep(_FOLLOW_SECONDS)
+            result = await self._read_job(result.get("_id") or result["jobId"])
+        result = result.get("result") or result
+        if result.get("ok") != len(self._company.clients):
+            raise RuntimeError(f"{path}: {response.status} {str(result)[:300]}")
+
+    async def _read_job(self, job_id: str) -> dict[str, Any]:
+        async with self._http.get(f"/coach/jobs/{job_id}", headers={"X-API-Key": self._company.key}) as response:
+            job: dict[str, Any] = await response.json()
+            return job
 
 
 async def measure(settings: Settings, server: Server, company: Company, others_key: str, rounds: int) -> Figures:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from coaching_service.core import audit
+from coaching_service.core.auth.access import check_access, owner
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import transactional
@@ -57,17 +58,22 @@ async def read(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
 
 
 async def read_any(ctx: Context, job_id: ObjectId) -> AnyJob:
-    """Return a job of the company, or of a bulk operation, that the caller may see. Raises NotFound."""
-    if ctx.caller.role == "OWNER" and (job := await store.find_one(ctx, job_id)) is not None:
-        return job
-    return await bulk_jobs.read(ctx, job_id)
+    """Return a job of the company, or of a bulk operation that the caller may see.
+
+    Raises NotFound, and Forbidden for a job of the company unless the caller is its owner.
+    """
+    if (job := await store.find_one(ctx, job_id)) is None:
+        return await bulk_jobs.read(ctx, job_id)
+    check_access(owner(), ctx.caller, writes=False)
+    return job
 
 
 async def cancel_any(ctx: Context, job_id: ObjectId) -> AnyJob:
     """End a job that the caller may see before its next step. Raises what `cancel` and `read_any` raise."""
-    if ctx.caller.role == "OWNER" and await store.find_one(ctx, job_id) is not None:
-        return await cancel(ctx, job_id)
-    return await bulk_jobs.cancel(ctx, job_id)
+    if await store.find_one(ctx, job_id) is None:
+        return await bulk_jobs.cancel(ctx, job_id)
+    check_access(owner(), ctx.caller, writes=True)
+    return await cancel(ctx, job_id)
 
 
 async def read_with_work(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
