@@ -139,8 +139,8 @@ async def changes_of(coach: CoachClient, count: int, operation: str) -> list[Jso
 
     async def numbered() -> list[Json]:
         changes = (await coach.get("/coach/changes", limit=50)).ok()["docs"]
-        found = [change for change in changes if change["operation"] == operation]
-        return found if len(found) == count else []
+        matching = [change for change in changes if change["operation"] == operation]
+        return matching if len(matching) == count else []
 
     return await until(numbered, "the changes are numbered")
 

@@ -102,8 +102,8 @@ async def _undo_batch(ctx: Context, changes: list[StoredChange], claim: Claim | 
 
 async def _process(ctx: Context, _: StoredBulkJob, ids: list[ObjectId], claim: Claim) -> Outcome:
     """Undo changes of a job; those of clients who have been erased meanwhile are gone."""
-    found = [await history.find_one(ctx, change_id) for change_id in ids]
-    changes = [change for change in found if change is not None]
+    stored = [await history.find_one(ctx, change_id) for change_id in ids]
+    changes = [change for change in stored if change is not None]
     ctx = replace(ctx, batch_id=bulk_jobs.batch_of(claim))
     ok, failed = await _undo_each(ctx, changes, claim, is_job=True)
     return Outcome(ok, [dict(each) for each in failed])
