@@ -120,8 +120,7 @@ def test_decision_has_the_common_form(file: Path) -> None:
 
 
 def test_decisions_are_numbered_and_listed() -> None:
-    numbers = [int(file.stem[:4]) for file in DECISIONS]  # with gaps: some are reserved before they are used
-    assert numbers == sorted(set(numbers))
+    assert [int(file.stem[:4]) for file in DECISIONS] == list(range(1, len(DECISIONS) + 1))
     index = (ROOT / "docs" / "decisions" / "README.md").read_text("utf-8")
     assert [file.name for file in DECISIONS if f"({file.name})" not in index] == []
 
