@@ -10,6 +10,7 @@ from PIL import Image
 
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
+from coaching_service.lifecycle.customer_bulk import jobs as bulk_jobs
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
 
@@ -100,11 +101,16 @@ async def make_world(coach: CoachClient) -> World:
     job = (await coach.send("POST", "/coach/import", data=spreadsheet)).ok(202)
     while (await coach.get(f"/coach/jobs/{job['_id']}")).ok()["status"] in ("queued", "running"):
         await worker.run_due(coach.ctx.services, {company_import.IMPORT: company_import.run_step})
+    groups, later = {"ids": [customer["_id"]], "groups": ["Morning"]}, {"Prefer": "respond-async"}
+    bulk = (await coach.post("/coach/customers/bulk/groups-add", groups, headers=later)).ok(202)
+    while (await coach.get(f"/coach/jobs/{bulk['jobId']}")).ok()["status"] in ("queued", "running"):
+        await worker.run_due(coach.ctx.services, {bulk_jobs.STEP: bulk_jobs.run_step})
     return {
         "externalId": number,
         "webhookId": hook["_id"],
         "deliveryId": delivery["_id"],
         "jobId": job["_id"],
+        "bulkJobId": bulk["jobId"],
         "assignmentId": assignment["assignmentId"],
         "metricId": metric_set["metrics"][0]["_id"],
         "date": "2026-03-02",

@@ -25,10 +25,10 @@ def job_path(accepted: Accepted) -> str:
     return f"{_PATH}/{accepted.job_id}"
 
 
-@pages.get("/{jobId}", access=coach(CUSTOMERS.VIEW), template="customers/bulk_job.html")
-async def bulk_job_page(ctx: Context, job_id: ObjectId) -> dict[str, Any]:
+@pages.get("/{bulkJobId}", access=coach(CUSTOMERS.VIEW), template="customers/bulk_job.html")
+async def bulk_job_page(ctx: Context, bulk_job_id: ObjectId) -> dict[str, Any]:
     """The progress of a job, and its result."""
-    job = await bulk_jobs.read(ctx, job_id)
+    job = await bulk_jobs.read(ctx, bulk_job_id)
     result = job["result"] or {}
     failed = result.get("failed", [])[:_SHOWN]
     names = await customers_by_id.load_names(ctx, [each["customerId"] for each in failed if "customerId" in each])
@@ -40,16 +40,16 @@ async def bulk_job_page(ctx: Context, job_id: ObjectId) -> dict[str, Any]:
     }
 
 
-@pages.post("/{jobId}/cancel", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, idempotent=True)
-async def cancel_bulk_job(ctx: Context, job_id: ObjectId) -> Redirect:
+@pages.post("/{bulkJobId}/cancel", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, idempotent=True)
+async def cancel_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
     """End a job before its next step."""
-    job = await bulk_jobs.cancel(ctx, job_id)
-    return Redirect(f"{_PATH}/{job_id}", "Cancelled." if job["status"] == "cancelled" else "It had ended already.")
+    job = await bulk_jobs.cancel(ctx, bulk_job_id)
+    return Redirect(f"{_PATH}/{bulk_job_id}", "Cancelled." if job["status"] == "cancelled" else "It had ended already.")
 
 
-@pages.post("/{jobId}/undo", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, request_class="bulk", idempotent=True)
-async def undo_bulk_job(ctx: Context, job_id: ObjectId) -> Redirect:
+@pages.post("/{bulkJobId}/undo", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, request_class="bulk", idempotent=True)
+async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
     """Undo what a job has changed."""
-    job = await bulk_jobs.read(ctx, job_id)
-    result = await undo.undo_or_begin_job(ctx, (job["result"] or {}).get("batchId", job_id))
-    return Redirect(job_path(result) if isinstance(result, Accepted) else f"{_PATH}/{job_id}", "Undone.")
+    job = await bulk_jobs.read(ctx, bulk_job_id)
+    result = await undo.undo_or_begin_job(ctx, (job["result"] or {}).get("batchId", bulk_job_id))
+    return Redirect(job_path(result) if isinstance(result, Accepted) else f"{_PATH}/{bulk_job_id}", "Undone.")

@@ -143,7 +143,8 @@ async def test_check_in_is_kept_without_a_network_and_leads_on_with_one(
 
     await page.goto(f"{address}?edit=true")
     await page.get_by_label("How was it?").fill("Very hard")
-    await page.get_by_role("button", name="Save changes").tap()
+    async with page.expect_response(lambda response: response.request.method == "POST"):
+        await page.get_by_role("button", name="Save changes").tap()
     await expect(page.get_by_text("Check-in sent. Your coach will see your answers.")).to_be_visible()
     (response,) = (await ana.coach.get("/coach/form-responses", customerId=ana.customer["_id"])).ok()["docs"]
     assert [answer["value"] for answer in response["answers"]] == ["Very hard"]
