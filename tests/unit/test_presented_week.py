@@ -8,12 +8,24 @@ from typing import Any
 import pytest
 
 from benchmarks.presented_week import present_week
+from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.auth.principal import Company, Principal
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts.items import References
 
 EXERCISE = ObjectId()
+READER = Principal(
+    id=EXERCISE,
+    company=Company(EXERCISE, "Gym", "UTC", "lb"),
+    role="OWNER",
+    via="session",
+    name="Olga",
+    email=None,
+    credential_id=EXERCISE,
+    permissions=ALL_PERMISSIONS,
+)
 _SET = {"type": "reps_load", "index": 1, "isWarmup": False, "isAmrap": False, "perSide": False, "setKind": "normal"}
 _UNSET = dict.fromkeys(("rest", "rpe", "rir", "tempo", "loadPercent", "load", "minPlannedReps", "maxPlannedReps"))
 
@@ -40,7 +52,7 @@ def _block(planned: dict[str, Any]) -> dict[str, Any]:
 def test_items_are_those_of_the_service(planned: dict[str, Any]) -> None:
     block = _block(planned)
     exercise: ExerciseName = {"_id": EXERCISE, "name": "Squat", "defaultInstructions": None}
-    expected = items.present_items(block["items"], 3, References({EXERCISE: exercise}, {}, {}), "lb")
+    expected = items.present_items(block["items"], 3, References({EXERCISE: exercise}, {}, {}), READER)
     [presented] = present_week([deepcopy(block)], "lb")
     presented["items"][0]["exercise"] = exercise
     for item in expected:
