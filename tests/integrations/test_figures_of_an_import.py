@@ -15,6 +15,7 @@ from tests.conftest import NewCompany
 from tests.support.attention import renew
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
+from tests.support.service_process import until
 from tests.support.training import Json, block_with, client_path, exercise_of, log
 from tests.support.transfer import export, import_file, make_zip, records, send, with_records
 
@@ -77,11 +78,12 @@ async def test_figures_are_those_of_the_exported_company(
     job = await import_in_steps(target, make_zip(await export(services_with_demo)))
 
     assert (job["status"], job["result"]["failed"]) == ("done", 0)
-    await renew(target)
-    imported = await figures_of(target)
-    assert imported["list"] == expected["list"]
-    assert imported["compliance"] == expected["compliance"]
-    assert imported["attention"] == expected["attention"]
+
+    async def are_renewed() -> bool:
+        await renew(target)
+        return await figures_of(target) == expected
+
+    await until(are_renewed, "the figures are those of the exported company")
 
 
 @pytest.mark.parametrize("ending", ["cancelled", "failed"])
@@ -154,7 +156,11 @@ async def test_records_follow_from_the_logs_of_an_export_of_an_earlier_version(
     assert (job["status"], job["result"]["failed"]) == ("done", 0)
 
     await run_renewal(target)
-    assert await records_of(target) == expected
+
+    async def are_computed() -> bool:
+        return await records_of(target) == expected
+
+    await until(are_computed, "the records of the new types are computed")
 
 
 async def test_import_that_has_stored_no_logs_computes_none_again(coach: CoachClient) -> None:
