@@ -54,7 +54,7 @@ class Balancer:
             await asyncio.sleep(0.05)
 
     async def write(self, writer: int, clients: list[str], key: str) -> None:
-        """Create notes, read them, and invite clients again, until `is_done`."""
+        """Create notes, read them, and invite new clients, until `is_done`."""
         numbers = count()
         async with aiohttp.ClientSession(headers={"X-API-Key": key}) as http:
             while not self.is_done:
@@ -68,8 +68,10 @@ class Balancer:
                 notes = await self._send(http, "GET", path, 200)
                 if note is not None and note["_id"] not in [each["_id"] for each in notes or ()]:
                     self.failures.append(f"{path}: the other process does not have {note['_id']}")
-                if number % 20 == 0 and await self._send(http, "POST", f"/coach/customers/{client}/invitation", 200):
-                    self.invitations += 1
+                if number % 20 == 0:
+                    invited = {"name": "Invited", "email": f"{ObjectId()}@upgrade.test"}
+                    if await self._send(http, "POST", "/coach/customers", 201, json=invited):
+                        self.invitations += 1
                 await asyncio.sleep(0.02)
 
     async def _send(self, http: aiohttp.ClientSession, method: str, path: str, status: int, **options: Any) -> Any:

@@ -60,6 +60,8 @@ async def problems_of(node: Node) -> set[str]:
 async def use(http: aiohttp.ClientSession, release: Release) -> str:
     """Read what the release returned, and write; returns the client that was changed."""
     for path, identifiers in release.facts["identifiers"].items():
+        if path.endswith("/personal-records"):
+            continue  # those from logs are computed again after the migration 17, with new identifiers
         assert set(identifiers) <= set(await read_ids(http, path) or []), path
     clients = await read_clients(http)
     photos = [path for path in release.facts["identifiers"] if "/progress-photos" in path]
