@@ -27,7 +27,7 @@ GUIDE = ROOT / "docs" / "adding-a-resource.md"
 
 
 def test_security_policy_names_the_supported_minor_version() -> None:
-    """That of the last release in the change log."""
+    """Return the version of the last release in the change log."""
     released = re.search(r"^## (\d+\.\d+)\.\d+ ", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert released is not None
     assert f"| Latest minor release ({released[1]}.x) | Yes |" in (ROOT / "SECURITY.md").read_text("utf-8")

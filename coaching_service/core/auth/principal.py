@@ -74,7 +74,7 @@ class Principal:
 
     @property
     def load_unit(self) -> str:
-        """The unit in which pages and tools show and take loads: that of a client, else the company's."""
+        """Return the unit in which pages and tools show and take loads: the client's, else the company's."""
         return self.own_load_unit or self.company.load_unit
 
     @property

@@ -37,7 +37,7 @@ pages = Pages("/train")
 
 
 class _SetForm(SetLog):
-    """A set; without a script that states it, the time is now. `loadUnit` is that of the page of the form."""
+    """A set; without a script that states it, the time is now. `loadUnit` is the unit of the page with the form."""
 
     loadUnit = Choice("kg", "lb", load_default=None)
     confirmed = Boolean(load_default=False)
