@@ -100,6 +100,7 @@ async def test_the_selection_ends_on_leaving_the_list_and_on_a_change_of_filter(
     await select.check()
     await page.get_by_label("Select all 2 active clients").check()
     await page.get_by_role("button", name="Continue").click()
+    await expect(bar).to_have_count(0)  # the next page is open
     await page.go_back()  # the browser restores the boxes of a form
     await expect(bar).to_be_hidden()
     await expect(select).not_to_be_checked()
