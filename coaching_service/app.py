@@ -30,6 +30,7 @@ from coaching_service.core.jobs import worker
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.slots import RequestSlots, overloaded
 from coaching_service.library.exercises import use_counts
+from coaching_service.lifecycle.administration.backups import read_metrics as read_backup_metrics
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.oauth.endpoints import Endpoints
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 SERVICES = web.AppKey("services", Services)
 _BULK_CONCURRENCY, _BULK_PER_COMPANY = 3, 2
 _DOWNLOAD_CONCURRENCY = 4
-READINGS = (*core_readings(features.STEPS), read_webhook_metrics)
+READINGS = (*core_readings(features.STEPS), read_webhook_metrics, read_backup_metrics)
 
 
 def create_app(settings: Settings, services: Services, availability: Availability | None = None) -> web.Application:

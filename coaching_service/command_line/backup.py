@@ -10,6 +10,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from coaching_service import runtime
+from coaching_service.command_line.admin.running import operator_name
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import console, with_services
 from coaching_service.core.changes.numbering.sequencer import is_running
@@ -25,6 +26,7 @@ from coaching_service.core.database.backup.manifest import (
 )
 from coaching_service.core.database.backup.restoring import require_keys, require_known, restore_backup
 from coaching_service.core.database.context import Services
+from coaching_service.lifecycle.administration.backups import record_backup
 from coaching_service.settings import Settings
 
 _folder = click.Path(path_type=Path, file_okay=False)
@@ -66,7 +68,9 @@ def backup(folder: Path, data: Path | None) -> None:
         for name in await services.db.list_collection_names():
             total += await services.db[name].estimated_document_count()
         with _progress("Backing up", 2 * total) as report:
-            return await create_backup(services, target, report)
+            manifest = await create_backup(services, target, report)
+        await record_backup(services, operator_name(), manifest)
+        return manifest
 
     manifest = with_services(settings_with(data), work, prepares=False)
     size = sum(file.stat().st_size for file in folder.iterdir())

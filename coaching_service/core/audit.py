@@ -82,6 +82,13 @@ async def iterate_operator_actions(services: Services, limit: int) -> AsyncItera
         yield cast("OperatorAction", entry)
 
 
+async def find_last_operator_action(services: Services, action: str) -> OperatorAction | None:
+    """Return the last time that the operator did `action`, or None."""
+    actions = _operator_actions.across_companies(services)
+    found = await actions.find_one({"action": action}, sort=[("createdAt", -1), ("_id", -1)])
+    return cast("OperatorAction | None", found)
+
+
 async def record(ctx: Context, action: str, **facts: Any) -> None:
     """Store that the caller did `action`, such as `apiKey.revealed`; `about` names the client it concerns, if any."""
     caller = ctx.caller

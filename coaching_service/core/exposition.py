@@ -11,6 +11,7 @@ Rule = Literal["sum", "largest", "smallest", "own"]
 # What a gauge of several workers is; counters and histograms are added. `own`: that of the worker which answers, for
 # what is the same in all of them.
 GAUGES: dict[str, Rule] = {
+    "backup_age_seconds": "own",
     "change_log_pending": "own",
     "coaching_service_build_info": "largest",
     "database_connections_in_use": "sum",

@@ -169,6 +169,9 @@ class Metrics:
         self.uploads = self._counter("file_uploads_total", "Files that were uploaded to this process.", "outcome")
         _start_at_zero(self.uploads, UPLOAD_OUTCOMES)
         self.upload_bytes = self._counter("file_upload_bytes_total", "Bytes of files that this process stored.")
+        self.backup_age = self._gauge(
+            "backup_age_seconds", "Time since the moment that the last recorded backup shows; infinite without one."
+        )
         self.stored_bytes = self._gauge("files_stored_bytes", "Bytes of the files of all companies.")
 
     def report(self) -> str:

@@ -25,6 +25,7 @@ from tests.support.media_files import picture
 # By hand: dashboards and alert rules of operators depend on these names.
 DECLARED = {
     "coaching_service_build_info": "version python",
+    "backup_age_seconds": "",
     "change_log_pending": "",
     "database_command_duration_seconds": "command",
     "database_connections_in_use": "",

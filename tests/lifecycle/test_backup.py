@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from coaching_service.core.database.backup.creation import create_backup
 from coaching_service.core.database.backup.manifest import BackupError, Manifest, read_manifest, verify
 from coaching_service.core.database.backup.restoring import require_keys, require_known, restore_backup
 from coaching_service.core.database.context import Services
+from coaching_service.lifecycle.administration import backups
+from coaching_service.lifecycle.administration.service import Operator
 from coaching_service.settings import Settings
 
 CUSTOMERS = [{"_id": ObjectId(), "companyId": ObjectId(), "name": f"Client {number}"} for number in range(2_500)]
@@ -161,6 +165,20 @@ async def test_failed_restore_changes_nothing_and_can_be_repeated(target: Servic
 
     await restore_backup(target, folder, manifest, ignore, replacing=True)
     assert not [name for name in await target.db.list_collection_names() if name.startswith("restoring.")]
+
+
+async def test_age_of_the_last_backup_is_that_of_the_moment_it_shows(source: Services, folder: Path) -> None:
+    assert await backups.read_age(source) == math.inf, "none is recorded"
+    manifest = read_manifest(folder)
+    await backups.record_backup(source, "root", {**manifest, "createdAt": "2026-11-20T03:15:00+00:00"})
+    last = (datetime.now(UTC) - timedelta(hours=3)).isoformat(timespec="seconds")
+    await backups.record_backup(source, "root", {**manifest, "createdAt": last})
+    await Operator(source, "root").record("companies.listed")
+    assert 3 * 3600 <= await backups.read_age(source) < 3 * 3600 + 60
+    stored = await source.db["operatorActions"].find({"action": "backup.created"}).to_list(None)
+    assert [(each["operator"], each["documents"] >= 2_600, each["bytes"] > 0) for each in stored] == [
+        ("root", True, True)
+    ] * 2
 
 
 async def test_backup_refuses_an_existing_folder(source: Services, folder: Path) -> None:

@@ -70,6 +70,8 @@ async def test_backup_of_a_running_service_is_restored_into_another_folder(servi
     first, is_done = await service.create("Before the backup"), asyncio.Event()
     writing = asyncio.create_task(write_until(service, is_done))
     printed, _ = await run("backup", str(folder), data=service.folder)
+    recorded = (await run("admin", "actions", "--json", data=service.folder))[0].splitlines()
+    assert [json.loads(line)["action"] for line in recorded] == ["backup.created"]
     is_done.set()
     written = await writing
     last = await service.create("After the backup")

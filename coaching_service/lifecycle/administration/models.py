@@ -5,10 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
+from coaching_service.core.audit import OperatorAction
 from coaching_service.core.database.file_totals import StorageUsage
 from coaching_service.core.ids import ObjectId
 
 CompanyState = Literal["active", "suspended"]
+
+
+class BackupRecord(OperatorAction):
+    """A backup that succeeded; `moment` is the time that it shows, as in its manifest, `bytes` those of documents."""
+
+    moment: str
+    documents: int
+    bytes: int
 
 
 class CompanyUsage(StorageUsage):
