@@ -85,8 +85,8 @@ async def iterate_operator_actions(services: Services, limit: int) -> AsyncItera
 async def find_last_operator_action(services: Services, action: str) -> OperatorAction | None:
     """Return the last time that the operator did `action`, or None."""
     actions = _operator_actions.across_companies(services)
-    found = await actions.find_one({"action": action}, sort=[("createdAt", -1), ("_id", -1)])
-    return cast("OperatorAction | None", found)
+    last = await actions.find_one({"action": action}, sort=[("createdAt", -1), ("_id", -1)])
+    return cast("OperatorAction | None", last)
 
 
 async def record(ctx: Context, action: str, **facts: Any) -> None:
