@@ -25,9 +25,11 @@ async def record_backup(services: Services, operator: str, manifest: Manifest) -
     Without the permission to write, or without the database, it logs a warning: the backup is a good one.
     """
     size = sum(collection["bytes"] for collection in manifest["collections"])
-    facts = {"moment": manifest["createdAt"], "documents": count_documents(manifest), "bytes": size}
+    moment, documents = manifest["createdAt"], count_documents(manifest)
     try:
-        await audit.record_operator(Context(services), operator, CREATED, **facts)
+        await audit.record_operator(
+            Context(services), operator, CREATED, moment=moment, documents=documents, bytes=size
+        )
     except Exception as error:
         if (known := as_service_error(error)) is None:
             raise
