@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coaching_service.core.changes import retention
 from coaching_service.core.changes.numbering import checks as numbering_checks
-from coaching_service.core.database import file_total_checks, index_checks
+from coaching_service.core.database import file_total_checks, index_checks, server_versions
 from coaching_service.core.database.checks import Check
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs import mail
@@ -290,4 +290,5 @@ CHECKS: tuple[Check, ...] = (
     *job_checks(STEPS),
     *company_import_checks.CHECKS,
     *secret_checks.CHECKS,
+    *server_versions.CHECKS,
 )

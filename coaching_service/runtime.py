@@ -37,10 +37,11 @@ from coaching_service.core.database.connection import (
     supports_transactions,
 )
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.core.database.embedded import kill_running, running_mongod
 from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.database.observation import CommandObserver, CommandTracer, ConnectionObserver
+from coaching_service.core.database.server_versions import read_version, remark_on
 from coaching_service.core.database.shared_mongod import shared_mongod
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.availability import Availability
@@ -341,6 +342,7 @@ async def _prepare(
                 await make_indexes(services)
             await _wait_for_migrations(opened, services, availability)
             if prepares:
+                await _report_server_version(services)
                 await _report_unreadable_keys(services)
             await on_ready(services)
         except Exception as error:  # only the loss of the database is not raised
@@ -378,6 +380,12 @@ async def _wait_for_migrations(opened: OpenedDatabase, services: Services, avail
         availability.message = f"Migrations are pending: {names}; run: coaching-service migrate"
         log.warning("waiting for migrations", pending=names)
         await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _report_server_version(services: Services) -> None:
+    version = await read_version(services)
+    if (remark := remark_on(version, now().date())) is not None:
+        log.warning(remark.problem, version=version, advice=remark.advice)
 
 
 async def _report_unreadable_keys(services: Services) -> None:

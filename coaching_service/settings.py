@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -307,10 +308,16 @@ class Settings(BaseSettings):
         return self
 
     @classmethod
-    def from_environment(cls) -> Settings:
-        """Read the settings. Raises SettingsError naming each variable that cannot be used."""
+    def variables(cls) -> frozenset[str]:
+        """The names of the environment variables."""
+        return frozenset(name.upper() for name in cls.model_fields)
+
+    @classmethod
+    def from_environment(cls, variables: Mapping[str, str] | None = None) -> Settings:
+        """Read the settings, of `variables` first. Raises SettingsError naming each variable that cannot be used."""
+        known = {name: (variables or {}).get(name.upper()) for name in cls.model_fields}
         try:
-            return cls()
+            return cls(**{name: value for name, value in known.items() if value})  # type: ignore[arg-type]  # validated
         except ValidationError as error:
             # Without the input, which may be a secret.
             details = error.errors(include_input=False, include_url=False)

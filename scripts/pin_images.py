@@ -1,4 +1,4 @@
-"""Pin the base images of deploy/Containerfile and docker-compose.yml by digest: see scripts/pin-images."""
+"""Pin the base images of deploy/Containerfile and the compose files by digest: see scripts/pin-images."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FILES = ("deploy/Containerfile", "docker-compose.yml")
+FILES = ("deploy/Containerfile", "docker-compose.yml", "deploy/vps/compose.yaml")
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 # An image of a registry has a tag. What compose builds itself has no `image`, and a stage of the Containerfile no tag.
 IMAGE = re.compile(
@@ -39,6 +39,12 @@ class CannotPin(Exception):
 def images_of(texts: Mapping[str, str]) -> list[str]:
     """The base images by tag, each once, in the order of the files."""
     return list(dict.fromkeys(match["image"] for text in texts.values() for match in IMAGE.finditer(text)))
+
+
+def find_unpinned(texts: Mapping[str, str]) -> list[str]:
+    """The base images that a file uses without a digest."""
+    matches = [match for text in texts.values() for match in IMAGE.finditer(text)]
+    return list(dict.fromkeys(match["image"] for match in matches if match["digest"] is None))
 
 
 def pin(text: str, digests: Mapping[str, str]) -> str:
@@ -89,7 +95,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> None:
     """Pin the images; ends the program with one sentence if that is not possible."""
     parser = argparse.ArgumentParser(
         prog="scripts/pin-images",
-        description="Pins the base images of deploy/Containerfile and docker-compose.yml by digest, for a release.",
+        description="Pins the base images of the container files by digest, for a release.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -21,6 +21,7 @@ from argon2 import PasswordHasher
 
 from coaching_service import runtime
 from coaching_service.app import create_app
+from coaching_service.command_line import options
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context, Services
@@ -94,6 +95,14 @@ def pytest_configure_node(node: object) -> None:
 
 
 _URI = pytest.StashKey[str]()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_environment_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Commands that tests run do not use the database of a service that is installed on this machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(options, "ENVIRONMENT_FILE", tmp_path_factory.mktemp("etc") / "coaching-service.env")
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from coaching_service import logs
-from coaching_service.command_line.options import data_option, settings_with
+from coaching_service.command_line.options import data_option, service_settings_with
 from coaching_service.settings import Settings
 from coaching_service.sockets import Sockets, bind
 from coaching_service.supervisor.plan import Plan, replace_process, socket_number
@@ -34,7 +34,7 @@ def serve(
 
         serving.work(worker_socket)
         return
-    settings = settings_with(data, host=host, port=port, workers=workers)
+    settings = service_settings_with(data, host=host, port=port, workers=workers)
     logs.configure(settings.log_format, settings.log_level)
     sockets, settings = bind(settings)
     if settings.worker_count() > 1:

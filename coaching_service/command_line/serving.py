@@ -11,7 +11,7 @@ import click
 import uvloop
 
 from coaching_service import logs, runtime
-from coaching_service.command_line.options import existing_folder, settings_with
+from coaching_service.command_line.options import existing_folder, service_settings_with
 from coaching_service.core.database.connection import hosts_of
 from coaching_service.core.database.context import Services
 from coaching_service.core.worker_connection import SupervisorConnection
@@ -31,7 +31,7 @@ def work(worker_socket: int) -> None:
     supervisor = SupervisorConnection(worker_socket)
     instructions = supervisor.instructions
     data = Path(instructions.data_dir)
-    settings = settings_with(data, host=instructions.host, port=instructions.port).with_secret_keys()
+    settings = service_settings_with(data, host=instructions.host, port=instructions.port).with_secret_keys()
     logs.configure(settings.log_format, settings.log_level, instructions.worker)
     given = settings
     if instructions.embedded is not None:

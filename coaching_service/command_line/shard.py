@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from coaching_service import app  # noqa: F401 - it declares all collections
+from coaching_service.command_line.options import settings_with
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.sharding_plan import list_sharding_commands, list_zone_commands
 from coaching_service.core.ids import ObjectId
-from coaching_service.settings import Settings
 
 
 class _CompanyId(click.ParamType[ObjectId]):
@@ -32,7 +32,7 @@ def shard(*, plan: bool, zone: str | None, companies: tuple[ObjectId, ...]) -> N
     del plan
     if bool(zone) != bool(companies):
         raise click.UsageError("--zone and --company are used together")
-    database, collections = Settings.from_environment().mongodb_database, declared_collections()
+    database, collections = settings_with().mongodb_database, declared_collections()
     if zone:
         lines = list_zone_commands(database, collections, companies, zone)
     else:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from coaching_service.app import create_app
 from coaching_service.core.changes.numbering import sequencer
 from coaching_service.core.database.connection import unreachable
 from coaching_service.core.database.context import Services
+from coaching_service.core.database.server_versions import remark_on
 from coaching_service.people.webhooks import dispatcher
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
@@ -98,9 +100,11 @@ def test_changed_settings_are_listed_without_secrets(tmp_path: Path) -> None:
     assert "hidden" not in str(changed)
 
 
-async def test_start_is_logged_with_version_settings_and_a_warning_about_mail(
-    settings: Settings, tmp_path: Path
+async def test_start_is_logged_with_version_settings_and_warnings_about_mail_and_database(
+    services: Services, settings: Settings, tmp_path: Path
 ) -> None:
+    version = (await services.db.client.server_info())["version"]
+    remark = remark_on(version, datetime.now(UTC).date())
     uri, keys = str(settings.mongodb_uri), ",".join(settings.secret_keys)
     for mail, warns in ({}, True), ({"SMTP_HOST": "127.0.0.1"}, False):
         process = await asyncio.create_subprocess_exec(
@@ -121,6 +125,10 @@ async def test_start_is_logged_with_version_settings_and_a_warning_about_mail(
         assert keys.encode() not in logged
         assert (
             any(line["level"] == "warning" and "mail is written to files" in line["event"] for line in lines) is warns
+        )
+        about_database = [line for line in lines if line.get("version") == version]
+        assert [(line["level"], line["event"]) for line in about_database] == (
+            [("warning", remark.problem)] if remark else []
         )
 
 

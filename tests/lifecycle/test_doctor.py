@@ -22,6 +22,7 @@ from coaching_service.core.database.file_storage import storing
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.index_checks import find_unused
 from coaching_service.core.database.portable import FILE_FIELDS
+from coaching_service.core.database.server_versions import remark_on
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
@@ -96,8 +97,22 @@ async def check(services: Services, *names: str, **options: Any) -> list[CheckRe
 
 
 def findings_of(results: list[CheckResult]) -> list[tuple[str, Finding]]:
+    """All findings by check, except the notice about the mongod that the tests run on."""
     assert [result.error for result in results if result.error] == []
-    return [(result.check.name, finding) for result in results for finding in result.findings]
+    return [
+        (result.check.name, finding)
+        for result in results
+        for finding in result.findings
+        if result.check.name != "database-version"
+    ]
+
+
+async def test_version_of_the_database_is_reported_as_a_notice(ctx: Context) -> None:
+    version = (await ctx.db.client.server_info())["version"]
+    remark = remark_on(version, now().date())
+    expected = [Finding(remark.problem, 1, version, remark.advice, is_notice=True)] if remark else []
+    [result] = await check(ctx.services, "database-version")
+    assert (result.findings, result.error) == (expected, None)
 
 
 async def test_demo_company_is_clean(ctx: Context) -> None:

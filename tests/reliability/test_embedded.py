@@ -253,3 +253,16 @@ def _parent_of_a_mongod(folder: Path) -> Iterator[subprocess.Popen[str]]:
         [sys.executable, "-c", story, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as parent:
         yield parent
+
+
+def test_root_does_not_write_to_the_database_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mongodb").mkdir()
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "mongodb", 54_321, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with (
+        pytest.raises(DatabaseUnavailable, match=r"belongs to the user \w+: run the command as this user, not as root"),
+        running_mongod(tmp_path),
+    ):
+        raise AssertionError
+    assert [file.name for file in tmp_path.iterdir()] == ["mongodb"]

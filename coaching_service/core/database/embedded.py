@@ -6,6 +6,7 @@ import ctypes
 import fcntl
 import importlib.util
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -102,6 +103,7 @@ def running_mongod(
     end if mongod has ended by itself.
     """
     data = folder / "mongodb"
+    _require_owner(data)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         data.mkdir(exist_ok=True, mode=0o700)
@@ -128,6 +130,18 @@ def running_mongod(
             stopping.set()
             _stop(child)
             _children.remove(child)
+
+
+def _require_owner(data: Path) -> None:
+    """Raise DatabaseUnavailable for root if another user owns the database, who could not use root's files later."""
+    if os.geteuid() == 0 and data.exists() and (owner := data.stat().st_uid) != 0:
+        try:
+            name = pwd.getpwuid(owner).pw_name
+        except KeyError:
+            name = str(owner)
+        raise DatabaseUnavailable(
+            f"The database in {data} belongs to the user {name}: run the command as this user, not as root."
+        )
 
 
 def _write_port(folder: Path, port: int) -> None:

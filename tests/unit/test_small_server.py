@@ -1,0 +1,117 @@
+"""deploy/vps: the compose file, the file of variables and the nightly backup, without a container engine."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from coaching_service.core.auth.secrets import parse_master_key
+from coaching_service.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+VPS = ROOT / "deploy" / "vps"
+
+
+@pytest.fixture
+def services() -> dict[str, Any]:
+    """The containers of the compose file."""
+    loaded: dict[str, Any] = yaml.safe_load((VPS / "compose.yaml").read_text())["services"]
+    return loaded
+
+
+def read_env(folder: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in (folder / ".env").read_text().splitlines())
+
+
+def create_env(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([VPS / "create-env", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_compose_file_follows_the_schema() -> None:
+    file = str(VPS / "compose.yaml")
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", file]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_every_container_has_limits_and_a_health_check(services: dict[str, Any]) -> None:
+    assert set(services) == {"caddy", "backup"}
+    for name, service in services.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["read_only"] is True, name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["healthcheck"]["test"] and service["mem_limit"] and service["logging"]["options"], name
+        for volume in service["volumes"]:
+            source = volume.split(":")[0]
+            assert not source.startswith("./") or (ROOT / source).is_file(), volume
+    assert services["caddy"]["cap_add"] == ["NET_BIND_SERVICE"]
+
+
+def test_database_of_the_backup_is_that_of_the_service(services: dict[str, Any]) -> None:
+    service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["service"]
+    first, second = (
+        re.sub(r":\?[^}]*}", "}", each["environment"]["MONGODB_URI"]) for each in (service, services["backup"])
+    )
+    assert first == second
+    assert services["backup"]["build"]["dockerfile"] == service["build"]["dockerfile"]
+
+
+def test_every_variable_of_the_compose_files_is_in_the_file_or_has_a_default(tmp_path: Path) -> None:
+    assert create_env(tmp_path, "coaching.example.com").returncode == 0
+    written = read_env(tmp_path)
+    files = written["COMPOSE_FILE"].split(":")
+    assert files == ["docker-compose.yml", "deploy/vps/compose.yaml"]
+    for file in files:
+        used = re.findall(r"(?<!\$)\$\{(\w+)(:-)?", (ROOT / file).read_text())
+        assert [name for name, default in used if not default and name not in written] == [], file
+    own = {"COMPOSE_FILE", "DOMAIN", "MONGODB_PASSWORD", "MONGODB_KEY", "BACKUP_AT", "BACKUP_DAYS"}
+    assert set(written) - own <= Settings.variables()
+
+
+def test_file_of_variables_has_secrets_of_its_own_and_keeps_what_it_has(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("BACKUP_DAYS=7\n")
+    assert create_env(tmp_path, "coaching.example.com").returncode == 0
+    first = read_env(tmp_path)
+    assert create_env(tmp_path, "other.example.com").returncode == 0
+    assert read_env(tmp_path) == first
+    assert (first["BASE_URL"], first["BACKUP_DAYS"]) == ("https://coaching.example.com", "7")
+    assert len(parse_master_key(first["SECRET_KEYS"])) == 32
+    assert re.fullmatch("[0-9a-f]{48}", first["MONGODB_PASSWORD"])
+    (tmp_path / "second").mkdir()
+    assert create_env(tmp_path / "second", "localhost").returncode == 0
+    second = read_env(tmp_path / "second")
+    assert all(first[name] != second[name] for name in ("SECRET_KEYS", "MONGODB_PASSWORD", "MONGODB_KEY"))
+    assert (tmp_path / "second" / ".env").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("domain", [[], ["https://coaching.example.com"], ["a b"], ["a\nb"]])
+def test_domain_is_validated(domain: list[str], tmp_path: Path) -> None:
+    result = create_env(tmp_path, *domain)
+    assert (result.returncode, (tmp_path / ".env").exists()) == (1, False)
+    assert "Usage: deploy/vps/create-env DOMAIN" in result.stderr
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_old_backups_are_deleted_only_after_a_new_one(fails: bool, tmp_path: Path) -> None:
+    program, backups = tmp_path / "bin" / "coaching-service", tmp_path / "backups"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n" + ("exit 1\n" if fails else '[ "$1" = backup ] && mkdir "$2"\n'))
+    program.chmod(0o700)
+    for name, days in (("2026-01-01T031500Z", 40), ("2026-02-01T031500Z", 2), ("notes", 40)):
+        (backups / name).mkdir(parents=True)
+        then = (backups / name).stat().st_mtime - days * 86_400
+        os.utime(backups / name, (then, then))
+    variables = {"PATH": f"{program.parent}:/usr/bin:/bin", "BACKUPS": str(backups), "BACKUP_DAYS": "30"}
+    result = subprocess.run(["sh", VPS / "nightly-backup", "--now"], env=variables, capture_output=True, check=False)
+    assert result.returncode == (1 if fails else 0)
+    names = {file.name for file in backups.iterdir()}
+    assert {"2026-02-01T031500Z", "notes"} <= names
+    assert ("2026-01-01T031500Z" in names) is fails
+    assert len(names) == 3
