@@ -15,10 +15,12 @@ from coaching_service.core.errors import Unavailable
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.company_import.archive_import import ArchiveImport
+from coaching_service.settings import Settings
 from tests.conftest import NewCompany
 from tests.core.test_phone_pictures import PHONE_PICTURES
 from tests.core.test_uploads import add, picture, stored
 from tests.support.client import UNKNOWN, CoachClient
+from tests.support.fail_points import fail_point
 from tests.support.training import Json, employee_key
 from tests.support.transfer import Entries, export, import_file, make_zip, run, send
 
@@ -68,11 +70,14 @@ async def test_cancelled_import_ends_with_what_it_has_stored(
     assert (await import_file(target, content, dry_run=True))["status"] == "done", "another import can begin"
 
 
-async def test_import_that_waits_is_cancelled_before_it_begins(coach: CoachClient) -> None:
-    job = (await send(coach, b"name\nAna\n", name="clients.csv")).ok(202)
-    (await send(coach, b"name\nAna\n", name="clients.csv")).refused(409, "not finished")
-    key = {"Idempotency-Key": "cancel-once"}
-    first, second = [await coach.send("POST", f"/coach/jobs/{job['_id']}/cancel", headers=key) for _ in range(2)]
+async def test_import_that_waits_is_cancelled_before_it_begins(coach: CoachClient, settings: Settings) -> None:
+    key, db = {"Idempotency-Key": "cancel-once"}, coach.ctx.db
+    no_job_is_claimed = {"failCommands": ["findAndModify"], "namespace": db["jobs"].full_name, "errorCode": 11601}
+    async with fail_point(db.client, settings.mongodb_uri, **no_job_is_claimed) as fail:
+        await fail()
+        job = (await send(coach, b"name\nAna\n", name="clients.csv")).ok(202)
+        (await send(coach, b"name\nAna\n", name="clients.csv")).refused(409, "not finished")
+        first, second = [await coach.send("POST", f"/coach/jobs/{job['_id']}/cancel", headers=key) for _ in range(2)]
     assert first.ok() == second.ok()
     audit = coach.ctx.db["audit"]
     assert await audit.count_documents({"companyId": coach.ctx.company_id, "action": "company.jobCancelled"}) == 1

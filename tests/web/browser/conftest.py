@@ -50,7 +50,8 @@ def watch(context: BrowserContext, own: str, complaints: list[str]) -> None:
     """Record console errors, failed requests, requests to other hosts, and responses of status 400 and above."""
 
     def record_message(message: Any) -> None:
-        if message.type in ("error", "warning"):
+        is_cancellation = message.text.startswith(("htmx:afterRequest", "htmx:sendAbort"))  # by a newer request
+        if message.type in ("error", "warning") and not is_cancellation:
             complaints.append(f"console: {message.text}")
 
     def failed(request: Any) -> None:

@@ -55,6 +55,7 @@ async def test_clients_are_found_ordered_and_selected_over_pages(
     await page.goto("/app/customers")
     await expect(page.locator("[data-bar]")).to_be_hidden()
     await page.get_by_label("Group").select_option("Morning")
+    await expect(page.locator("#found")).to_have_text("1 active client found")
     await page.get_by_label("Select Ana").check()
     await page.get_by_label("Select all 1 matching clients").check()
     await expect(chosen).to_have_text("All selected")
@@ -84,6 +85,7 @@ async def test_the_selection_ends_on_leaving_the_list_and_on_a_change_of_filter(
 
     await select.check()
     await page.get_by_label("Archived").check()
+    await expect(page.locator("#found")).to_have_text("0 archived clients")
     await page.get_by_label("Archived").uncheck()
     await expect(select).not_to_be_checked()
 
