@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -56,7 +57,7 @@ async def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture
 async def facts(program: Path, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
-    """What the installed service prints about its demo company once it runs: Address, Key and others."""
+    """What the installed service prints about its demo company once it runs, and its API key as Key."""
     with (tmp_path / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             *(str(program), "serve", "--demo", "--port", "0", "--data", str(tmp_path / "data")),
@@ -66,7 +67,9 @@ async def facts(program: Path, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
             stderr=log,
         )
         try:
-            yield await read_facts(process, tmp_path / "log")
+            printed = await read_facts(process, tmp_path / "log")
+            # The key is only printed to a terminal.
+            yield printed | {"Key": json.loads((tmp_path / "data" / "demo.json").read_bytes())["apiKey"]}
         finally:
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from coaching_service.command_line.options import ENVIRONMENT_FILE, SERVICE_FOLDER, read_variables
 from coaching_service.core.auth.secrets import parse_master_key
 from coaching_service.settings import Settings
 
@@ -115,3 +116,25 @@ def test_old_backups_are_deleted_only_after_a_new_one(fails: bool, tmp_path: Pat
     assert {"2026-02-01T031500Z", "notes"} <= names
     assert ("2026-01-01T031500Z" in names) is fails
     assert len(names) == 3
+
+
+def test_installation_without_docker_uses_files_and_settings_that_exist() -> None:
+    text = (VPS / "install").read_text()
+    written = read_variables(
+        text.split("<<END\n")[1].split("\nEND\n")[0].replace("#SMTP", "SMTP").replace("#MAIL", "MAIL")
+    )
+    assert set(written) <= Settings.variables()
+    assert "home=/opt/coaching-service data=/var/lib/coaching-service variables=/etc/coaching-service.env\n" in text
+    assert (str(SERVICE_FOLDER), str(ENVIRONMENT_FILE)) == ("/var/lib/coaching-service", "/etc/coaching-service.env")
+    assert (ROOT / "deploy" / "systemd" / "coaching-service@.service").is_file()
+    assert subprocess.run(["bash", "-n", VPS / "install"], check=False).returncode == 0
+
+
+def test_installation_writes_a_caddyfile_without_variables() -> None:
+    command = re.search(r"^sed .*deploy/caddy/Caddyfile", (VPS / "install").read_text(), re.MULTILINE)
+    assert command is not None
+    script = f"domain=gym.example.org; {command[0]}"
+    result = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "\ngym.example.org {\n" in result
+    assert "\treverse_proxy 127.0.0.1:8081 {\n" in result
+    assert "{$" not in result
