@@ -296,6 +296,15 @@ def perform(release: Release, steps: tuple[Step, ...]) -> bool:
     return not failed and not (left_out and release.tag)
 
 
+def remove_earlier_results() -> None:
+    """Empty dist/, except for the answers of earlier audits."""
+    for path in DIST.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != "audit.json":
+            path.unlink()
+
+
 def main() -> int:
     """Do all steps, or those that are named, and report."""
     lines = [f"  {step.name:10}  {step.title}" for step in STEPS]
@@ -312,9 +321,9 @@ def main() -> int:
     options = parser.parse_args()
     (version,) = read_versions()["pyproject.toml"]
     selected = tuple(step for step in STEPS if not options.only or step.name in options.only)
-    if options.only is None:
-        shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir(exist_ok=True)
+    if options.only is None:
+        remove_earlier_results()
     return 0 if perform(Release(version, options.tag), selected) else 1
 
 

@@ -95,6 +95,15 @@ def test_steps_that_need_programs_say_what_is_missing(monkeypatch: pytest.Monkey
         release.build_image(Release("0.3.0", None))
 
 
+def test_earlier_results_are_removed_but_not_those_of_audits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(release, "DIST", tmp_path)
+    for name in ("a.whl", "audit.json"):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "clients").mkdir()
+    release.remove_earlier_results()
+    assert [file.name for file in tmp_path.iterdir()] == ["audit.json"]
+
+
 def test_checksums_are_of_all_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(release, "DIST", tmp_path)
     (tmp_path / "a.whl").write_text("abc")
