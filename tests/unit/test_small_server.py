@@ -109,13 +109,14 @@ def test_old_backups_are_deleted_only_after_a_new_one(fails: bool, tmp_path: Pat
         (backups / name).mkdir(parents=True)
         then = (backups / name).stat().st_mtime - days * 86_400
         os.utime(backups / name, (then, then))
-    variables = {"PATH": f"{program.parent}:/usr/bin:/bin", "BACKUPS": str(backups), "BACKUP_DAYS": "30"}
+    variables = {"PATH": f"{program.parent}:/usr/bin:/bin", "DATA_DIR": str(tmp_path), "BACKUP_DAYS": "30"}
     result = subprocess.run(["sh", VPS / "nightly-backup", "--now"], env=variables, capture_output=True, check=False)
     assert result.returncode == (1 if fails else 0)
     names = {file.name for file in backups.iterdir()}
     assert {"2026-02-01T031500Z", "notes"} <= names
     assert ("2026-01-01T031500Z" in names) is fails
     assert len(names) == 3
+    assert (tmp_path / "last-backup").exists() is not fails
 
 
 def test_installation_without_docker_uses_files_and_settings_that_exist() -> None:
