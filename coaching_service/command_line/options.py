@@ -26,14 +26,18 @@ def settings_with(data: Path | None = None) -> Settings:
 
     With `data` the file is not read: it may name another database. Prints the file and the database if there is a file.
     """
-    if data is not None or Settings.variables() & {name for name, value in os.environ.items() if value}:
+    if data is not None or not ENVIRONMENT_FILE.exists():
         return service_settings_with(data)
-    try:
-        text = ENVIRONMENT_FILE.read_text("utf-8")
-    except FileNotFoundError:
-        return service_settings_with()
-    except OSError as error:
-        settings, source = service_settings_with(), f"{ENVIRONMENT_FILE} cannot be read ({error.strerror})"
+    text = None
+    if Settings.variables() & {name for name, value in os.environ.items() if value}:
+        source = f"Settings of the environment, not of {ENVIRONMENT_FILE}"
+    else:
+        try:
+            text = ENVIRONMENT_FILE.read_text("utf-8")
+        except OSError as error:
+            source = f"{ENVIRONMENT_FILE} cannot be read ({error.strerror})"
+    if text is None:
+        settings = service_settings_with()
     else:
         settings = Settings.from_environment({"DATA_DIR": str(SERVICE_FOLDER)} | read_variables(text))
         source = f"Settings of {ENVIRONMENT_FILE}"

@@ -52,6 +52,10 @@ def test_file_is_not_read_with_a_setting_in_the_environment_or_a_folder(
     monkeypatch.setenv("LOG_LEVEL", "error")
     capsys.readouterr()
     assert settings_with().mongodb_database == "coaching"
+    text = capsys.readouterr().err
+    assert text == f"Settings of the environment, not of {file}; database: {Path('.local').absolute()}\n"
+    file.unlink()
+    assert settings_with().mongodb_database == "coaching"
     assert capsys.readouterr().err == ""
 
 
