@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,7 +171,7 @@ def try_package(release: Release) -> str:
             try:
                 if address is None or not started:
                     raise Failed(f"The installed service ended at its start: {(folder / 'log').read_text()[-500:]}")
-                facts = json.loads((folder / "data" / "demo.json").read_text())
+                facts = read_demo(folder / "data" / "demo.json")
                 run("bash", "-euo", "pipefail", "-c", read_quickstart(), BASE=address, KEY=facts["apiKey"])
             finally:
                 process.send_signal(signal.SIGTERM)
@@ -178,6 +179,17 @@ def try_package(release: Release) -> str:
         if code != 0:
             raise Failed(f"The installed service ended with {code}")
     return "installed in an empty environment, started, and the quickstart run"
+
+
+def read_demo(file: Path) -> dict[str, str]:
+    """Read the facts about the demo company, which the service writes after its last line. Raises Failed."""
+    deadline = time.monotonic() + 60
+    while not file.exists():
+        if time.monotonic() > deadline:
+            raise Failed(f"The installed service did not write {file.name}")
+        time.sleep(0.1)
+    facts: dict[str, str] = json.loads(file.read_text("utf-8"))
+    return facts
 
 
 def read_quickstart() -> str:

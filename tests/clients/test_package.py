@@ -19,6 +19,7 @@ from flit_core import buildapi
 from coaching_service import __version__
 from tests.application.test_readme import json_documents, run_shell, shell_block
 from tests.clients.programs import ROOT, run
+from tests.support.service_process import until
 
 STARTS_WITHIN_SECONDS = 120
 
@@ -68,8 +69,10 @@ async def facts(program: Path, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
         )
         try:
             printed = await read_facts(process, tmp_path / "log")
-            # The key is only printed to a terminal.
-            yield printed | {"Key": json.loads((tmp_path / "data" / "demo.json").read_bytes())["apiKey"]}
+            # The key is only printed to a terminal; the file is written last.
+            written = tmp_path / "data" / "demo.json"
+            await until(written.exists, "demo.json")
+            yield printed | {"Key": json.loads(written.read_bytes())["apiKey"]}
         finally:
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)
