@@ -32,7 +32,7 @@ class Members:
 
     async def close(self) -> None:
         """End all connections."""
-        self.network.close()
+        await self.network.close()
         for server in self._servers:
             server.close()
         await until(lambda: not self._open, "all connections are closed")

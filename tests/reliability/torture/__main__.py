@@ -1,10 +1,11 @@
 """Kill, freeze, cut off and step down databases and processes while writers are busy, then compare what is stored.
 
-    scripts/torture [--minutes N] [--writers N] [--fault NAME] [--report FILE] [--folder DIR]
+    scripts/torture [--minutes N] [--writers N] [--fault NAME] [--no-backups] [--report FILE] [--folder DIR]
 
-Three mongods and two processes of the service run on loopback. Ends with 1 if anything was lost, doubled or half done,
-if a request failed with another status than 503 or after more than 3 s, if /readyz was wrong, or if recovery took too
-long.
+Three mongods and two processes of the service run on loopback, and backups are made one after another. Ends with 1 if
+anything was lost, doubled or half done, if a request failed with another status than 503 or after more than 3 s, if
+/readyz was wrong, if recovery took too long, or if the last backup cannot be restored; with 2 if the run did not
+complete.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.reliability.deployment import Node
+from tests.reliability.torture.backups import Backups
 from tests.reliability.torture.database import ELECTION_SECONDS, Members
 from tests.reliability.torture.faults import LONGEST_SECONDS, Faults
 from tests.reliability.torture.ledger import Ledger
@@ -53,23 +56,52 @@ def main() -> int:
     parser.add_argument(
         "--fault", action="append", default=[], help="only faults with this text in their name; may be repeated"
     )
+    parser.add_argument("--no-backups", action="store_true", help="make no backups meanwhile")
     parser.add_argument("--report", type=Path, help="write the report to this file too")
     parser.add_argument("--folder", type=Path, help="keep data and logs there (default: a temporary folder)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = arguments.folder or Path(temporary)
-        report, problems = asyncio.run(run(folder.absolute(), arguments.minutes, arguments.writers, arguments.fault))
+        folder = (arguments.folder or Path(temporary)).absolute()
+        load = Load(arguments.minutes, arguments.writers, tuple(arguments.fault), with_backups=not arguments.no_backups)
+        try:
+            report, problems = asyncio.run(run(folder, load))
+        except Exception as error:  # noqa: BLE001 - whatever ends the run is said in a sentence
+            console.print(f"The run did not complete: {'; '.join(_reasons(error))}", highlight=False)
+            return 2
     print(report)
     if arguments.report:
         arguments.report.write_text(report, "utf-8")
     return 1 if problems else 0
 
 
-async def run(folder: Path, minutes: float, writers: int, only: Sequence[str] = ()) -> tuple[str, list[str]]:
-    """Return the report and the problems. `only`: texts in the names of the faults to cause."""
+def _reasons(error: BaseException) -> list[str]:
+    """What went wrong, of each error of a group."""
+    if isinstance(error, BaseExceptionGroup):
+        return [reason for each in error.exceptions for reason in _reasons(each)]
+    return [f"{type(error).__name__}: {error}"]
+
+
+@dataclass(frozen=True)
+class Load:
+    """What to run, for how many minutes. `faults`: texts in the names of those to cause, none for all."""
+
+    minutes: float
+    writers: int
+    faults: tuple[str, ...]
+    with_backups: bool
+
+    @property
+    def command(self) -> str:
+        """The command that runs it."""
+        options = "".join(f' --fault "{text}"' for text in self.faults) + ("" if self.with_backups else " --no-backups")
+        return f"scripts/torture --minutes {self.minutes:g} --writers {self.writers}{options}"
+
+
+async def run(folder: Path, chosen: Load) -> tuple[str, list[str]]:
+    """Return the report and the problems."""
     members, ledger, world = Members(folder), Ledger(), World()
     async with AsyncExitStack() as stack:
-        stack.callback(members.close)
+        stack.push_async_callback(members.close)
         await members.start_all()
         settings = Settings(
             mongodb_uri=members.uri,
@@ -83,39 +115,43 @@ async def run(folder: Path, minutes: float, writers: int, only: Sequence[str] = 
         stack.callback(end_all, nodes)
         await asyncio.gather(*(node.start() for node in nodes))
         async with nodes[0].session(1) as http:
-            await create_world(http, world, writers * BULK_CLIENTS)
+            await create_world(http, world, chosen.writers * BULK_CLIENTS)
         began = time.monotonic()
         urls = [node.url for node in nodes]
-        load = [Writer(number, urls, key, ledger, world) for number in range(writers + 1)]
-        await load_with_faults(members, nodes, ledger, load, minutes, only)
+        load = [Writer(number, urls, key, ledger, world) for number in range(chosen.writers + 1)]
+        backups = Backups(settings, folder / "backups")
+        await load_with_faults(members, nodes, ledger, load, chosen, backups)
         seconds = time.monotonic() - began
         await until(nodes[1].is_ready, "the service is ready")
         async with nodes[1].session(4) as http:
             verification = Verification(http, services, ledger, len(PROGRAM_DAYS))
             await verification.run()
+        if chosen.with_backups:
+            await backups.verify()
         mongodb = (await services.db.client.server_info())["version"]
-    problems = verification.problems + find_problems(ledger)
-    chosen = "".join(f' --fault "{text}"' for text in only)
-    command = f"scripts/torture --minutes {minutes:g} --writers {writers}{chosen}"
+    problems = verification.problems + find_problems(ledger) + backups.problems
     date = f"{datetime.now(UTC):%Y-%m-%d}"
-    conditions = Conditions(command, seconds, date, __version__, mongodb, os.cpu_count() or 1, ELECTION_SECONDS)
-    return write_report(conditions, ledger, list(verification.checked.items()), problems), problems
+    processors = os.cpu_count() or 1
+    conditions = Conditions(chosen.command, seconds, date, __version__, mongodb, processors, ELECTION_SECONDS)
+    checked = [*verification.checked.items(), *backups.counts()]
+    return write_report(conditions, ledger, checked, problems), problems
 
 
 async def load_with_faults(
-    members: Members, nodes: list[Node], ledger: Ledger, load: list[Writer], minutes: float, only: Sequence[str]
+    members: Members, nodes: list[Node], ledger: Ledger, load: list[Writer], chosen: Load, backups: Backups
 ) -> None:
-    """Run writers, checks of readiness and the faults at the same time; the last writer imports files."""
-    end = time.monotonic() + minutes * 60
+    """Run writers, checks of readiness, backups and the faults at the same time; the last writer imports files."""
+    seconds = chosen.minutes * 60
+    end = time.monotonic() + seconds
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("Load", total=minutes * 60)
+        task = bar.add_task("Load", total=seconds)
 
         def report(fault: str) -> None:
-            bar.update(task, description=fault, completed=minutes * 60 - (end - time.monotonic()))
+            bar.update(task, description=fault, completed=seconds - (end - time.monotonic()))
 
         async def cause_faults() -> None:
-            await Faults(members, nodes, ledger).run(end - LONGEST_SECONDS, report, only)
+            await Faults(members, nodes, ledger).run(end - LONGEST_SECONDS, report, chosen.faults)
             is_over.set()
             for check in checks:
                 check.cancel()
@@ -127,6 +163,8 @@ async def load_with_faults(
                 tasks.create_task(writer.run(is_over))
             tasks.create_task(load[-1].run_imports(is_over))
             tasks.create_task(cause_faults())
+            if chosen.with_backups:
+                tasks.create_task(backups.run(is_over))
 
 
 async def create_company(services: Services) -> str:

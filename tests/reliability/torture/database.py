@@ -93,13 +93,13 @@ class Members(ReplicaSet):
         for member in self.members.values():
             member.send_signal(signal.SIGCONT)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End all members, also frozen ones."""
         for member in self.members.values():
             member.send_signal(signal.SIGCONT)
             member.kill()
             member.wait()
-        self._network.close()
+        await self._network.close()
 
     def _process_id(self, port: int) -> int | None:
         member = self.members.get(port)

@@ -47,6 +47,7 @@ class Network:
     def __init__(self) -> None:
         self._relays: dict[int, Relay] = {}
         self._servers: list[asyncio.Server] = []
+        self._handlers: set[asyncio.Task[object]] = set()
 
     async def add(self, target: int, process_id: Callable[[int], int | None]) -> int:
         """Start a relay of the member that listens on `target`; return the port of the relay.
@@ -56,6 +57,9 @@ class Network:
         relay = Relay(target)
 
         async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if (task := asyncio.current_task()) is not None:
+                self._handlers.add(task)
+                task.add_done_callback(self._handlers.discard)
             await self._handle(relay, reader, writer)
 
         server = await asyncio.start_server(handle, "127.0.0.1", 0)
@@ -80,11 +84,12 @@ class Network:
         for relay in self._relays.values():
             relay.is_cut = False
 
-    def close(self) -> None:
-        """End all relays."""
+    async def close(self) -> None:
+        """End all relays, and wait for them: the end of the event loop would report each one that it cancels."""
         self.cut(*self._relays)
         for server in self._servers:
             server.close()
+        await asyncio.gather(*self._handlers, return_exceptions=True)
 
     def _cut_sources(self) -> set[int]:
         """The ports of the connections that members that are cut off have begun."""
