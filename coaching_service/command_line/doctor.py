@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import IO, TypedDict
 
 import click
 import orjson
@@ -24,15 +24,23 @@ PROBLEMS, COULD_NOT_RUN = 1, 2
 
 
 class _Report(TypedDict):
-    """The result of a check in the output of --json. `status`: ok, notice, problem or error."""
+    """The result of a check in the output of --json, with its findings. `status`: ok, notice, problem or error."""
 
     check: str
     title: str
     status: str
     documents: int
-    repaired: list[Finding]
-    findings: list[Finding]
     error: str | None
+
+
+class _ReportedFinding(TypedDict):
+    """A finding in the output of --json, with its identifiers."""
+
+    problem: str
+    count: int
+    example: str | None
+    advice: str
+    is_notice: bool
 
 
 def _names(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[Check, ...]:
@@ -51,7 +59,9 @@ def _names(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tup
     help="With --repair: also delete files that no record has referred to for a day. Not if records may be missing.",
 )
 @click.option("--check", "checks", multiple=True, callback=_names, help="Only this check; may be repeated.")
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the results as JSON, with the identifiers of all findings."
+)
 @data_option
 def doctor(repair: bool, deleting_files: bool, checks: tuple[Check, ...], as_json: bool, data: Path | None) -> None:
     """Check the stored data, and say what to do about each problem. It may run while the service runs.
@@ -85,8 +95,7 @@ def doctor(repair: bool, deleting_files: bool, checks: tuple[Check, ...], as_jso
 
     results = with_services(settings_with(data), work, prepares=False)
     if as_json:
-        sys.stdout.buffer.write(orjson.dumps([_describe(result) for result in results], option=orjson.OPT_INDENT_2))
-        click.echo()
+        _write_json(results, sys.stdout.buffer)
     else:
         _print(results)
     if code := _exit_code(results):
@@ -113,10 +122,38 @@ def _describe(result: CheckResult) -> _Report:
         "title": result.check.title,
         "status": _status(result),
         "documents": result.documents,
-        "repaired": result.repaired,
-        "findings": result.findings,
         "error": result.error,
     }
+
+
+def _write_json(results: Sequence[CheckResult], out: IO[bytes]) -> None:
+    """Write the results one after another: there may be more identifiers than fit into memory."""
+    for number, result in enumerate(results):
+        out.write(b",\n" if number else b"[\n")
+        out.write(orjson.dumps(_describe(result))[:-1])
+        for name, findings in (("repaired", result.repaired), ("findings", result.findings)):
+            out.write(b',"%s":[' % name.encode())
+            for position, finding in enumerate(findings):
+                out.write(b",\n " if position else b"\n ")
+                _write_finding(finding, out)
+            out.write(b"]")
+        out.write(b"}")
+    out.write(b"\n]\n")
+    out.flush()
+
+
+def _write_finding(finding: Finding, out: IO[bytes]) -> None:
+    described: _ReportedFinding = {
+        "problem": finding.problem,
+        "count": finding.count,
+        "example": finding.example,
+        "advice": finding.advice,
+        "is_notice": finding.is_notice,
+    }
+    out.write(orjson.dumps(described)[:-1] + b',"identifiers":[')
+    for number, identifier in enumerate(finding.identifiers):
+        out.write((b"," if number else b"") + orjson.dumps(identifier))
+    out.write(b"]}")
 
 
 def _print(results: Sequence[CheckResult]) -> None:

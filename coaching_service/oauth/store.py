@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.oauth.models import NewOAuthClient, OAuthClient
@@ -15,7 +15,7 @@ from coaching_service.oauth.models import NewOAuthClient, OAuthClient
 UNUSED_LIFETIME = timedelta(days=2)
 USED_LIFETIME = timedelta(days=90)
 
-_clients = Documents[Document](
+_clients = Documents[OAuthClient](
     "oauthClients",
     global_indexes=(Index(("clientId",), unique=True), Index(("expiresAt",), expire_after=0)),
     cross_company_reason="an application registers before any coach gives it access, and acts for many companies",

@@ -6,8 +6,10 @@ in bounded memory while the service runs: what looks wrong is read again at one 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from tempfile import SpooledTemporaryFile
+from weakref import finalize
 
 import pymongo
 import structlog
@@ -15,6 +17,7 @@ import structlog
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
 
+_LISTED_BYTES = 100_000  # of identifiers, in memory
 _SECONDS = 3600.0  # of one operation of a check, instead of that of requests
 
 log = structlog.get_logger("coaching_service.checks")
@@ -24,7 +27,8 @@ log = structlog.get_logger("coaching_service.checks")
 class Finding:
     """What a check has found: the problem, how often, the identifier of an example, and what to do.
 
-    A notice is something to know that needs no repair.
+    `identifiers` are those of all occurrences; of a number of something else, those that are known. A notice
+    is something to know that needs no repair.
     """
 
     problem: str
@@ -32,6 +36,7 @@ class Finding:
     example: str | None
     advice: str
     is_notice: bool = False
+    identifiers: Iterable[str] = field(default=(), compare=False, repr=False)
 
 
 # Called with how many more documents a check has read.
@@ -54,22 +59,41 @@ class Check:
     deletes_files: bool = False
 
 
+class _Identifiers:
+    """A list of identifiers in bounded memory: a long one continues in a temporary file."""
+
+    def __init__(self) -> None:
+        self._file = SpooledTemporaryFile(max_size=_LISTED_BYTES)  # noqa: SIM115 - open as long as there are findings
+        finalize(self, self._file.close)
+
+    def append(self, identifier: str) -> None:
+        self._file.write(identifier.replace("\n", " ").encode() + b"\n")
+
+    def __iter__(self) -> Iterator[str]:
+        self._file.seek(0)
+        for line in self._file:
+            yield line.decode().rstrip("\n")
+
+
 @dataclass
 class Occurrences:
-    """How often something occurs, and the identifier of its first occurrence."""
+    """How often something occurs, and the identifiers of the occurrences."""
 
     count: int = 0
     example: str | None = None
+    identifiers: _Identifiers = field(default_factory=_Identifiers, repr=False)
 
     def add(self, identifier: object, count: int = 1) -> None:
         """Count an occurrence."""
         self.count += count
+        self.identifiers.append(str(identifier))
         if self.example is None:
             self.example = str(identifier)
 
     def finding(self, problem: str, advice: str, *, is_notice: bool = False) -> list[Finding]:
         """The finding of this problem; none if it does not occur."""
-        return [Finding(problem, self.count, self.example, advice, is_notice)] if self.count else []
+        found = Finding(problem, self.count, self.example, advice, is_notice, self.identifiers)
+        return [found] if self.count else []
 
 
 @dataclass

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from pymongo import ReturnDocument, UpdateOne
 from pymongo.errors import BulkWriteError
@@ -49,12 +48,18 @@ _REWRITES = 50
 _IMPORTED = ("createdAt", "updatedAt", "version")  # metadata of a document of an export, where it is data
 
 
-@dataclass(frozen=True)
 class Documents(RecordedCollection[D], UnrecordedCollection[D]):
     """One collection of coaching data: declared and read (see ReadableCollection), recorded, and written.
 
     What changes only derived data is written by UnrecordedCollection.
     """
+
+    # Not a frozen dataclass itself, whose instances do not remember the type in `Documents[Note](...)`.
+
+    @property
+    def model(self) -> Any:
+        """The type of the stored documents: the TypedDict with which the collection is declared."""
+        return get_args(self.__orig_class__)[0]  # type: ignore[attr-defined]  # set by typing
 
     async def insert(self, ctx: Context, document: Mapping[str, Any]) -> D:
         """Store a new document; returns it without its private fields. Raises ExternalIdTaken."""

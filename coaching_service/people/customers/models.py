@@ -280,17 +280,21 @@ class CustomerFilter(TypedDict, total=False):
     assignedTo: list[ObjectId | None]
 
 
-class CustomerCount(Stored):
+class CustomerCount(TypedDict):
     """One of several documents whose sums are the numbers of active and archived clients of a company."""
 
+    _id: ObjectId
+    companyId: ObjectId
     slot: int
     active: NotRequired[int]
     archived: NotRequired[int]
 
 
-class GroupTotal(Stored):
+class GroupTotal(TypedDict):
     """One of several documents whose sums are the numbers of active and archived clients in a group of a company."""
 
+    _id: ObjectId
+    companyId: ObjectId
     group: str
     slot: int
     active: NotRequired[int]

@@ -1,0 +1,54 @@
+"""Checks that stored documents are what the service stores: each field has the type that its collection declares."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import is_typeddict
+
+from marshmallow import ValidationError
+
+from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import Document, Documents, declared_collections
+from coaching_service.core.database.portable import Portable, values_at
+from coaching_service.core.stored_shapes import comparison_with
+from coaching_service.core.validation_messages import field_errors
+
+_BATCH = 500
+_ADVICE = "Restore the documents from a backup, or correct them by hand: the service stores no such documents"
+
+
+async def find_wrong(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find documents that lack a declared field, or have one with a value of another type or that is not valid."""
+    for name, collection in declared_collections().items():
+        if not is_typeddict(collection.model):
+            continue
+        occurrences: dict[str, Occurrences] = {}
+        number = 0
+        async for document in services.collection(name).find({}, batch_size=_BATCH):
+            for problem in set(_problems(collection, document)):
+                occurrences.setdefault(problem, Occurrences()).add(document["_id"])
+            number += 1
+            if number % _BATCH == 0:
+                count_read(_BATCH)
+        count_read(number % _BATCH)
+        for problem, found in sorted(occurrences.items()):
+            for finding in found.finding(f"Documents of {name} whose {problem}", _ADVICE):
+                yield finding
+
+
+def _problems(collection: Documents[Document], document: Document) -> Iterator[str]:
+    """Yield what is wrong with a document; the declared checks are of values of the right type."""
+    wrong = list(comparison_with(collection.model)(document, ""))
+    yield from wrong
+    if not wrong and isinstance(collection.transfer, Portable):
+        for path, check in collection.transfer.checks.items():
+            for value in values_at(document, path.split(".")):
+                try:
+                    if value is not None:
+                        check.deserialize(value)
+                except ValidationError as error:
+                    yield from (f"{path} {each['message']}" for each in field_errors(error))
+
+
+CHECKS = (Check("documents", "The fields of documents are as declared", find_wrong),)

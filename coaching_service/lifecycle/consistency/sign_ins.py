@@ -1,0 +1,117 @@
+"""Checks of the identities with which coaches and clients sign in, against the coaches and clients."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import Document, declared_collections
+from coaching_service.core.database.snapshots import reading_snapshot
+from coaching_service.core.ids import ObjectId
+from coaching_service.lifecycle.consistency.erasures import find_erasing, is_being_erased
+
+_BATCH = 500
+_SIGN_INS = ("identities", "identityClaims", "passwordResets")
+_USERS = {"coach": "coaches", "customer": "customers"}
+
+
+async def find_without_user(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find identities, claims and resets of coaches and clients that do not exist, or are of another company."""
+    for name in _SIGN_INS:
+        occurrences = Occurrences()
+        async for batch in _batches(services, name):
+            for identifier in await _confirmed(services, name, batch, _without_user):
+                occurrences.add(identifier)
+            count_read(len(batch))
+        problem = f"Documents of {name} whose coach or client does not exist"
+        advice = "Restore the coach or client from a backup, or delete these documents: the address is in use by them"
+        for finding in occurrences.finding(problem, advice):
+            yield finding
+
+
+async def find_without_identity(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find coaches who have no identity, so that they cannot sign in.
+
+    A confirmed address displaces an unconfirmed one, so only the owner of a company that is confirmed must have one.
+    Clients have none before their first access, and those of an import had theirs in another company.
+    """
+    owners, employees = Occurrences(), Occurrences()
+    async for batch in _batches(services, "coaches"):
+        missing = set(await _confirmed(services, "coaches", batch, _without_identity))
+        exempt = await _unconfirmed_companies(services, batch) if missing else set()
+        for coach in batch:
+            if coach["_id"] in missing:
+                is_owner = coach.get("role") == "OWNER" and coach["companyId"] not in exempt
+                (owners if is_owner else employees).add(coach["_id"])
+        count_read(len(batch))
+    lost = "Restore the identity from a backup. Without one, set a password with `admin`, or create the company again"
+    again = "Their address was confirmed by another user, or the identity is lost: invite them again"
+    for finding in (
+        *owners.finding("Owners who cannot sign in", lost),
+        *employees.finding("Coaches who cannot sign in", again, is_notice=True),
+    ):
+        yield finding
+
+
+async def _batches(services: Services, name: str) -> AsyncIterator[list[Document]]:
+    fields = {"companyId": 1, "role": 1, "kind": 1, "subjectId": 1}
+    batch: list[Document] = []
+    async for document in services.collection(name).find({}, fields, batch_size=_BATCH):
+        batch.append(document)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+async def _confirmed(services: Services, name: str, batch: Sequence[Document], find: Any) -> list[ObjectId]:
+    """The identifiers of those of a batch that `find` returns again at one moment, and that are not being erased."""
+    if not (suspects := await find(services, batch, None)):
+        return []
+    async with reading_snapshot(services) as session:
+        where = {"_id": {"$in": [document["_id"] for document in suspects]}}
+        documents = await services.collection(name).find(where, session=session).to_list(None)
+        wrong = await find(services, documents, session)
+    erasing, collection = await find_erasing(services), declared_collections()[name]
+    return [document["_id"] for document in wrong if not is_being_erased(collection, document, erasing)]
+
+
+async def _without_user(services: Services, documents: Sequence[Document], session: Any) -> list[Document]:
+    by_kind = defaultdict(list)
+    for document in documents:
+        by_kind[document.get("kind")].append(document["subjectId"])
+    users = set()
+    for kind, identifiers in by_kind.items():
+        if kind in _USERS:
+            where = {"_id": {"$in": identifiers}}
+            cursor = services.collection(_USERS[kind]).find(where, {"companyId": 1}, session=session)
+            users |= {(kind, each["companyId"], each["_id"]) async for each in cursor}
+    return [each for each in documents if (each.get("kind"), each["companyId"], each["subjectId"]) not in users]
+
+
+async def _without_identity(services: Services, documents: Sequence[Document], session: Any) -> list[Document]:
+    where: Document = {"subjectId": {"$in": [document["_id"] for document in documents]}}
+    found = set()
+    for name in ("identities", "identityClaims"):
+        cursor = services.collection(name).find(where, {"companyId": 1, "subjectId": 1}, session=session)
+        found |= {(each["companyId"], each["subjectId"]) async for each in cursor}
+    missing = [each for each in documents if (each["companyId"], each["_id"]) not in found]
+    where = {"_id": {"$in": [each["companyId"] for each in missing]}, "sandboxOf": {"$ne": None}}
+    cursor = services.collection("companies").find(where, {"_id": 1}, session=session)
+    sandboxes = {each["_id"] async for each in cursor} if missing else set()
+    return [each for each in missing if each["companyId"] not in sandboxes]
+
+
+async def _unconfirmed_companies(services: Services, coaches: Sequence[Document]) -> set[ObjectId]:
+    where = {"_id": {"$in": [coach["companyId"] for coach in coaches]}, "holdsMail": True}
+    return {each["_id"] async for each in services.collection("companies").find(where, {"_id": 1})}
+
+
+CHECKS = (
+    Check("identities", "The coaches and clients of identities exist", find_without_user),
+    Check("sign-ins", "Coaches can sign in", find_without_identity),
+)

@@ -1,0 +1,72 @@
+"""A clean database, and what checks report of the whole database."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.database.checks import Check, Finding, run_checks
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.index_checks import find_unused
+from coaching_service.core.database.server_versions import remark_on
+from tests.support.doctor import (
+    CHECKS,
+    Restored,
+    check,
+    findings_of,
+    new_job,
+    reported,
+)
+
+
+async def test_version_of_the_database_is_reported_as_a_notice(ctx: Context) -> None:
+    version = (await ctx.db.client.server_info())["version"]
+    remark = remark_on(version, now().date())
+    expected = [Finding(remark.problem, 1, version, remark.advice, is_notice=True)] if remark else []
+    [result] = await check(ctx.services, "database-version")
+    assert (result.findings, result.error) == (expected, None)
+
+
+async def test_demo_company_is_clean(ctx: Context) -> None:
+    results = await check(ctx.services)
+    assert findings_of(results) == []
+    read = {result.check.name for result in results if result.documents}
+    assert {"references", "files-missing", "files-bytes", "change-numbers"} <= read
+
+
+async def test_secrets_that_no_key_opens_are_reported(ctx: Context, restored: Restored) -> None:
+    """Each of them is encrypted with another key; a changed byte is found too."""
+    other = Vault([parse_master_key(new_master_key())])
+    await restored.insert("jobs", new_job(ctx, other))
+    await restored.insert(
+        "webhooks", {"companyId": ctx.company_id, "slot": 99, "secrets": [{"sealed": other.seal(b"x", "x")}]}
+    )
+    await restored.insert("replays", {"companyId": ctx.company_id, "answer": other.seal(b"x", "x"), "createdAt": now()})
+    key = await ctx.db["apiKeys"].find_one({})
+    assert key is not None
+    changed = key["sealed"][:-1] + bytes([key["sealed"][-1] ^ 1])
+    await restored.change("apiKeys", {"_id": key["_id"]}, {"$set": {"sealed": changed}})
+    for name in ("secrets-mail", "secrets-webhooks", "secrets-responses", "secrets-keys"):
+        [finding] = await reported(ctx, name)
+        assert finding.count == 1, name
+
+
+async def test_other_and_unused_indexes_are_reported(ctx: Context) -> None:
+    await ctx.db["notes"].create_index("made_by_hand")
+    [finding] = await reported(ctx, "indexes-undeclared")
+    assert (finding.count, finding.example) == (1, "notes.made_by_hand_1")
+    await ctx.db["notes"].drop_index("made_by_hand_1")
+    [unused] = [each async for each in find_unused(ctx.services, lambda _: None, timedelta(0))]
+    assert unused.is_notice
+    assert unused.count > 1
+
+
+async def test_check_that_cannot_run_does_not_stop_the_others(ctx: Context) -> None:
+    async def fail(*_: object) -> AsyncIterator[Finding]:
+        raise RuntimeError("no privilege")
+        yield  # an iterator
+
+    failing, other = await run_checks(ctx.services, [Check("x", "X", fail), CHECKS["client-numbers"]])
+    assert (failing.error, failing.findings, other.error) == ("no privilege", [], None)
