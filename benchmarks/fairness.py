@@ -6,7 +6,6 @@ import asyncio
 import io
 import itertools
 import os
-import random
 import sys
 import tempfile
 import time
@@ -19,6 +18,7 @@ from statistics import median, quantiles
 import aiohttp
 import click
 import uvloop
+from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
@@ -109,8 +109,16 @@ async def _array(http: aiohttp.ClientSession, _client: str, number: int) -> None
         await response.read()
 
 
+def _scanned_pages() -> bytes:
+    """A PDF of about `_UPLOAD_BYTES`."""
+    pages = [Image.effect_noise((4000, 3000), 48).convert("RGB")] * 3
+    out = io.BytesIO()
+    pages[0].save(out, "PDF", quality=70, save_all=True, append_images=pages[1:])
+    return out.getvalue()
+
+
 _JSON = {"Content-Type": "application/json"}
-_PDF = b"%PDF-1.7\n" + random.Random(24).randbytes(_UPLOAD_BYTES) + b"\n%%EOF\n"
+_PDF = _scanned_pages()
 _ARRAY_BODIES = (
     b'{"name": "x", "groups": [' + b",".join([b"1"] * 1_000_000) + b"]}",  # above MAX_BODY_BYTES
     b'{"name": "x", "groups": [' + b",".join([b"1"] * 520_000) + b"]}",

@@ -71,8 +71,10 @@ def photo() -> bytes:
 
 
 def plan() -> bytes:
-    """A file of 5 MB that is recognised as a PDF."""
-    return b"%PDF-1.7\n" + os.urandom(SIZE) + b"\n%%EOF\n"
+    """A scanned page: a PDF of about 5 MB."""
+    out = io.BytesIO()
+    Image.effect_noise((4000, 3000), 48).convert("RGB").save(out, "PDF", quality=70)
+    return out.getvalue()
 
 
 def _status(pid: int, name: str) -> float:

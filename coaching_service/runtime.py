@@ -150,7 +150,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         await use_counts.store_counts(services)
     finally:
         await services.outbound.close()
-        services.image_processor.close()
+        services.media_worker.close()
         services.monitor.close()
         client.close()
         await tracer.close()

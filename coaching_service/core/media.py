@@ -1,6 +1,7 @@
 """Validation of uploaded files by their content.
 
-Images are decoded and encoded again, without any metadata; videos keep their encoded pictures and sound only.
+Images are decoded and encoded again, without any metadata; videos keep their encoded pictures and sound only, PDF files
+their pages.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -37,7 +39,7 @@ from coaching_service.core.video import (
 JPEG, PNG, WEBP, GIF, PDF = "image/jpeg", "image/png", "image/webp", "image/gif", "application/pdf"
 ZIP, CSV = "application/zip", "text/csv"
 IMAGE_TYPES = (JPEG, PNG, WEBP)
-# Pictures that are stored as JPEG, if the extra "heic" is installed, with which the image worker reads them.
+# Pictures that are stored as JPEG, if the extra "heic" is installed, with which the media worker reads them.
 _HEIC_TYPES = ("image/heic", "image/heif") if find_spec("pillow_heif") else ()
 # Pictures, also moving ones, and videos. Where GIF is accepted, pictures keep all their frames.
 MEDIA_TYPES = (*IMAGE_TYPES, GIF, *VIDEO_TYPES)
@@ -57,9 +59,14 @@ _EXTENSIONS = {
 _FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP, "GIF": GIF}
 # A JPEG that is not progressive is scaled down while it is decoded, so it may have this many times more pixels.
 _SCALED_JPEG = 8
-_WORKER = Path(__file__).with_name("image_worker.py")
+_WORKER = Path(__file__).with_name("media_worker.py")
 _WORKER_SECONDS = 60.0
+_PDF_CPU_SECONDS = 10.0
 _MAX_REPLY_BYTES = 4096
+# How a worker ends that a file has crashed, or whose time for a PDF is used up. Others end it with SIGTERM or SIGKILL.
+_CRASHES = frozenset(
+    -number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGPROF)
+)
 # What the worker gets of the environment, which also has the master keys and the address of the database.
 _ENVIRONMENT = ("LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _SNIFFED_BYTES = 1024
@@ -76,7 +83,11 @@ class InvalidFile(Exception):
 
 
 class DecodingFailed(Unavailable):
-    """Decoding a picture took too long or crashed the worker: another attempt may succeed, or fail again."""
+    """Decoding a file took too long or crashed the worker: another attempt may succeed, or fail again."""
+
+
+class _WorkerCrashed(DecodingFailed):
+    """The file has crashed the worker, or used up its time on the processor: another attempt would fail again."""
 
 
 SizeLimit = Literal["photo", "plan", "attachment", "import"]
@@ -140,10 +151,10 @@ class ValidatedFile:
             self.thumbnail.close()
 
 
-class ImageProcessor:
-    """A worker process that decodes one image at a time; it starts with the first image.
+class MediaWorker:
+    """A worker process that rewrites one picture or PDF at a time; it starts with the first.
 
-    A decoded image needs many times the memory of its file, and decoders are the usual target of malicious files:
+    A decoded picture needs many times the memory of its file, and decoders are the usual target of malicious files:
     both stay in the worker, which ends with the service.
     """
 
@@ -152,7 +163,7 @@ class ImageProcessor:
         self._socket: socket.socket | None = None
         self._slot = RequestSlots(1)
 
-    async def rewrite(
+    async def rewrite_picture(
         self, file: IO[bytes], content_types: Sequence[str], max_pixels: int, company: Hashable = None
     ) -> ValidatedFile:
         """Returns the image, upright and without metadata, and its thumbnail. Companies take turns.
@@ -165,6 +176,7 @@ class ImageProcessor:
         with ExitStack() as on_failure:
             image, thumbnail = (on_failure.enter_context(open_temporary(name)) for name in ("image", "thumbnail"))
             request = {
+                "kind": "picture",
                 "formats": formats,
                 "pixels": max_pixels,
                 "jpeg_pixels": _SCALED_JPEG * max_pixels,
@@ -172,12 +184,10 @@ class ImageProcessor:
             }
             async with self._slot.holding(company):
                 reply = await self._request(request, [file, image, thumbnail])
-            if reply.get("error") == "pixels":
+            if reply.get("error") in ("pixels", "memory"):
                 frames = " in all frames together" if GIF in content_types else ""
                 limit = f"{max_pixels} pixels{frames}, or {_SCALED_JPEG * max_pixels} as a JPEG that is not progressive"
                 raise InvalidFile(f"must not have more than {limit}", "TOO_MANY_PIXELS")
-            if reply.get("error") == "space":
-                raise no_space()
             if reply.get("error") == "broken":
                 raise InvalidFile("must be a complete picture", "BROKEN_IMAGE")
             if "format" not in reply:
@@ -187,8 +197,33 @@ class ImageProcessor:
         thumbnail.seek(0)
         return ValidatedFile(_FORMATS[reply["format"]], image, thumbnail)
 
+    async def rewrite_pdf(self, file: IO[bytes], company: Hashable = None) -> ValidatedFile:
+        """Returns the pages of a PDF, without metadata, scripts and embedded files. Companies take turns.
+
+        Raises InvalidFile if it is broken, needs a password, or needs too much time or memory, DecodingFailed, and
+        Unavailable if there is no space for the result.
+        """
+        with ExitStack() as on_failure:
+            target = on_failure.enter_context(open_temporary("pdf"))
+            async with self._slot.holding(company):
+                try:
+                    reply = await self._request({"kind": "pdf", "cpu_seconds": _PDF_CPU_SECONDS}, [file, target])
+                except _WorkerCrashed:
+                    reply = {"error": "memory"}
+                if "format" not in reply:  # after an exception in a library, a worker may hold the memory of the file
+                    self.close()
+            if reply.get("error") == "protected":
+                raise InvalidFile("must not need a password: save it without one, and send that file", "PROTECTED_PDF")
+            if reply.get("error") == "memory":
+                raise InvalidFile("must be simpler: print it to a new PDF, and send that file", "COMPLEX_PDF")
+            if "format" not in reply:
+                raise InvalidFile("must be a complete PDF", "BROKEN_PDF")
+            on_failure.pop_all()
+        target.seek(0)
+        return ValidatedFile(PDF, target)
+
     async def _request(self, request: dict[str, Any], files: Sequence[IO[bytes]]) -> dict[str, Any]:
-        worker, reply = self._connect(), b""
+        worker, reply, status = self._connect(), b"", None
         try:
             async with asyncio.timeout(_WORKER_SECONDS):
                 socket.send_fds(worker, [json.dumps(request).encode()], [file.fileno() for file in files])
@@ -197,10 +232,13 @@ class ImageProcessor:
             pass
         finally:
             if not reply:  # the worker crashed or hangs, or this request was cancelled
-                self.close()
+                status = self.close()
         if not reply:
-            raise DecodingFailed("The picture could not be decoded; try again, or send it smaller")
+            failure = _WorkerCrashed if status in _CRASHES else DecodingFailed
+            raise failure("The file could not be read; try again, or send it smaller")
         decoded: dict[str, Any] = json.loads(reply)
+        if decoded.get("error") == "space":
+            raise no_space()
         return decoded
 
     def _connect(self) -> socket.socket:
@@ -218,26 +256,29 @@ class ImageProcessor:
                 )
         return self._socket
 
-    def close(self) -> None:
-        """End the worker; the next image starts another."""
+    def close(self) -> int | None:
+        """End the worker; the next file starts another. Returns its exit status, a negative signal."""
         if self._socket is not None:
             self._socket.close()
+        status = None
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+            status = self._process.wait()
         self._socket = self._process = None
+        return status
 
 
 async def validate_file(
-    images: ImageProcessor, file: IO[bytes], content_types: Sequence[str], max_pixels: int, company: Hashable = None
+    worker: MediaWorker, file: IO[bytes], content_types: Sequence[str], max_pixels: int, company: Hashable = None
 ) -> ValidatedFile:
-    """Returns `file` of a company if it is complete and of one of the `content_types`; `images` rewrites images.
+    """Returns `file` of a company if it is complete and of one of the `content_types`; `worker` rewrites it.
 
     Metadata of a video is overwritten in `file` itself. Raises InvalidFile otherwise.
     """
     head = file.read(_SNIFFED_BYTES)
     if PDF in content_types and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-"):
-        return _validate_pdf(file)
+        _require_pdf_end(file)
+        return await worker.rewrite_pdf(file, company)
     if ZIP in content_types and head.startswith(_ZIP_START):
         file.seek(0)
         return ValidatedFile(ZIP, file)
@@ -248,16 +289,15 @@ async def validate_file(
         raise _unsupported(content_types)
     if is_video(head) and set(VIDEO_TYPES) & set(content_types):
         return await asyncio.to_thread(_validate_video, file, content_types)
-    return await images.rewrite(file, content_types, max_pixels, company)
+    return await worker.rewrite_picture(file, content_types, max_pixels, company)
 
 
-def _validate_pdf(file: IO[bytes]) -> ValidatedFile:
+def _require_pdf_end(file: IO[bytes]) -> None:
+    """Raise InvalidFile if the end of a PDF is missing: the library would take what is there for all pages."""
     file.seek(0, 2)
     file.seek(max(0, file.tell() - 2048))
     if b"%%EOF" not in file.read():
         raise InvalidFile("must be a complete PDF", "BROKEN_PDF")
-    file.seek(0)
-    return ValidatedFile(PDF, file)
 
 
 def _validate_video(file: IO[bytes], content_types: Sequence[str]) -> ValidatedFile:

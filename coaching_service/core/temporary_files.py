@@ -17,7 +17,7 @@ log = structlog.get_logger("coaching_service.temporary_files")
 
 
 def open_temporary(purpose: str) -> IO[bytes]:
-    """Return a new temporary file. It is unbuffered: the image worker shares its position."""
+    """Return a new temporary file. It is unbuffered: the media worker shares its position."""
     return tempfile.TemporaryFile(buffering=0, prefix=f"coaching-{purpose}-")
 
 

@@ -37,6 +37,8 @@ FIELD_MESSAGES = {
     "BROKEN_IMAGE": "is incomplete or damaged: choose another file",
     "BROKEN_VIDEO": "is incomplete or damaged: choose another file",
     "BROKEN_PDF": "is incomplete or damaged: choose another file",
+    "PROTECTED_PDF": "must not need a password: save a copy without one, and choose that",
+    "COMPLEX_PDF": "is too complex: print it to a new PDF, and choose that",
 }
 _STALE = "This has been changed since you opened the page, {}, so nothing was saved yet."
 _COMPARE = "Fields that differ show the stored value: check each of them and save again."

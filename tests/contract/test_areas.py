@@ -26,6 +26,7 @@ from tests.mcp.test_tool_access import arguments
 from tests.support.client import MONDAY, CoachClient, document
 from tests.support.declared_world import World, make_world
 from tests.support.mcp_client import TODAY, McpHttpClient
+from tests.support.pdf_files import make_pdf
 from tests.support.training import block_with, form_of, log, metric_set, metrics_of
 from tests.support.visitor import Visitor
 from tests.web.test_pages import filled
@@ -115,7 +116,7 @@ async def studio(new_company: NewCompany, public_server: TestServer) -> Studio:
         (await log(coach, block, questionnaire, isCompleted=True, answers=answers)).ok()
         (await log(coach, block, values, isCompleted=True, values=[{"metricId": metric, "value": amount}])).ok()
     plans = [
-        (await coach.send("POST", f"{path}/nutrition-plans", data=form(b"%PDF-1.4 %%EOF", "file", name))).ok(201)
+        (await coach.send("POST", f"{path}/nutrition-plans", data=form(make_pdf(), "file", name))).ok(201)
         for name in ("canary-one.pdf", "canary-two.pdf")
     ]
     (await coach.delete(f"{path}/plan-versions/{plans[0]['_id']}")).ok(204)

@@ -12,10 +12,11 @@ import pytest
 from PIL import Image, ImageCms, ImageOps
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import ImageProcessor
+from coaching_service.core.media import MediaWorker
 from coaching_service.core.temporary_files import open_temporary
 from tests.core.test_uploads import PDF, add, fetch, picture, stored
 from tests.support.client import CoachClient
+from tests.support.pdf_files import make_pdf
 
 pytestmark = pytest.mark.filterwarnings("ignore::aiohttp.BadContentDispositionHeader")
 FILE = b'form-data; name="file"; filename="plan.pdf"'
@@ -163,7 +164,7 @@ async def test_unusual_picture_modes_are_converted(coach: CoachClient, ana: str)
 
 async def test_image_process_is_restarted_after_it_is_killed(coach: CoachClient, ana: str) -> None:
     (await add(coach, ana, picture())).ok(201)
-    helper = coach.ctx.services.image_processor._process
+    helper = coach.ctx.services.media_worker._process
     assert helper is not None
     helper.kill()
     helper.wait()
@@ -176,10 +177,10 @@ async def test_image_process_has_no_secrets_in_its_environment(monkeypatch: pyte
     """It decodes what strangers send; the environment of the service has its master keys."""
     monkeypatch.setenv("SECRET_KEYS", "the-master-key")
     monkeypatch.setenv("MONGODB_URI", "mongodb://user:password@db")
-    images = ImageProcessor()
+    images = MediaWorker()
     with open_temporary("picture") as file:
         file.write(picture())
-        (await images.rewrite(file, ("image/jpeg",), 10_000)).close()
+        (await images.rewrite_picture(file, ("image/jpeg",), 10_000)).close()
     assert images._process is not None
     environment = await asyncio.to_thread(Path(f"/proc/{images._process.pid}/environ").read_bytes)
     images.close()
@@ -203,7 +204,7 @@ async def test_download_honours_conditional_and_range_headers(coach: CoachClient
 
 async def test_truncated_file_breaks_the_connection(coach: CoachClient, ana: str) -> None:
     """A download whose chunks are deleted while it is sent breaks the connection instead of ending early."""
-    plan = (await send(coach, ana, part(FILE, PDF[:-6] + bytes(9_000_000) + b"%%EOF\n") + END)).ok(201)
+    plan = (await send(coach, ana, part(FILE, make_pdf(size=9_000_000)) + END)).ok(201)
     [file] = await coach.ctx.db["fs.files"].distinct("_id", {"companyId": coach.ctx.company_id})
     await coach.ctx.db["fs.chunks"].delete_many({"files_id": ObjectId(file), "n": {"$gt": 5}})
     with pytest.raises(aiohttp.ClientError):

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from pillow_heif import register_heif_opener
 
-from coaching_service.core.image_worker import rewrite
+from coaching_service.core.media_worker import rewrite_picture
 from tests.core.test_uploads import add, fetch, stored
 from tests.support.client import CoachClient
 
@@ -149,7 +149,7 @@ def test_large_jpeg_is_scaled_down(
 ) -> None:
     source = io.BytesIO(saved("JPEG", Image.new("L", size, 200), quality=30, **options))
     image, thumbnail = io.BytesIO(), io.BytesIO()
-    stored_as = rewrite(
+    stored_as = rewrite_picture(
         source, image, thumbnail, formats=["JPEG"], pixels=50_000_000, jpeg_pixels=400_000_000, animated=False
     )
     assert (stored_as, Image.open(image).size) == ("JPEG", stored_size)

@@ -12,9 +12,10 @@ import pytest
 from PIL import Image
 
 from tests.support.client import UNKNOWN, CoachClient
+from tests.support.pdf_files import make_pdf
 from tests.support.service_process import until
 
-PDF = b"%PDF-1.7\n1 0 obj<<>>endobj\ntrailer<<>>\n%%EOF\n"
+PDF = make_pdf()
 
 
 def picture(kind: str = "JPEG", size: tuple[int, int] = (60, 40), **options: Any) -> bytes:

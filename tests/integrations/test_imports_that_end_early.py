@@ -152,7 +152,7 @@ async def test_picture_that_the_decoder_fails_on_is_a_problem(
     target = await new_company()
     (program := tmp_path / "worker.py").write_text("raise SystemExit(1)")
     monkeypatch.setattr(media, "_WORKER", program)
-    target.ctx.services.image_processor.close()  # the next picture starts it
+    target.ctx.services.media_worker.close()  # the next picture starts it
     job = await import_file(target, with_photo(entries, picture()), dry_run=dry_run)
     (problem,) = job["errors"]
     assert (job["status"], problem["entry"], problem["field"]) == ("done", "records/progressPhotos.jsonl:1", "fileId")

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from coaching_service.core.image_worker import rewrite
+from coaching_service.core.media_worker import rewrite_pdf, rewrite_picture
 from coaching_service.integrations.company_export.format import portable_collections
 from coaching_service.library.exercises import muscles
 from coaching_service.library.exercises import service as exercises
@@ -26,12 +26,16 @@ _PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF")
 
 
 def as_imported(content: bytes) -> bytes:
-    """What an import makes of a file: pictures are encoded again."""
+    """What an import makes of a file: pictures are encoded again, and PDF files written again."""
+    if content.startswith(b"%PDF-"):
+        pdf = io.BytesIO()
+        rewrite_pdf(io.BytesIO(content), pdf, cpu_seconds=60)
+        return pdf.getvalue()
     if not content.startswith(_PICTURES):
         return content
     image = io.BytesIO()
     formats = ("PNG", "JPEG", "GIF", "WEBP")
-    rewrite(io.BytesIO(content), image, io.BytesIO(), formats=formats, pixels=10_000_000, animated=True)
+    rewrite_picture(io.BytesIO(content), image, io.BytesIO(), formats=formats, pixels=10_000_000, animated=True)
     return image.getvalue()
 
 

@@ -14,6 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.changes import events
 from coaching_service.progress.notes import service as notes
+from tests.core.test_uploads import PDF
 from tests.support.assistants import authorize_assistant
 from tests.support.client import MONDAY, UNKNOWN, CoachClient, Reply
 from tests.support.declared_world import small_picture
@@ -91,7 +92,7 @@ async def test_photos_and_plans(coach: CoachClient) -> None:
     replaced = await coach.send("PUT", photos, data=form(imageSideIndex="3", imageFile=picture))
     deleted = await coach.delete(photos)
     about = {"photoId": added.json["_id"], "date": MONDAY}
-    plan = await coach.send("POST", client_path(ana, "nutrition-plans"), data=form(file=b"%PDF-1.4 %%EOF"))
+    plan = await coach.send("POST", client_path(ana, "nutrition-plans"), data=form(file=PDF))
     plan_deleted = await coach.delete(client_path(ana, "plan-versions", plan.json["_id"]))
     plan_about = {"planId": plan.json["_id"], "number": 1}
     assert await events_of(coach, added, replaced, deleted, plan, plan_deleted) == [
@@ -310,7 +311,7 @@ async def test_every_record_that_an_event_names_is_read_by_its_identifier(
     )
     best = {"exerciseId": squat["_id"], "type": "heaviest_load", "value": 100, "date": MONDAY}
     weekly = {"taskFields": {"title": "Weigh in"}, "weekday": 1, "startDate": MONDAY}
-    photo, plan = form(createdAt=MONDAY, imageSideIndex="1"), form(file=b"%PDF-1.4 %%EOF")
+    photo, plan = form(createdAt=MONDAY, imageSideIndex="1"), form(file=PDF)
     created = {
         "notes": await coach.post(client_path(ana, "notes"), {"content": "Left knee"}),
         "messages": await coach.post(client_path(ana, "messages"), {"text": "Well done"}),

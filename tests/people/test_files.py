@@ -21,9 +21,10 @@ from coaching_service.lifecycle.orphans import service as orphans
 from tests.core.test_uploads import PDF, form, picture
 from tests.support.client import CoachClient
 from tests.support.client_data import insert_in_every_collection, list_client_collections
+from tests.support.pdf_files import make_pdf
 from tests.support.training import employee_key
 
-LONG = PDF[:-6] + bytes(range(256)) * 2500 + b"\n%%EOF\n"
+LONG = make_pdf(size=640_000)
 
 
 @pytest.fixture

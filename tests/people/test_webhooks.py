@@ -210,6 +210,6 @@ async def _rotate(services: Services, vault: Vault, webhook: Json) -> Json | Non
     assert [changed async for changed in webhooks.rotate_master_key(own)] == [False]
     rotated: Json | None = await db["webhooks"].find_one({"_id": webhook["_id"]})
     own.monitor.close()
-    own.image_processor.close()
+    own.media_worker.close()
     await services.db.client.drop_database(db.name)
     return rotated

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import io
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
@@ -20,12 +19,13 @@ from coaching_service.core.database import files
 from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.settings import Settings
 from tests.application.test_command_line import type_in
-from tests.core.test_uploads import PDF, fetch, form, picture
+from tests.core.test_uploads import fetch, form, picture
 from tests.support.client import CoachClient
 from tests.support.database_proxy import Moment
 from tests.support.other_process import OtherProcess, running
+from tests.support.pdf_files import make_pdf
 
-LONG = PDF[:-6] + os.urandom(700_000) + b"\n%%EOF\n"
+LONG = make_pdf(size=700_000)
 BEFORE, AFTER = picture("PNG", (300, 300)), picture("PNG", (500, 500))
 
 

@@ -14,9 +14,10 @@ import pytest
 
 from coaching_service.core.database.backup.creation import create_backup
 from coaching_service.core.database.backup.manifest import BackupError
-from tests.core.test_uploads import PDF, form, picture
+from tests.core.test_uploads import form, picture
 from tests.support.client import CoachClient
 from tests.support.logs import recorded_logs
+from tests.support.pdf_files import make_pdf
 from tests.support.service_process import command, environment, mongods_of
 
 Start = Callable[[str], "subprocess.CompletedProcess[str]"]
@@ -91,8 +92,8 @@ def limited_file_sizes(size: int) -> Iterator[None]:
 
 async def test_file_without_space_is_refused_and_never_cut_off(coach: CoachClient) -> None:
     """The disk takes all but the last byte of a plan; and of a picture, not what is made of it."""
-    path, images = f"/coach/customers/{(await coach.create_customer())['_id']}", coach.ctx.services.image_processor
-    plan, small = PDF[:-6] + os.urandom(150_000) + b"\n%%EOF\n", picture("WEBP", (40, 40), quality=1)
+    path, images = f"/coach/customers/{(await coach.create_customer())['_id']}", coach.ctx.services.media_worker
+    plan, small = make_pdf(size=150_000), picture("WEBP", (40, 40), quality=1)
     files, date = coach.ctx.db["fs.files"], {"createdAt": "2026-03-02", "imageSideIndex": "1"}
     images.close()  # the next one has the limit
     with recorded_logs() as logs:

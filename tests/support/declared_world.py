@@ -13,6 +13,7 @@ from coaching_service.integrations.company_import import service as company_impo
 from coaching_service.lifecycle.customer_bulk import jobs as bulk_jobs
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
+from tests.support.pdf_files import make_pdf
 
 World = dict[str, str]
 
@@ -77,7 +78,7 @@ async def make_world(coach: CoachClient) -> World:
     ).ok(201)
     another = _form(createdAt="2026-03-09", imageSideIndex="1")
     own_photo = (await coach.send("POST", f"{client}/progress-photos", data=another)).ok(201)
-    plan = (await coach.send("POST", f"{client}/nutrition-plans", data=_form(file=b"%PDF-1.4 %%EOF"))).ok(201)
+    plan = (await coach.send("POST", f"{client}/nutrition-plans", data=_form(file=make_pdf()))).ok(201)
     note = (await coach.post(f"{client}/notes", {"content": "Hello"})).ok(201)
     changed = await coach.post(f"{client}/notes", {"content": "To be undone"})
     message = (await coach.post(f"{client}/messages", {"text": "Hello"})).ok(201)

@@ -13,6 +13,7 @@ from PIL import Image
 from coaching_service.people.team import service as team
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.media_files import animation, mp4
+from tests.support.pdf_files import make_pdf
 from tests.support.training import (
     Json,
     add,
@@ -37,11 +38,6 @@ def picture(shade: int, kind: str = "PNG") -> bytes:
     out = io.BytesIO()
     Image.new("RGB", (24, 16), (shade, 255 - shade, 90)).save(out, kind)
     return out.getvalue()
-
-
-def pdf(text: str) -> bytes:
-    """A small PDF file."""
-    return b"%PDF-1.7\n% " + text.encode() + b"\n%%EOF\n"
 
 
 async def upload(coach: CoachClient, path: str, field: str, file: bytes, method: str = "POST", **texts: str) -> Json:
@@ -124,7 +120,7 @@ async def _client(coach: CoachClient, number: int, colleague: str, library: list
         path = client_path(ana, "progress-photos")
         await upload(coach, path, "imageFile", picture(shade), createdAt=date, imageSideIndex=side)
     for version in range(2):
-        await upload(coach, client_path(ana, "nutrition-plans"), "file", pdf(f"plan {number} {version}"))
+        await upload(coach, client_path(ana, "nutrition-plans"), "file", make_pdf(f"plan {number} {version}"))
     await _training(coach, client, ana, own, other)
     start = {"customerId": ana["_id"], "startDate": "2026-04-06"}
     (await coach.post(f"/coach/programs/{own['program']['_id']}/assign", start)).ok(201)
@@ -151,7 +147,7 @@ async def _training(coach: CoachClient, client: CoachClient, ana: Json, own: Jso
     for count, block in enumerate(blocks):
         about = {"wblockId": block["_id"], "witemId": block["items"][count]["_id"]}
         (await client.post("/customer/messages", {"text": "Like this?", "about": about})).ok(201)
-        file = mp4(data=block["_id"].encode()) if count else pdf(block["_id"])
+        file = mp4(data=block["_id"].encode()) if count else make_pdf(block["_id"])
         attached = await upload(coach, client_path(ana, "messages", "attachments"), "file", file)
         message = {"text": "Yes", "about": about, "attachments": [attached["_id"]]}
         (await coach.post(client_path(ana, "messages"), message)).ok(201)

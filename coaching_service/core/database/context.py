@@ -19,7 +19,7 @@ from coaching_service.core.database.worker_thread import WorkerThread
 from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.locks import KeyedLocks
-from coaching_service.core.media import ImageProcessor, StorageQuota, UploadLimits
+from coaching_service.core.media import MediaWorker, StorageQuota, UploadLimits
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.pending_counts import PendingCounts
@@ -69,8 +69,8 @@ class Services:
     public address without a trailing slash; `registration`: companies may sign up by themselves; `invitations_per_day`:
     how many invitations a company may send, after its first week; `client_documents`:
     OAuth applications may identify themselves by the URL of a document; `upload_limits` limits the size of files,
-    `storage_quota` those of a company; `image_processor` decodes uploaded images; `sign_in_slot` is held while a
-    password is verified, and network addresses take turns; `job_available` notifies the background worker;
+    `storage_quota` those of a company; `media_worker` rewrites uploaded pictures and PDF files; `sign_in_slot` is held
+    while a password is verified, and network addresses take turns; `job_available` notifies the background worker;
     `file_write_slots` limits how many files are written to GridFS at the same time, and `work_slots` other work;
     `number_signals` notifies the requests that wait for new changes;
     `schedule_locks` serialise requests that change the schedule of one owner (see RequestSlot);
@@ -95,7 +95,7 @@ class Services:
     client_documents: bool = True
     upload_limits: UploadLimits = field(default_factory=UploadLimits)
     storage_quota: StorageQuota = field(default_factory=StorageQuota)
-    image_processor: ImageProcessor = field(default_factory=ImageProcessor)
+    media_worker: MediaWorker = field(default_factory=MediaWorker)
     schedule_locks: KeyedLocks = field(default_factory=KeyedLocks)
     number_signals: CompanySignals = field(default_factory=CompanySignals)
     sign_in_slot: RequestSlots = field(default_factory=lambda: RequestSlots(1))

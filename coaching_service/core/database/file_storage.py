@@ -32,7 +32,7 @@ async def storing(
     ids: list[ObjectId] = []
     metrics = ctx.services.metrics
     try:
-        validated = await validate_file(ctx.services.image_processor, source, content_types, max_pixels, ctx.company_id)
+        validated = await validate_file(ctx.services.media_worker, source, content_types, max_pixels, ctx.company_id)
         with closing(validated) as valid:
             content_type = valid.content_type
             file = await files.store(ctx, valid.file, name=name, content_type=content_type, customer_id=customer_id)

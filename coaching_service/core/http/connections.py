@@ -11,7 +11,7 @@ import structlog
 log = structlog.get_logger("coaching_service")
 
 _MAX_DESCRIPTORS = 65_536
-_RESERVED_DESCRIPTORS = 128  # for database connections, temporary files and the image worker
+_RESERVED_DESCRIPTORS = 128  # for database connections, temporary files and the media worker
 _WARNING_SHARE, _CALM_SHARE = 0.8, 0.7
 
 

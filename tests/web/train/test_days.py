@@ -10,6 +10,7 @@ import aiohttp
 import time_machine
 
 from coaching_service.web.views.train.dates import label_day
+from tests.core.test_uploads import PDF
 from tests.support import training
 from tests.support.client import CoachClient
 from tests.support.training import block_with, client_path, exercise_of, form_of, hide, log, metrics_of, task
@@ -283,7 +284,7 @@ async def test_nutrition_plans_are_opened_the_latest_first(coach: CoachClient, c
     (await page.get("/train/plan")).ok().says("No plan yet")
     for name in ("autumn.pdf", "winter.pdf"):
         form = aiohttp.FormData(default_to_multipart=True)
-        form.add_field("file", b"%PDF-1.4 %%EOF", filename=name)
+        form.add_field("file", PDF, filename=name)
         (await coach.send("POST", client_path(ana, "nutrition-plans"), data=form)).ok(201)
     plans = (await page.get("/train/plan")).ok().says("winter.pdf Current plan", "Earlier plans autumn.pdf")
     files = [link for link in plans.links if link.startswith("/files/")]

@@ -1,7 +1,8 @@
-"""The program of the image worker process, which `media.ImageProcessor` starts: decodes and encodes images.
+"""The program of the media worker process, which `media.MediaWorker` starts: rewrites pictures and PDF files.
 
-It is run by its path and imports nothing from the service. A request is one JSON object on a socket, with three open
-files: the image, and two empty ones for the rewritten image and its thumbnail. A reply is one JSON object.
+It is run by its path and imports nothing from the service. A request is one JSON object on a socket, with its `kind`
+and open files: the source, and empty ones for the results (of a picture, the copy and its thumbnail). A reply is one
+JSON object.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import io
 import json
 import os
 import resource
+import signal
 import socket
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import IO, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
@@ -26,6 +29,10 @@ except ImportError:  # the extra "heic" is not installed: HEIC pictures are of a
 else:
     register_heif_opener(thumbnails=False, depth_images=False, aux_images=False, decode_threads=1)
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+    from pikepdf import Object, Pdf
+
 THUMBNAIL_SIDE = 320
 MAX_SIDE = 4096
 MAX_FRAMES = 2000
@@ -35,6 +42,16 @@ _SCALED_SIDE = 4000
 # Pictures that are stored in another format: MPO is a JPEG file with several pictures, as phones and 3D cameras write.
 _STORED_AS = {"MPO": "JPEG", "HEIF": "JPEG"}
 MAX_MESSAGE_BYTES = 4096
+# What is removed from each dictionary of a PDF: metadata, and private data of programs.
+_REMOVED_KEYS = {"/Metadata", "/PieceInfo", "/LastModified", "/CreatorInfo"}
+# Actions that run scripts or programs, play media, open other files, or send data. Links have the action /URI or /GoTo.
+_REMOVED_ACTIONS = frozenset(
+    f"/{name}"
+    for name in (
+        *("JavaScript", "Launch", "ImportData", "SubmitForm", "GoToR", "GoToE"),
+        *("Rendition", "Movie", "Sound", "RichMediaExecute"),
+    )
+)
 
 # Pillow compares the size of a picture, and of each frame, with `Image.MAX_IMAGE_PIXELS` before it reserves memory.
 warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -42,36 +59,43 @@ warnings.simplefilter("error", Image.DecompressionBombWarning)
 
 def main(connection: socket.socket) -> None:
     """Serve one request after another until the connection closes."""
+    kinds: dict[str, Callable[..., str]] = {"picture": rewrite_picture, "pdf": rewrite_pdf}
     while True:
         message, files, _, _ = socket.recv_fds(connection, MAX_MESSAGE_BYTES, 3)
         if not message:
             return
         source = os.fdopen(files[0], "rb")
-        image, thumbnail = (os.fdopen(file, "wb", buffering=0) for file in files[1:])
-        with source, image, thumbnail:
+        targets = [os.fdopen(file, "wb", buffering=0) for file in files[1:]]
+        with source, ExitStack() as stack:
+            for target in targets:
+                stack.enter_context(target)
             request = json.loads(message)
+            rewrite = kinds[request.pop("kind")]
             try:
-                reply = {"format": rewrite(source, _complete(image), _complete(thumbnail), **request)}
+                reply = {"format": rewrite(source, *map(_complete, targets), **request)}
             except Exception as error:  # noqa: BLE001 - decoders fail with any exception on broken files
                 reply = {"error": _describe(error)}
         connection.sendall(json.dumps(reply).encode())
 
 
-class _Complete:
-    """A file that takes all that is written. Pillow ignores that a full disk takes only a part of it."""
+class _Complete(io.RawIOBase):
+    """A file that takes all that is written. Pillow and pikepdf ignore that a full disk takes only a part of it."""
 
     def __init__(self, file: IO[bytes]) -> None:
+        super().__init__()
         self._file = file
 
-    def write(self, content: bytes) -> int:
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, content: Buffer) -> int:
         """Write `content`; returns its number of bytes. Raises OSError if there is no space for all of it."""
         left = memoryview(content)
+        size = left.nbytes
         while left:
             left = left[self._file.write(left) :]
-        return len(content)
-
-    def flush(self) -> None:
-        """Do nothing: the file has no buffer."""
+        return size
 
 
 def _complete(file: IO[bytes]) -> IO[bytes]:
@@ -82,12 +106,21 @@ class TooManyPixels(Exception):
     """The image, or all frames of an animation together, have more pixels than the limit."""
 
 
+class ProtectedPdf(Exception):
+    """The PDF cannot be read without a password."""
+
+
+class BrokenPdf(Exception):
+    """The PDF has no page."""
+
+
 _ERRORS: dict[type[Exception], str] = {
     TooManyPixels: "pixels",
-    MemoryError: "pixels",
+    MemoryError: "memory",
     Image.DecompressionBombWarning: "pixels",
     Image.DecompressionBombError: "pixels",
     UnidentifiedImageError: "type",
+    ProtectedPdf: "protected",
 }
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -98,7 +131,7 @@ def _describe(error: Exception) -> str:
     return "space" if is_full else _ERRORS.get(type(error), "broken")
 
 
-def rewrite(
+def rewrite_picture(
     source: IO[bytes],
     image: IO[bytes],
     thumbnail: IO[bytes],
@@ -216,6 +249,82 @@ def _on_white(picture: Image.Image) -> Image.Image:
     if picture.mode != "RGBA":
         return picture
     return Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture).convert("RGB")
+
+
+def rewrite_pdf(source: IO[bytes], target: IO[bytes], *, cpu_seconds: float) -> str:
+    """Write the pages of the PDF in `source` to `target`, with their links and form fields; returns the format.
+
+    Without metadata, scripts, embedded files, media, and actions that start programs, open other files or send data.
+    What no page refers to, such as earlier versions, is not copied. The same pages result in the same bytes. A PDF that
+    takes more than `cpu_seconds` ends this process: the library cannot be interrupted in another way.
+    Raises ProtectedPdf, and any other exception if the source is not a PDF with pages.
+    """
+    import pikepdf
+
+    source.seek(0)
+    signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
+    try:
+        with pikepdf.open(cast("BinaryIO", source), access_mode=pikepdf.AccessMode.mmap) as pdf:
+            if not pdf.pages:
+                raise BrokenPdf
+            _remove_hidden_parts(pdf)
+            pdf.save(
+                cast("BinaryIO", target),
+                fix_metadata_version=False,
+                stream_decode_level=pikepdf.StreamDecodeLevel.none,
+                deterministic_id=True,
+            )
+    except pikepdf.PasswordError:
+        raise ProtectedPdf from None
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return "PDF"
+
+
+def _remove_hidden_parts(pdf: Pdf) -> None:
+    from pikepdf import Dictionary, explicit_conversion
+    from pikepdf.sanitize import Sanitizer
+
+    everything = Sanitizer().remove_javascript().remove_attachments().remove_multimedia().remove_thumbnails()
+    everything.remove_search_index().remove_web_capture().remove_private_app_data().remove_collection().apply(pdf)
+    form = pdf.Root.get("/AcroForm")
+    # The signatures of /Perms are of the original; /NeedsRendering says that only /XFA has the content.
+    parts = [(pdf.trailer, ("/Info", "/ID")), (pdf.Root, ("/Perms", "/NeedsRendering")), (form, ("/XFA",))]
+    for part, names in parts:
+        for name in names:
+            if isinstance(part, Dictionary) and name in part:
+                del part[name]
+    with explicit_conversion():
+        for entry in pdf.objects:
+            _clean_object(entry)
+
+
+def _clean_object(entry: Object) -> None:
+    """Remove metadata, embedded files and actions from an object of a PDF and from what it directly contains."""
+    from pikepdf import Array, Dictionary, Stream
+
+    left = [entry]
+    while left:
+        part = left.pop()
+        contained: Iterable[Object | None] = ()
+        if isinstance(part, (Dictionary, Stream)):
+            for key in _find_removed(part):
+                del part[key]
+            contained = (value for _, value in part.items())
+        elif isinstance(part, Array):
+            contained = part
+        left += [value for value in contained if value is not None and not value.is_indirect]
+
+
+def _find_removed(dictionary: Object) -> set[str]:
+    """The keys to remove: all of an action, so that nothing of it remains and its place is empty."""
+    from pikepdf import Name
+
+    keys = dictionary.keys()
+    if "/S" in keys and isinstance(action := dictionary["/S"], Name) and str(action) in _REMOVED_ACTIONS:
+        return keys
+    is_file = "/EF" in keys and not keys.isdisjoint(("/F", "/UF"))
+    return keys & _REMOVED_KEYS | ({"/EF"} if is_file else set())
 
 
 if __name__ == "__main__":
