@@ -17,7 +17,7 @@ from coaching_service.core.database.backup.manifest import BackupError
 from tests.core.test_uploads import form, picture
 from tests.support.client import CoachClient
 from tests.support.logs import recorded_logs
-from tests.support.pdf_files import make_pdf
+from tests.support.pdf_files import make_object_bomb, make_pdf
 from tests.support.service_process import command, environment, mongods_of
 
 Start = Callable[[str], "subprocess.CompletedProcess[str]"]
@@ -91,7 +91,7 @@ def limited_file_sizes(size: int) -> Iterator[None]:
 
 
 async def test_file_without_space_is_refused_and_never_cut_off(coach: CoachClient) -> None:
-    """The disk takes all but the last byte of a plan; and of a picture, not what is made of it."""
+    """The disk takes all but the last byte of a plan; and of a picture and a PDF, not what is made of them."""
     path, images = f"/coach/customers/{(await coach.create_customer())['_id']}", coach.ctx.services.media_worker
     plan, small = make_pdf(size=150_000), picture("WEBP", (40, 40), quality=1)
     files, date = coach.ctx.db["fs.files"], {"createdAt": "2026-03-02", "imageSideIndex": "1"}
@@ -103,8 +103,13 @@ async def test_file_without_space_is_refused_and_never_cut_off(coach: CoachClien
         with limited_file_sizes(len(small)):
             refused = await coach.send("POST", f"{path}/progress-photos", data=form(small, **date))
         refused.refused(503, "There is no space for files")
+        images.close()
+        terse = make_object_bomb(1)
+        with limited_file_sizes(len(terse) + 5):
+            refused = await coach.send("POST", f"{path}/nutrition-plans", data=form(terse, "file", "plan.pdf"))
+        refused.refused(503, "There is no space for files")
     images.close()
-    assert [line["event"] for line in logs].count("no space for temporary files") == 2
+    assert [line["event"] for line in logs].count("no space for temporary files") == 3
     assert await files.count_documents({"companyId": coach.ctx.company_id}) == 0
 
     (await coach.send("POST", f"{path}/nutrition-plans", data=form(plan, "file", "plan.pdf"))).ok(201)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pikepdf
 import pytest
 from aiohttp.test_utils import TestServer
 
@@ -20,6 +21,7 @@ from tests.conftest import PASSWORD
 from tests.core.test_uploads import PDF, fetch, picture, stored
 from tests.support import training
 from tests.support.client import CoachClient
+from tests.support.pdf_files import new_pdf, written
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import NewVisitor
 
@@ -180,6 +182,12 @@ async def test_plan_is_uploaded_and_deleted(coach: CoachClient, owner_page: Visi
     page = (await owner_page.get(f"{ana}/plans")).says("No nutrition plan yet")
     invalid = await owner_page.submit(page, f"{ana}/plans", file=("plan.docx", b"PK\x03\x04"))
     invalid.ok(400).says("This must be a PDF, or a JPEG, PNG, WebP or HEIC picture.")
+    locked = written(new_pdf(), encryption=pikepdf.Encryption(owner="owner", user="reader"))
+    for content, sentence in (
+        (locked, "This must not need a password: save a copy without one, and choose that."),
+        (PDF[:-10], "This is incomplete or damaged: choose another file."),
+    ):
+        invalid = (await owner_page.submit(invalid, f"{ana}/plans", file=("Plan.pdf", content))).ok(400).says(sentence)
     (await owner_page.submit(invalid, f"{ana}/plans", file=("Plan März.pdf", PDF))).says("Plan März.pdf saved")
     saved = await owner_page.submit(page, f"{ana}/plans", file=PHOTO)
     delete = next(link for link in saved.links if link.endswith("/delete"))

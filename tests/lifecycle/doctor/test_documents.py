@@ -23,7 +23,7 @@ DAMAGED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("coaches", {}, {"$unset": {"permissions": 1}}, "permissions is missing"),
     ("apiKeys", {}, {"$set": {"name": ["a", 7]}}, "name is not a text"),
     ("customers", {}, {"$set": {"name": 12345}}, "name is not a text"),
-    ("customers", {}, {"$set": {"birthday": "not a date"}}, "birthday must be a date such as 2026-03-02"),
+    ("customers", {}, {"$set": {"birthday": "not a date"}}, "birthday must be a date in the form YYYY-MM-DD"),
     (
         "customers",
         {},
