@@ -104,7 +104,7 @@ async def test_file_without_space_is_refused_and_never_cut_off(coach: CoachClien
             refused = await coach.send("POST", f"{path}/progress-photos", data=form(small, **date))
         refused.refused(503, "There is no space for files")
         images.close()
-        terse = make_object_bomb(1)
+        terse = make_object_bomb(100)
         with limited_file_sizes(len(terse) + 5):
             refused = await coach.send("POST", f"{path}/nutrition-plans", data=form(terse, "file", "plan.pdf"))
         refused.refused(503, "There is no space for files")

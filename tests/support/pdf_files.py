@@ -57,7 +57,7 @@ def _written_twice(pdf: Pdf) -> bytes:
 
 
 def make_object_bomb(size: int) -> bytes:
-    """Return a small PDF whose objects are in a stream of `size` bytes once it is decompressed."""
+    """Return a small PDF whose objects are in a stream of `size` bytes, a multiple of 100, once decompressed."""
     objects = b"<</Type/Catalog/Pages 2 0 R>> <</Type/Pages/Count 1/Kids[3 0 R]>> ", b"<</Type/Page/Parent 2 0 R>>"
     numbers = b"1 0 2 %d 3 %d " % (objects[0].index(b" <<") + 1, len(objects[0]) + size)
     packer = zlib.compressobj(9)
