@@ -285,8 +285,8 @@ def _remove_hidden_parts(pdf: Pdf) -> None:
     from pikepdf import Dictionary, explicit_conversion
     from pikepdf.sanitize import Sanitizer
 
-    everything = Sanitizer().remove_javascript().remove_attachments().remove_multimedia().remove_thumbnails()
-    everything.remove_search_index().remove_web_capture().remove_private_app_data().remove_collection().apply(pdf)
+    sanitizer = Sanitizer().remove_javascript().remove_attachments().remove_multimedia().remove_thumbnails()
+    sanitizer.remove_search_index().remove_web_capture().remove_private_app_data().remove_collection().apply(pdf)
     form = pdf.Root.get("/AcroForm")
     # The signatures of /Perms are of the original; /NeedsRendering says that only /XFA has the content.
     parts = [(pdf.trailer, ("/Info", "/ID")), (pdf.Root, ("/Perms", "/NeedsRendering")), (form, ("/XFA",))]

@@ -122,9 +122,9 @@ def _union(members: tuple[Any, ...]) -> Comparison:
     def compare(value: Any, path: str) -> Iterator[str]:
         if value is None and type(None) in members:
             return
-        found = [list(compare_member(value, path)) for compare_member in comparisons]
-        if all(found):
-            yield from min(found, key=len)
+        mismatches = [list(compare_member(value, path)) for compare_member in comparisons]
+        if all(mismatches):
+            yield from min(mismatches, key=len)
 
     return compare
 

@@ -1,4 +1,4 @@
-"""PDF files are stored without what nobody sees on their pages: metadata, scripts, embedded files."""
+"""PDF files are stored without what their pages do not show: metadata, scripts, embedded files."""
 
 from __future__ import annotations
 
@@ -146,18 +146,18 @@ def readable(content: bytes) -> bytes:
         return written(pdf, qdf=True, compress_streams=False, stream_decode_level=level)
 
 
-async def test_pdf_is_stored_without_what_nobody_sees(coach: CoachClient, ana: str) -> None:
+async def test_pdf_is_stored_without_what_its_pages_do_not_show(coach: CoachClient, ana: str) -> None:
     for add in HIDDEN:
         pdf = new_pdf("Breakfast")
         add(pdf)
         sent = written(pdf)
         assert SECRET.encode() in readable(sent), add.__name__
         plan = (await send(coach, ana, sent)).ok(201)
-        kept = readable((await fetch(coach, plan["url"])).raw)
-        assert SECRET.encode() not in kept, add.__name__
-        assert b"Breakfast" in kept
+        copy = readable((await fetch(coach, plan["url"])).raw)
+        assert SECRET.encode() not in copy, add.__name__
+        assert b"Breakfast" in copy
         for name in (b"/JavaScript", b"/JS", b"/XFA", b"/Launch", b"/Metadata", b"/Info", b"/EmbeddedFile"):
-            assert name not in kept, (add.__name__, name)
+            assert name not in copy, (add.__name__, name)
 
 
 async def test_former_version_of_a_pdf_and_bytes_around_it_are_not_stored(coach: CoachClient, ana: str) -> None:
@@ -170,9 +170,9 @@ async def test_former_version_of_a_pdf_and_bytes_around_it_are_not_stored(coach:
     trailer = b"trailer << /Root 1 0 R /Size 6 /Prev " + before[start:].split()[1] + b" >>\n"
     sent = before + changed + table + trailer + b"startxref\n%d\n%%%%EOF\n" % (len(before) + len(changed))
     plan = (await send(coach, ana, b"\xef\xbb\xbf" + sent + b"% canary-1f3a after the end\n")).ok(201)
-    kept = readable((await fetch(coach, plan["url"])).raw)
-    assert SECRET.encode() not in kept
-    assert b"Q " in kept
+    copy = readable((await fetch(coach, plan["url"])).raw)
+    assert SECRET.encode() not in copy
+    assert b"Q " in copy
 
 
 async def test_links_fields_and_pages_stay(coach: CoachClient, ana: str) -> None:
@@ -185,14 +185,14 @@ async def test_links_fields_and_pages_stay(coach: CoachClient, ana: str) -> None
     with pdf.open_outline() as outline:
         outline.root.append(OutlineItem("Week 3", 2))
     plan = (await send(coach, ana, written(pdf))).ok(201)
-    with pikepdf.open(io.BytesIO((await fetch(coach, plan["url"])).raw)) as kept:
-        assert len(kept.pages) == 3
-        assert [str(each.A.S) for each in kept.pages[0].Annots] == ["/URI", "/GoTo"]
-        assert str(kept.pages[0].Annots[0].A.URI) == "https://example.com/recipes"
-        assert kept.pages[0].Annots[1].A.D[0].objgen == kept.pages[2].obj.objgen
-        assert (str(kept.Root.AcroForm.Fields[0].T), str(kept.Root.AcroForm.Fields[0].V)) == ("weight", "82")
-        assert kept.pages[0].Resources.XObject.EF.read_bytes() == b"1 g"
-        with kept.open_outline() as outline:
+    with pikepdf.open(io.BytesIO((await fetch(coach, plan["url"])).raw)) as copy:
+        assert len(copy.pages) == 3
+        assert [str(each.A.S) for each in copy.pages[0].Annots] == ["/URI", "/GoTo"]
+        assert str(copy.pages[0].Annots[0].A.URI) == "https://example.com/recipes"
+        assert copy.pages[0].Annots[1].A.D[0].objgen == copy.pages[2].obj.objgen
+        assert (str(copy.Root.AcroForm.Fields[0].T), str(copy.Root.AcroForm.Fields[0].V)) == ("weight", "82")
+        assert copy.pages[0].Resources.XObject.EF.read_bytes() == b"1 g"
+        with copy.open_outline() as outline:
             assert [each.title for each in outline.root] == ["Week 3"]
 
 

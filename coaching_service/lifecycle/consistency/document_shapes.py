@@ -32,8 +32,8 @@ async def find_wrong(services: Services, count_read: CountRead) -> AsyncIterator
             if number % _BATCH == 0:
                 count_read(_BATCH)
         count_read(number % _BATCH)
-        for problem, found in sorted(occurrences.items()):
-            for finding in found.finding(f"Documents of {name} whose {problem}", _ADVICE):
+        for problem, occurrence in sorted(occurrences.items()):
+            for finding in occurrence.finding(f"Documents of {name} whose {problem}", _ADVICE):
                 yield finding
 
 

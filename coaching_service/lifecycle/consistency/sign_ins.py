@@ -95,11 +95,11 @@ async def _without_user(services: Services, documents: Sequence[Document], sessi
 
 async def _without_identity(services: Services, documents: Sequence[Document], session: Any) -> list[Document]:
     where: Document = {"subjectId": {"$in": [document["_id"] for document in documents]}}
-    found = set()
+    subjects = set()
     for name in ("identities", "identityClaims"):
         cursor = services.collection(name).find(where, {"companyId": 1, "subjectId": 1}, session=session)
-        found |= {(each["companyId"], each["subjectId"]) async for each in cursor}
-    missing = [each for each in documents if (each["companyId"], each["_id"]) not in found]
+        subjects |= {(each["companyId"], each["subjectId"]) async for each in cursor}
+    missing = [each for each in documents if (each["companyId"], each["_id"]) not in subjects]
     where = {"_id": {"$in": [each["companyId"] for each in missing]}, "sandboxOf": {"$ne": None}}
     cursor = services.collection("companies").find(where, {"_id": 1}, session=session)
     sandboxes = {each["_id"] async for each in cursor} if missing else set()

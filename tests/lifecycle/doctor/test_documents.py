@@ -46,10 +46,10 @@ async def test_documents_of_another_shape_are_reported(ctx: Context, restored: R
         damaged[str(await restored.change(collection, where | others, change))] = f"{collection} whose {problem}"
     findings = await reported(ctx, "documents")
     assert [(each.count, each.is_notice) for each in findings] == [(1, False)] * len(DAMAGED)
-    found = {identifier: each.problem for each in findings for identifier in each.identifiers}
-    assert found.keys() == damaged.keys()
+    problems = {identifier: each.problem for each in findings for identifier in each.identifiers}
+    assert problems.keys() == damaged.keys()
     for identifier, problem in damaged.items():
-        assert found[identifier].startswith(f"Documents of {problem}")
+        assert problems[identifier].startswith(f"Documents of {problem}")
 
 
 def test_every_collection_declares_the_type_of_its_documents() -> None:
