@@ -35,8 +35,10 @@ async def describe_newer_changes(
 
 def _describe(ctx: Context, change: ChangeSummary) -> str:
     caller = ctx.caller
-    is_own = change["actor"]["_id"] == caller.id and change["via"] == "session"
-    author = "in another tab of yours" if is_own else f"by {change['actor']['name']}{_USES.get(change['via'], '')}"
+    actor = change["actor"]
+    is_own = actor is not None and actor["_id"] == caller.id and change["via"] == "session"
+    name = actor["name"] if actor else "another user"
+    author = "in another tab of yours" if is_own else f"by {name}{_USES.get(change['via'], '')}"
     at = change["at"].replace(tzinfo=UTC).astimezone(ZoneInfo(caller.timezone or caller.company.timezone))
     what = describe_operation(change["operation"])
     return f"{author} on {format_date(at.date())} at {at:%H:%M} ({what[:1].lower()}{what[1:]})"

@@ -50,9 +50,9 @@ class Node:
         return self.folder.with_suffix(".err").read_text()
 
     async def start(self) -> None:
-        """Start, and wait until it is ready."""
+        """Start, and wait until it is ready: on a machine with ten times the load of its processors, for minutes."""
         self.begin()
-        await until(self.is_ready, "the service is ready")
+        await until(self.is_ready, "the service is ready", 600)
 
     def begin(self) -> None:
         """Start, and do not wait."""

@@ -69,7 +69,7 @@ class ChangeContent(TypedDict):
     changes that undid it and that it undid.
     """
 
-    actor: Actor
+    actor: Actor | None
     via: Interface
     credentialId: ObjectId | None
     hasKey: NotRequired[bool]

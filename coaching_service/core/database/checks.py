@@ -92,8 +92,8 @@ class Occurrences:
 
     def finding(self, problem: str, advice: str, *, is_notice: bool = False) -> list[Finding]:
         """The finding of this problem; none if it does not occur."""
-        found = Finding(problem, self.count, self.example, advice, is_notice, self.identifiers)
-        return [found] if self.count else []
+        finding = Finding(problem, self.count, self.example, advice, is_notice, self.identifiers)
+        return [finding] if self.count else []
 
 
 @dataclass

@@ -31,7 +31,7 @@ class ChangeSummary(TypedDict):
 
     _id: ObjectId
     at: datetime
-    actor: Actor
+    actor: Actor | None
     via: Interface
     operation: str
     summary: str

@@ -22,7 +22,7 @@ class _BlockContent(SessionFields):
 
     customerId: ObjectId | None
     programId: ObjectId | None
-    assignmentId: ObjectId | None
+    assignmentId: NotRequired[ObjectId | None]
     name: str
     date: str | None
     day: int | None
