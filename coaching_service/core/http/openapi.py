@@ -128,7 +128,7 @@ def _has_body(route: Route) -> bool:
 
 
 _ALWAYS_POSSIBLE: tuple[tuple[type[errors.ServiceError], Callable[[Route], bool]], ...] = (
-    (errors.BadRequest, lambda route: bool(route.path_parameters or route.query or _has_body(route))),
+    (errors.BadRequest, lambda _: True),  # every operation takes headers that may be invalid, and `Prefer`
     (errors.Unauthorized, lambda route: route.access.audience != "public"),
     (errors.Forbidden, lambda route: route.access.audience not in ("public", "anyone") or route.access.session_only),
     (errors.NotFound, lambda route: bool(route.path_parameters)),
