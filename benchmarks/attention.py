@@ -29,7 +29,7 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
-from coaching_service.progress.attention.renewal import renew_batch
+from coaching_service.progress.attention.renewal import renew_daily
 from coaching_service.seeding import seed_clients
 from coaching_service.settings import Settings
 
@@ -72,8 +72,9 @@ async def prepare(settings: Settings, clients: int, workouts: int) -> tuple[str,
             await blocks.insert_many(copies[first : first + _BATCH])
         await customers.update_many({"companyId": ctx.company_id}, {"$set": {"figuresUntil": _LONG_AGO}})
         began = time.perf_counter()
-        while await renew_batch(services, Job(ObjectId(), {}, 1)) == RunAgain():
-            pass
+        again: RunAgain | None = RunAgain(progress={"last": None})
+        while again is not None:
+            again = await renew_daily(services, Job(ObjectId(), again.progress or {}, 1, ctx.company_id))
         return str((await api_keys.create(ctx, "Bench"))["key"]), time.perf_counter() - began
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.slots import cpu_seconds
 
 _START_SECONDS = 180.0  # of a busy machine
-# Longer than the service rests between two renewals of figures (4 s), and between two looks for background work.
+# Longer than the service rests between two renewals of figures (3 s), and between two looks for background work.
 _QUIET_SECONDS = 5.0
 _QUIET_SHARE = 0.02  # of a core
 

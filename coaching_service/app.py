@@ -34,8 +34,10 @@ from coaching_service.lifecycle.administration.backups import read_metrics as re
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.oauth.endpoints import Endpoints
+from coaching_service.people.customers import derived_figures
 from coaching_service.people.webhooks.dispatcher import delivering
 from coaching_service.people.webhooks.metrics import read_metrics as read_webhook_metrics
+from coaching_service.progress.check_ins import scheduling as check_in_scheduling
 from coaching_service.settings import Settings
 from coaching_service.web import static_files
 
@@ -45,7 +47,13 @@ if TYPE_CHECKING:
 SERVICES = web.AppKey("services", Services)
 _BULK_CONCURRENCY, _BULK_PER_COMPANY = 3, 2
 _DOWNLOAD_CONCURRENCY = 4
-READINGS = (*core_readings(features.STEPS), read_webhook_metrics, read_backup_metrics)
+READINGS = (
+    *core_readings(features.STEPS),
+    read_webhook_metrics,
+    read_backup_metrics,
+    derived_figures.read_metrics,
+    check_in_scheduling.read_metrics,
+)
 
 
 def create_app(settings: Settings, services: Services, availability: Availability | None = None) -> web.Application:
@@ -162,7 +170,7 @@ def _background(services: Services, availability: Availability) -> Callable[[web
             signalling(services),
             delivering(services, start=availability.ready),
             worker.working(
-                services, features.STEPS, features.STANDING_JOBS, features.DEDICATED_JOBS, start=availability.ready
+                services, features.STEPS, features.STANDING_JOBS, features.JOB_PLACES, start=availability.ready
             ),
         ):
             yield

@@ -246,7 +246,9 @@ _STEPS: Steps = {
     account_service.ERASE: erasure.erase_company,
     conversation_notifications.SEND: conversation_notifications.send_scheduled_mail,
     conversation_attachments.DISCARD: conversation_attachments.discard_unsent,
-    figures_renewal.RENEW: figures_renewal.renew_batch,
+    figures_renewal.FIND_DUE: figures_renewal.queue_due,
+    figures_renewal.RENEW_CHANGED: figures_renewal.renew_changed,
+    figures_renewal.RENEW_DAILY: figures_renewal.renew_daily,
     figures_renewal.MARK_ALL_DUE: figures_renewal.mark_all_due,
     training_load_renewal.RENEW: training_load_renewal.renew_batch,
     check_in_scheduling.SCHEDULE: check_in_scheduling.schedule_batch,
@@ -259,22 +261,27 @@ _STEPS: Steps = {
 }
 # Jobs of suspended companies pause, but for erasure: who has deleted data must not wait for it.
 ERASURES = (erasure.ERASE_CUSTOMER, account_service.ERASE)
-STEPS = suspension.pausing(_STEPS, unpaused=ERASURES, while_converting=(load_unit_service.CONVERT, mail.SEND))
-# Kinds of jobs that run independently of all others, and how many of them one process runs at the same time.
-DEDICATED_JOBS = {
-    mail.SEND: mail.CONNECTIONS,
-    company_import_service.IMPORT: 1,
-    load_unit_service.CONVERT: 1,
-    customer_bulk_jobs.STEP: 1,
-    undo.STEP: 1,
+# Figures of suspended companies are postponed by the jobs that renew them.
+_UNPAUSED = (*ERASURES, *figures_renewal.KINDS.values())
+STEPS = suspension.pausing(_STEPS, unpaused=_UNPAUSED, while_converting=(load_unit_service.CONVERT, mail.SEND))
+# How many jobs of a kind one process runs at the same time, if not one.
+JOB_PLACES = {mail.SEND: mail.CONNECTIONS, figures_renewal.RENEW_CHANGED: 2}
+# Jobs that are repeated indefinitely, of which the queue always has one, and the value of LAG_METRICS that they renew.
+STANDING_JOBS = {
+    figures_renewal.FIND_DUE: "figures",
+    check_in_scheduling.SCHEDULE: "check-ins",
+    orphans.COLLECT: "jobs",
+    retention.REMOVE_OLD_PATCHES: "jobs",
 }
-# Jobs that are repeated indefinitely: the queue always has one of each.
-STANDING_JOBS = (
-    figures_renewal.RENEW,
-    check_in_scheduling.SCHEDULE,
-    orphans.COLLECT,
-    retention.REMOVE_OLD_PATCHES,
-)
+# The values that are computed some time after what they follow from, and the metric of how far each is behind.
+LAG_METRICS = {
+    "figures": "figures_oldest_due_seconds",
+    "check-ins": "check_ins_oldest_due_seconds",
+    "numbers of changes": "change_log_oldest_pending_seconds",
+    "deliveries of webhooks": "webhook_oldest_pending_seconds",
+    "backups": "backup_age_seconds",
+    "jobs": "jobs_oldest_pending_seconds",
+}
 # What `coaching-service doctor` checks, in this order.
 CHECKS: tuple[Check, ...] = (
     *index_checks.CHECKS,

@@ -12,13 +12,18 @@ Rule = Literal["sum", "largest", "smallest", "own"]
 # what is the same in all of them.
 GAUGES: dict[str, Rule] = {
     "backup_age_seconds": "own",
+    "change_log_oldest_pending_seconds": "own",
     "change_log_pending": "own",
+    "check_ins_due": "own",
+    "check_ins_oldest_due_seconds": "own",
     "coaching_service_build_info": "largest",
     "database_connections_in_use": "sum",
     "database_connections_open": "sum",
     "database_connections_waiting": "sum",
     "disk_free_bytes": "own",
     "disk_size_bytes": "own",
+    "figures_due": "own",
+    "figures_oldest_due_seconds": "own",
     "files_stored_bytes": "own",
     "http_requests_in_flight": "sum",
     "jobs_oldest_pending_seconds": "own",

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
 
 import structlog
 from prometheus_client import (
@@ -51,6 +51,17 @@ DATABASE_COMMANDS = (
 )
 
 log = structlog.get_logger("coaching_service")
+
+
+class Backlog(TypedDict):
+    """How much work waits, and for how many seconds the first of it has."""
+
+    count: float
+    oldestSeconds: float
+
+
+NO_BACKLOG: Backlog = {"count": 0, "oldestSeconds": 0}
+UNKNOWN_BACKLOG: Backlog = {"count": nan, "oldestSeconds": nan}
 
 
 @dataclass(frozen=True)
@@ -156,6 +167,19 @@ class Metrics:
         self.job_seconds = self._histogram("job_run_duration_seconds", "Time of a step of a job.", _JOB_BUCKETS, "kind")
         self.job_runs = self._counter("job_runs_total", "Steps of jobs that this process ran.", "kind", "outcome")
         self.changes_pending = self._gauge("change_log_pending", "Changes of all companies that have no number yet.")
+        self.oldest_change_seconds = self._gauge(
+            "change_log_oldest_pending_seconds", "Age of the oldest of them: how far the numbering is behind."
+        )
+        self.figures_due = self._gauge(
+            "figures_due", "Clients of all companies whose stored figures have to be computed again.", "lane"
+        )
+        self.oldest_figures_seconds = self._gauge(
+            "figures_oldest_due_seconds", "Time since the first of them has been due.", "lane"
+        )
+        self.check_ins_due = self._gauge("check_ins_due", "Check-ins of all companies that have to be scheduled.")
+        self.oldest_check_in_seconds = self._gauge(
+            "check_ins_oldest_due_seconds", "Time since the first of them has been due."
+        )
         self.webhook_attempts = self._counter(
             "webhook_attempts_total", "Attempts of this process to deliver an event to a webhook.", "outcome"
         )
@@ -223,3 +247,10 @@ async def reading_in_time(reading: Awaitable[T], otherwise: T, what: str) -> T:
     except Exception as error:  # noqa: BLE001 - the other metrics are needed most while the database fails
         log.warning("a metric cannot be read", metric=what, reason=type(error).__name__)
         return otherwise
+
+
+async def read_backlog(reading: Awaitable[Backlog], count: Gauge, seconds: Gauge, what: str) -> None:
+    """Set two gauges to a backlog that is read from the database, as `reading_in_time` does."""
+    backlog = await reading_in_time(reading, UNKNOWN_BACKLOG, what)
+    count.set(backlog["count"])
+    seconds.set(backlog["oldestSeconds"])

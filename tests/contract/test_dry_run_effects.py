@@ -22,7 +22,7 @@ BACKGROUND = {
     "changes": {"seq", "lastSeq", "pending"},
     "webhooks": {"position"},
     "customers": {
-        *("figuresUntil", "attention", "lastTrainedDate"),
+        *("figuresUntil", "figuresChangedAt", "attention", "lastTrainedDate"),
         *("complianceRate7d", "complianceRate30d", "complianceRate90d", "complianceDate"),
     },
 }

@@ -16,14 +16,12 @@ import coaching_service.core.http
 from coaching_service import features
 from coaching_service.core.http.openapi import DRY_RUN_EXAMPLE, response_examples
 from coaching_service.core.http.routes import Route, routes_of
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job
-from coaching_service.progress.attention.renewal import renew_batch
 from tests.conftest import PASSWORD, NewCompany
 from tests.contract.recorded import Examples
 from tests.contract.test_declared import call, fill_path
 from tests.support.client import MONDAY, CoachClient
 from tests.support.declared_world import World, make_world
+from tests.support.figures import renew_figures
 from tests.support.training import exercise_of, one_of_each, path_of
 from tests.support.training import log as log_item
 
@@ -41,7 +39,7 @@ async def test_the_response_examples_are_real_responses(new_company: NewCompany,
     await train(coach, world)
     responses = await _sign_in_responses(anonymous, coach) | await _override_responses(coach)
     responses |= await _sandbox_responses(coach)
-    await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1))
+    await renew_figures(coach.ctx.services)
     responses["listAttention"] = (await coach.get("/coach/attention")).ok()
     responses["listCompliance"] = (await coach.get("/coach/compliance", **{"from": MONDAY, "to": MONDAY})).ok()
     await coach.wait_until_numbered(world["changeId"])  # then the lists are not empty

@@ -183,7 +183,7 @@ async def test_hanging_mail_server_does_not_delay_other_jobs(coach: CoachClient,
         await create(mailing, coach, f"ana{number}@example.com", send_invitation=True)
     async with silent_server() as server:
         services = sending_to(mailing, port=server.port)
-        async with worker.working(services, {**MAIL, "finish": finish}, dedicated={mail.SEND: mail.CONNECTIONS}):
+        async with worker.working(services, {**MAIL, "finish": finish}, places={mail.SEND: mail.CONNECTIONS}):
             await until(lambda: server.connections == mail.CONNECTIONS, "every connection hangs")
             await enqueue(Context(services), "finish", {})
             await asyncio.wait_for(finished.wait(), 60)

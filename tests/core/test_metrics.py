@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from aiohttp.test_utils import TestServer
 from prometheus_client.parser import text_string_to_metric_families
 
 from coaching_service import __version__, features
+from coaching_service.core.database.backlogs import count_backlog
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.jobs import inspection, queue, worker
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.core.metrics import Metrics
+from coaching_service.core.metrics import NO_BACKLOG, Metrics
 from coaching_service.core.slots import RequestSlots
 from tests.conftest import AsServed
 from tests.core.test_uploads import form
@@ -22,17 +24,23 @@ from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.media_files import picture
 
+LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
 # By hand: dashboards and alert rules of operators depend on these names.
 DECLARED = {
     "coaching_service_build_info": "version python",
     "backup_age_seconds": "",
+    "change_log_oldest_pending_seconds": "",
     "change_log_pending": "",
+    "check_ins_due": "",
+    "check_ins_oldest_due_seconds": "",
     "database_command_duration_seconds": "command",
     "database_connections_in_use": "",
     "database_connections_open": "",
     "database_connections_waiting": "",
     "disk_free_bytes": "folder",
     "disk_size_bytes": "folder",
+    "figures_due": "lane",
+    "figures_oldest_due_seconds": "lane",
     "file_upload_bytes_total": "",
     "file_uploads_total": "outcome",
     "files_stored_bytes": "",
@@ -187,6 +195,29 @@ async def test_jobs_that_no_worker_runs_are_pending(services: Services) -> None:
     await services.db["jobs"].delete_many({"kind": kind})
     assert count == 2, "the third is not due yet"
     assert 180 <= seconds < 240
+
+
+async def test_work_that_waits_and_its_age_are_reported(coach: CoachClient) -> None:
+    figures = await read(coach)
+    for name in ("check_ins_due", "check_ins_oldest_due_seconds", "change_log_oldest_pending_seconds"):
+        assert (name, frozenset()) in figures
+        assert figure(figures, name) >= 0
+    for lane in ("changes", "daily"):
+        for name in ("figures_due", "figures_oldest_due_seconds"):
+            assert figures[name, frozenset({("lane", lane)})] >= 0
+    assert figure(figures, "backup_age_seconds") > 0
+
+
+async def test_a_backlog_is_counted_up_to_a_limit_and_is_as_old_as_its_first(services: Services) -> None:
+    waiting = services.db["backlogOfTest"]
+    await waiting.create_index("since", name="since")
+    assert await count_backlog(waiting, {"since": {"$gt": LONG_AGO}}, "since", 3, hint="since") == NO_BACKLOG
+    ages = (50, 4_000, 300, 2_000)
+    await waiting.insert_many([{"since": now() - timedelta(seconds=age)} for age in ages])
+    backlog = await count_backlog(waiting, {"since": {"$gt": LONG_AGO}}, "since", 3, hint="since")
+    await waiting.drop()
+    assert backlog["count"] == 3
+    assert 4_000 <= backlog["oldestSeconds"] < 4_120
 
 
 async def test_sign_in_failures_are_counted_by_reason(coach: CoachClient, anonymous: CoachClient) -> None:

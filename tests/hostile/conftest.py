@@ -24,7 +24,7 @@ _DERIVED = {
     "apiKeys": {"lastUsedAt": 0},
     "sessions": {"_id": 1},
     "changes": {"_id": 1},
-    "customers": {"attention": 0, "customerRoleData": 0, "figuresUntil": 0},
+    "customers": {"attention": 0, "customerRoleData": 0, "figuresUntil": 0, "figuresChangedAt": 0},
     "webhooks": {"position": 0},
 }
 

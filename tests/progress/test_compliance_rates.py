@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from coaching_service import features
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
+from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.dates import next_midnight
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.people.customers import derived_figures
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention import service as attention
-from coaching_service.progress.attention.renewal import RENEW, renew_batch
 from tests.conftest import PASSWORD
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.support.compliance import schedule
@@ -24,7 +25,6 @@ from tests.support.training import Json, add, block_with, client_path, exercise_
 
 RATES = ("complianceRate7d", "complianceRate30d", "complianceRate90d")
 LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
-JOB = Job(ObjectId(), {}, 1)
 
 
 async def read_rates(coach: CoachClient, customer: Json) -> Json:
@@ -185,7 +185,8 @@ async def test_rates_are_renewed_once_a_local_day(coach: CoachClient) -> None:
         assert await list_rates(coach, client) == {**dict.fromkeys(RATES, 0), "complianceDate": str(today)}
         stored = await coach.ctx.db["customers"].find_one({"_id": ObjectId(client["_id"])})
         assert stored is not None
-        assert now() < stored["figuresUntil"] <= now() + timedelta(hours=25), "until the client's midnight"
+        first = next_midnight(today, client["timezone"])
+        assert first <= stored["figuresUntil"] < first + timedelta(hours=3), "in the first hours of the next day"
     stored = await coach.ctx.db["customers"].find_one({"_id": ObjectId(archived["_id"])})
     assert stored is not None
     assert stored["figuresUntil"] == LONG_AGO, "archived clients are not renewed"
@@ -194,38 +195,26 @@ async def test_rates_are_renewed_once_a_local_day(coach: CoachClient) -> None:
     await renew_figures(coach.ctx.services)
     assert (await list_rates(coach, ana))["complianceRate7d"] == 12.5, "once a day is enough"
     await set_stored(coach, ana, figuresUntil=now())
-    await renew_batch(coach.ctx.services, JOB)
+    await renew_figures(coach.ctx.services)
     assert (await list_rates(coach, ana))["complianceRate7d"] == 0
 
 
 async def test_a_change_of_figures_that_are_due_is_counted_but_keeps_their_time(coach: CoachClient) -> None:
-    ana = await coach.create_customer("Ana")
+    where, customers = {"_id": ObjectId((await coach.create_customer("Ana"))["_id"])}, coach.ctx.db["customers"]
 
-    async def mark_of_a_change(until: datetime) -> tuple[datetime, int]:
-        await set_stored(coach, ana, figuresUntil=until, scheduleChanges=5)
-        await schedule(coach, ana, coach.ctx.caller.today(), "-")
-        stored = await coach.ctx.db["customers"].find_one({"_id": ObjectId(ana["_id"])})
-        assert stored is not None
-        return stored["figuresUntil"], stored["scheduleChanges"]
+    async def mark_of_a_change(changed: datetime) -> tuple[datetime, int]:
+        async def change(tx: Context) -> Any:
+            new = {"figuresChangedAt": changed, "scheduleChanges": 5}
+            await customers.update_one(where, {"$set": new}, session=tx.session)
+            await derived_figures.mark_due(tx, [where["_id"]])
+            return await customers.find_one(where, session=tx.session)
 
-    until, changes = await mark_of_a_change(LONG_AGO)
-    assert (until, changes > 5) == (LONG_AGO, True)
-    until, changes = await mark_of_a_change(now() + timedelta(hours=1))
-    assert (until <= now(), changes > 5) == (True, True)
+        stored = await in_transaction(coach.ctx, change)
+        return stored["figuresChangedAt"], stored["scheduleChanges"]
 
-
-async def test_clients_that_change_all_the_time_are_renewed_every_few_seconds(
-    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The job runs again at once only while a whole batch was due: then others may wait."""
-    monkeypatch.setattr(renewal, "_BATCH", 2)
-    clients = [await coach.create_customer(name) for name in ("Ana", "Bo", "Cy")]
-    for client in clients:
-        await set_stored(coach, client, figuresUntil=LONG_AGO)
-    outcomes = [await renew_batch(coach.ctx.services, JOB)]
-    while outcomes[-1] == RunAgain() and len(outcomes) < 20:  # a client that is written in the meantime stays due
-        outcomes.append(await renew_batch(coach.ctx.services, JOB))
-    assert (outcomes[0], outcomes[-1]) == (RunAgain(), RunAgain(timedelta(seconds=4)))
+    assert await mark_of_a_change(LONG_AGO) == (LONG_AGO, 6)
+    later, changes = await mark_of_a_change(now() + timedelta(hours=1))
+    assert (later <= now(), changes) == (True, 6)
 
 
 async def test_company_being_erased_does_not_delay_others(coach: CoachClient, other_company: CoachClient) -> None:
@@ -242,10 +231,11 @@ async def test_company_being_erased_does_not_delay_others(coach: CoachClient, ot
 async def test_failed_renewal_is_retried_in_an_hour_and_delays_no_others(
     coach: CoachClient, other_company: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also when the clients whose renewal fails fill a whole batch."""
-    broken = [await other_company.create_customer(name) for name in ("Bo", "Cy")]
+    """Also when the clients whose renewal fails fill a whole batch, in both lanes."""
+    broken = [await other_company.create_customer(name) for name in ("Bo", "Cy", "Di")]
     for client in broken:
         await set_stored(other_company, client, timezone="Europe/Atlantis", figuresUntil=LONG_AGO)
+    await set_stored(other_company, broken[0], figuresChangedAt=LONG_AGO)
     ana = await coach.create_customer()
     await schedule(coach, ana, coach.ctx.caller.today() - timedelta(days=1), "-")
     await set_stored(coach, ana, figuresUntil=LONG_AGO + timedelta(days=1))
@@ -257,6 +247,8 @@ async def test_failed_renewal_is_retried_in_an_hour_and_delays_no_others(
     for client in broken:
         stored = await coach.ctx.db["customers"].find_one({"_id": ObjectId(client["_id"])})
         assert now() < stored["figuresUntil"] <= now() + timedelta(hours=1)
+    stored = await coach.ctx.db["customers"].find_one({"_id": ObjectId(broken[0]["_id"])})
+    assert now() < stored["figuresChangedAt"] <= now() + timedelta(hours=1)
 
 
 async def test_renewal_does_not_overwrite_the_figures_of_a_concurrent_log(coach: CoachClient) -> None:
@@ -266,7 +258,7 @@ async def test_renewal_does_not_overwrite_the_figures_of_a_concurrent_log(coach:
         logging = asyncio.ensure_future(log(coach, block, block["items"][0]))
         while not logging.done():
             await set_stored(coach, ana, figuresUntil=LONG_AGO)
-            await renew_batch(coach.ctx.services, JOB)
+            await renew_figures(coach.ctx.services)
         await renew_figures(coach.ctx.services)
         assert await list_rates(coach, ana) == await read_rates(coach, ana)
     assert await read_rates(coach, ana) == rates(coach, 100, 100, 100)
@@ -284,9 +276,3 @@ async def test_client_who_changes_during_the_renewal_stays_due(coach: CoachClien
     assert await list_rates(coach, ana) == rates(coach, None, None, None)
     await renew_figures(coach.ctx.services)
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
-
-
-async def test_renewal_is_a_permanent_job(coach: CoachClient) -> None:
-    assert RENEW in features.STANDING_JOBS
-    assert getattr(features.STEPS[RENEW], "__wrapped__", None) is renew_batch, "paused for suspended companies only"
-    assert date.fromisoformat(MONDAY).weekday() == 0

@@ -10,11 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.queue import Job
-from coaching_service.progress.attention.renewal import renew_batch
 from tests.conftest import NewCompany
 from tests.support import naive
 from tests.support.client import CoachClient
+from tests.support.figures import renew_figures
 from tests.support.results import (
     completed_sets,
     incomplete_set,
@@ -208,7 +207,7 @@ class Calendar:
 
     async def compare_list(self) -> None:
         """Compare the figures in the list, once the job has renewed those that are due."""
-        await renew_batch(self.coach.ctx.services, Job(ObjectId(), {}, 1))
+        await renew_figures(self.coach.ctx.services)
         listed = (await self.coach.customers(contains=self.client["name"]))["docs"]
         [role] = [each["customerRoleData"] for each in listed if each["_id"] == self.client["_id"]]
         calendar = await self.read()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.core.database.collections import now
 from coaching_service.core.ids import ObjectId
 from tests.contract.test_queries import profiling
 from tests.support.client import CoachClient
@@ -71,7 +70,7 @@ async def test_reads_of_three_years_examine_only_what_they_return(coach: CoachCl
     years = await train(coach.ctx, ObjectId((await coach.create_customer("Ana"))["_id"]))
 
     async def background_is_idle() -> bool:
-        due = {"companyId": coach.ctx.company_id, "figuresUntil": {"$lte": now()}}
+        due = {"companyId": coach.ctx.company_id, "figuresChangedAt": {"$exists": True}}
         numbered = await coach.ctx.db["changes"].find_one({"pending": True}) is None
         return numbered and await coach.ctx.db["customers"].find_one(due) is None
 

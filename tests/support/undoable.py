@@ -39,6 +39,7 @@ _DERIVED = {
     "updatedAt",
     "scheduleChanges",
     "figuresUntil",
+    "figuresChangedAt",
     "complianceRate7d",
     "complianceRate30d",
     "complianceRate90d",

@@ -6,13 +6,15 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import promql_parser as promql
 import pytest
 import yaml
 
+from coaching_service import features
 from coaching_service.core.metrics import Metrics
+from coaching_service.people.customers.models import FigureLane
 from tests.unit.test_documentation import anchors
 
 ROOT = Path(__file__).parents[2]
@@ -173,6 +175,61 @@ def test_panels_ask_the_chosen_data_source() -> None:
             assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
             assert [target["refId"] for target in panel["targets"]] == list("ABCDEF"[: len(panel["targets"])])
             assert panel["fieldConfig"]["defaults"]["unit"]
+
+
+# Every kind of job and every value that is computed later: a metric of how far it is behind, an alert, what to do.
+
+
+def alerts_on(metric: str) -> list[str]:
+    """The names of the rules with this metric."""
+    return [rule["alert"] for rule in RULES if metric in {each.name for each in selectors(parse(rule["expr"]))}]
+
+
+@pytest.mark.parametrize(("value", "metric"), features.LAG_METRICS.items())
+def test_each_value_that_follows_later_has_a_metric_and_an_alert(value: str, metric: str) -> None:
+    assert metric in Metrics().declared, value
+    assert metric.endswith("_seconds")
+    assert alerts_on(metric), value
+
+
+def test_lags_are_those_that_operators_rely_on() -> None:
+    """Written by hand: add a value here, its metric, alert and panel when it is computed after its transaction."""
+    assert set(features.LAG_METRICS.items()) == {
+        ("figures", "figures_oldest_due_seconds"),
+        ("check-ins", "check_ins_oldest_due_seconds"),
+        ("numbers of changes", "change_log_oldest_pending_seconds"),
+        ("deliveries of webhooks", "webhook_oldest_pending_seconds"),
+        ("backups", "backup_age_seconds"),
+        ("jobs", "jobs_oldest_pending_seconds"),
+    }
+    figures = [rule["expr"] for rule in RULES if "figures_oldest_due_seconds" in rule["expr"]]
+    assert [lane for lane in get_args(FigureLane) if any(f'lane="{lane}"' in each for each in figures)] == [
+        "changes",
+        "daily",
+    ]
+
+
+def test_what_permanent_jobs_renew_has_a_lag() -> None:
+    """Their own lag says nothing: they look for work that waits elsewhere."""
+    assert set(features.STANDING_JOBS) <= set(features.STEPS)
+    assert set(features.STANDING_JOBS.values()) <= set(features.LAG_METRICS)
+
+
+def test_an_alert_and_the_runbook_cover_each_kind_of_job() -> None:
+    expression = next(rule["expr"] for rule in RULES if rule["alert"] == "CoachingJobsStuck")
+    [selector] = selectors(parse(expression))
+    assert {matcher.name for matcher in selector.matchers.matchers} == {"job"}, "the alert is for all kinds"
+    runbook = (ROOT / "docs" / "alerts.md").read_text("utf-8")
+    section = runbook.split("## JobsStuck\n")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    assert sorted(kind for row in rows for kind in re.findall(r"`(\w+)`", row)) == sorted(features.STEPS)
+
+
+def test_growing_has_the_cost_of_each_kind_of_job() -> None:
+    text = (ROOT / "docs" / "growing.md").read_text("utf-8")
+    section = text.split("## Background jobs\n")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    assert sorted(kind for row in rows for kind in re.findall(r"`(\w+)`", row)) == sorted(features.STEPS)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from coaching_service.core.changes.numbering.sequencer import count_pending
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Services
 from coaching_service.core.jobs import inspection
-from coaching_service.core.metrics import Reading, reading_in_time
+from coaching_service.core.metrics import Reading, read_backlog, reading_in_time
 
 _MAX_COUNT = 10_000
 
@@ -39,8 +39,8 @@ def core_readings(job_kinds: Collection[str]) -> tuple[Reading, ...]:
 
 
 async def _read_change_log(services: Services) -> None:
-    pending = await reading_in_time(count_pending(services, _MAX_COUNT), nan, "pending changes")
-    services.metrics.changes_pending.set(pending)
+    metrics, pending = services.metrics, count_pending(services, _MAX_COUNT)
+    await read_backlog(pending, metrics.changes_pending, metrics.oldest_change_seconds, "pending changes")
 
 
 async def _read_files(services: Services) -> None:

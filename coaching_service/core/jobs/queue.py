@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NotRequired, TypedDict
 
+from pymongo import UpdateOne
+
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.ids import ObjectId, stable_id
 
 _AFTER_COMMIT_SECONDS = 0.05
 
@@ -143,6 +145,36 @@ async def enqueue_each(
     delay = 0.0 if ctx.session is None else _AFTER_COMMIT_SECONDS
     loop = asyncio.get_running_loop() if ctx.thread is None else ctx.thread.loop
     loop.call_soon_threadsafe(loop.call_later, delay, ctx.services.job_available.set)
+
+
+async def enqueue_for_companies(
+    services: Services, kind: str, company_ids: Sequence[ObjectId], arguments: Document
+) -> None:
+    """Queue one job for each of these companies, unless it has one of this kind under the same identifier."""
+    of_company = {stable_id("job", kind, str(company_id)): company_id for company_id in company_ids}
+    jobs = stored_jobs.across_companies(services)
+    queued = {job["_id"] async for job in jobs.find({"_id": {"$in": list(of_company)}}, {"_id": 1})}
+    new = {identifier: company_id for identifier, company_id in of_company.items() if identifier not in queued}
+    if not new:
+        return
+    # Another process may queue the same ones at the same moment: what is stored stays as it is.
+    writes = [
+        UpdateOne(
+            {"_id": identifier},
+            [{"$replaceWith": {"$mergeObjects": [new_job(kind, arguments, company_id=company_id), "$$ROOT"]}}],
+            upsert=True,
+        )
+        for identifier, company_id in new.items()
+    ]
+    await jobs.bulk_write(writes, ordered=False)
+    services.job_available.set()
+
+
+def company_of(job: Job) -> ObjectId:
+    """Return the company of a job. Raises RuntimeError if it has none."""
+    if job.company_id is None:
+        raise RuntimeError("the job names no company")
+    return job.company_id
 
 
 async def cancel(ctx: Context, identifier: ObjectId) -> None:

@@ -30,7 +30,6 @@ LEASE = timedelta(seconds=60)
 POLL_SECONDS = 2.0
 RETRY_SECONDS = (1, 5, 30, 120, 600)
 _LONGEST_PAUSE = timedelta(hours=1)  # of a standing job
-_SHARED_SLOT = "shared"
 
 JobOutcome = Literal["done", "continued", "interrupted", "failed"]
 
@@ -66,25 +65,25 @@ def working(
     services: Services,
     steps: Steps,
     standing_kinds: Collection[str] = (),
-    dedicated: Mapping[str, int] | None = None,
+    places: Mapping[str, int] | None = None,
     *,
     start: asyncio.Event | None = None,
 ) -> AbstractAsyncContextManager[None]:
     """Run jobs in the background while the context is open, and store those of the `standing_kinds`.
 
-    Jobs run one at a time, except the kinds in `dedicated`: each of these runs that many at a time, independently of
-    all others. With `start`, no job runs before that event.
+    One job of each kind runs at a time, or as many as `places` has for the kind; kinds do not wait for each other. With
+    `start`, no job runs before that event.
     """
-    worker = _Worker(services, steps, dedicated or {})
+    worker = _Worker(services, steps, places or {})
     return running_in_background(partial(worker.run, standing_kinds), start=start)
 
 
 class _Worker:
-    """Claims due jobs and runs their steps in slots: one that all kinds share, and those of the dedicated kinds."""
+    """Claims due jobs and runs their steps, each kind in places of its own."""
 
-    def __init__(self, services: Services, steps: Steps, dedicated: Mapping[str, int]) -> None:
-        self._services, self._steps, self._dedicated = services, steps, dedicated
-        self._running: dict[str, set[asyncio.Task[None]]] = {name: set() for name in (_SHARED_SLOT, *dedicated)}
+    def __init__(self, services: Services, steps: Steps, places: Mapping[str, int]) -> None:
+        self._services, self._steps, self._places = services, steps, places
+        self._running: dict[str, set[asyncio.Task[None]]] = {kind: set() for kind in steps}
 
     async def run(self, standing_kinds: Collection[str]) -> None:
         """Work until cancelled."""
@@ -108,20 +107,20 @@ class _Worker:
             await self._cancel_all()
 
     async def _start_next(self) -> bool:
-        """Start the next job that has a free slot; returns False if there is none."""
-        kinds = [kind for kind in self._steps if self._has_free_slot(kind)]
+        """Start the next job of a kind that has a free place; returns False if there is none."""
+        kinds = [kind for kind in self._steps if len(self._running[kind]) < self._places.get(kind, 1)]
         job = await _claim(self._services, kinds) if kinds else None
         if job is None:
             return False
-        running = self._running[self._slot(job["kind"])]
+        running = self._running[job["kind"]]
 
-        def release_slot(task: asyncio.Task[None]) -> None:
+        def release_place(task: asyncio.Task[None]) -> None:
             running.discard(task)
             self._services.job_available.set()
 
         task = asyncio.create_task(self._run(job))
         running.add(task)
-        task.add_done_callback(release_slot)
+        task.add_done_callback(release_place)
         return True
 
     async def _run(self, job: StoredJob) -> None:
@@ -129,12 +128,6 @@ class _Worker:
             await _run_step(self._services, self._steps[job["kind"]], job)
         except Exception as error:  # noqa: BLE001 - the job is claimed again after its lease
             _log_failure(error)
-
-    def _slot(self, kind: str) -> str:
-        return kind if kind in self._dedicated else _SHARED_SLOT
-
-    def _has_free_slot(self, kind: str) -> bool:
-        return len(self._running[self._slot(kind)]) < self._dedicated.get(kind, 1)
 
     async def _cancel_all(self) -> None:
         tasks = [task for running in self._running.values() for task in running]

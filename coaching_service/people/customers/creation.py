@@ -92,7 +92,7 @@ def build_document(
             "firstLoginDate": None,
         },
         "firstAccessHash": token_hash(first_access_token),
-        "figuresUntil": now(),
+        "figuresChangedAt": now(),
         "sortName": search["sortName"],
         "sortSurname": search["sortSurname"],
         "search": search["search"],

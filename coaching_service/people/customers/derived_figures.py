@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any, Literal, cast
+from datetime import date, datetime, timedelta
+from typing import Any, Literal, cast, get_args
+from zlib import crc32
 
 from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter, PipelineStage
+from coaching_service.core.dates import next_midnight
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.metrics import Backlog, read_backlog
 from coaching_service.people.customers import figures_store, listing, service, store
 from coaching_service.people.customers.models import (
     Attention,
     AttentionCounts,
     Customer,
     CustomerRate,
+    FigureLane,
     FigureMark,
     ReasonType,
 )
@@ -23,6 +27,8 @@ from coaching_service.people.customers.models import (
 RateOrder = Literal["percentage", "name"]
 RateDays = Literal[7, 30, 90]
 MOST_COUNTED = 1_000
+MOST_DUE = 10_000
+SPREAD_SECONDS = 3 * 3600
 
 
 async def list_rates(
@@ -175,19 +181,57 @@ async def mark_all_due(services: Services, company_id: ObjectId, last: ObjectId 
     return await figures_store.mark_figures_due_after(services, company_id, last, limit)
 
 
-async def list_due(services: Services, limit: int) -> list[Customer]:
-    """Return at most `limit` active clients of any company whose figures are no longer valid, longest due first.
+async def find_due_companies(services: Services, lane: FigureLane, limit: int) -> list[ObjectId]:
+    """Return the companies of active clients whose figures are due, longest due first.
 
-    Each has only `_id`, `companyId`, `timezone` and the fields of its mark.
+    Of changes those of all clients, of the day those of the `limit` clients that have been due for longest.
     """
-    return await figures_store.list_with_due_figures(services, limit)
+    return await figures_store.find_due_companies(services, lane, limit)
+
+
+async def count_due(services: Services, lane: FigureLane) -> Backlog:
+    """Count the active clients of all companies whose figures are due, at most MOST_DUE, and since when they are."""
+    return await figures_store.count_due(services, lane, MOST_DUE)
+
+
+async def list_due(
+    services: Services, company_id: ObjectId, lane: FigureLane, last: ObjectId | None, limit: int
+) -> list[Customer]:
+    """Return the company's next `limit` active clients after the client `last` whose figures are due, by identifier.
+
+    Each has only `_id`, `timezone` and the fields of its mark.
+    """
+    return await figures_store.list_due(services, company_id, lane, last, limit)
+
+
+async def read_metrics(services: Services) -> None:
+    """Read the figures that are due, by lane; they are not a number while the database does not respond."""
+    metrics = services.metrics
+    for lane in get_args(FigureLane):
+        count, seconds = metrics.figures_due.labels(lane), metrics.oldest_figures_seconds.labels(lane)
+        await read_backlog(count_due(services, lane), count, seconds, f"figures, {lane}")
 
 
 def mark_of(client: Customer) -> FigureMark:
     """Return the mark of a client that `list_due` returned."""
-    return {"figuresUntil": client["figuresUntil"], "scheduleChanges": client.get("scheduleChanges")}
+    return {
+        "figuresUntil": client.get("figuresUntil"),
+        "figuresChangedAt": client.get("figuresChangedAt"),
+        "scheduleChanges": client.get("scheduleChanges"),
+    }
 
 
-async def postpone(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], delay: timedelta) -> None:
+async def postpone(
+    services: Services, company_id: ObjectId, lane: FigureLane, ids: Sequence[ObjectId], delay: timedelta
+) -> None:
     """Leave the figures of a company's clients as they are for a while, so that others are computed first."""
-    await figures_store.postpone_figures(services, company_id, ids, delay)
+    await figures_store.postpone_figures(services, company_id, lane, ids, delay)
+
+
+def next_renewal(company_id: ObjectId, today: date, timezone: str) -> datetime:
+    """Return the time (UTC) from which the figures of a client, computed on the local date `today`, are due again.
+
+    It is in the first hours of the client's next day, the same for all clients of a company in a time zone, and
+    another one for each company, so that the companies of a time zone are not due at the same moment.
+    """
+    return next_midnight(today, timezone) + timedelta(seconds=crc32(company_id.binary) % SPREAD_SECONDS)

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from coaching_service.core.database.backlogs import count_backlog
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Filter, PipelineStage, now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers.models import Attention, Customer, FigureMark
+from coaching_service.core.metrics import Backlog
+from coaching_service.people.customers.models import Attention, Customer, FigureLane, FigureMark
 from coaching_service.people.customers.store import (
     ARCHIVED,
     ATTENTION_FIELDS,
@@ -18,6 +20,8 @@ from coaching_service.people.customers.store import (
     BY_ORDER,
     BY_RATE,
     BY_TRAINER,
+    CHANGED_INDEX,
+    DUE_INDEX,
     GROUPS,
     ORDER,
     REASON,
@@ -33,6 +37,12 @@ from coaching_service.people.customers.store import (
 
 # What clients that need attention are counted by: the field of each value, and the array that has it.
 ATTENTION_VALUES = {"reasons": (REASON, REASONS), "trainers": (TRAINER, None), "groups": (GROUPS, GROUPS)}
+
+# The time since when, or from which on, figures are due.
+LANE_FIELD: dict[FigureLane, str] = {"changes": "figuresChangedAt", "daily": "figuresUntil"}
+# The index of changes has only the clients that have changed, so it is read completely to find their companies.
+_FINDING_INDEX: dict[FigureLane, str] = {"changes": CHANGED_INDEX, "daily": DUE_INDEX}
+_COMPANY_INDEX: dict[FigureLane, str] = {"changes": CHANGED_INDEX, "daily": BY_ID}
 
 
 async def find_by_rate(
@@ -145,19 +155,49 @@ async def set_figures(
         if customer_id in attention:
             fields["attention"] = attention[customer_id]
         where = {"_id": customer_id} if marks is None else {"_id": customer_id, **marks[customer_id]}
-        changes.append((where, {"$set": {**fields, "figuresUntil": valid_until[customer_id]}}))
+        new = {**fields, "figuresUntil": valid_until[customer_id]}
+        changes.append((where, {"$set": new, "$unset": {"figuresChangedAt": ""}}))
     await customers.set_derived_each(ctx, changes)
 
 
-async def list_with_due_figures(services: Services, limit: int) -> list[Customer]:
-    """Return `_id, companyId, timezone` of active clients of any company whose figures are invalid, oldest first.
+def _due(lane: FigureLane) -> Filter:
+    return {ARCHIVED: False, LANE_FIELD[lane]: {"$lte": now()}}
 
-    Also the fields of their marks, `figuresUntil` and `scheduleChanges`.
+
+async def find_due_companies(services: Services, lane: FigureLane, limit: int) -> list[ObjectId]:
+    """Return the companies of active clients whose figures are due, longest due first.
+
+    Of changes those of all clients, of the day those of the `limit` clients that have been due for longest.
     """
-    where = {ARCHIVED: False, "figuresUntil": {"$lte": now()}}
-    fields = dict.fromkeys(("companyId", "timezone", "figuresUntil", "scheduleChanges"), 1)
-    cursor = customers.across_companies(services).find(where, fields, limit=limit).sort("figuresUntil", 1)
-    due: list[Any] = await cursor.to_list(None)
+    field = LANE_FIELD[lane]
+    longest = [{"$sort": {field: 1}}, {"$limit": limit}] if lane == "daily" else []
+    stages: list[PipelineStage] = [
+        {"$match": _due(lane)},
+        *longest,
+        {"$group": {"_id": "$companyId", "since": {"$min": f"${field}"}}},
+        {"$sort": {"since": 1}},
+    ]
+    cursor = customers.across_companies(services).aggregate(stages, hint=_FINDING_INDEX[lane])
+    return [company["_id"] async for company in cursor]
+
+
+async def count_due(services: Services, lane: FigureLane, limit: int) -> Backlog:
+    """Count the active clients of all companies whose figures are due, at most `limit`, and since when they are."""
+    collection = customers.across_companies(services)
+    return await count_backlog(collection, _due(lane), LANE_FIELD[lane], limit, hint=_FINDING_INDEX[lane])
+
+
+async def list_due(
+    services: Services, company_id: ObjectId, lane: FigureLane, last: ObjectId | None, limit: int
+) -> list[Customer]:
+    """Return the company's next `limit` active clients after `last` whose figures are due, by identifier.
+
+    Each has `_id`, `timezone`, and the fields of its mark.
+    """
+    where = {"companyId": company_id, **_due(lane)} | ({} if last is None else {"_id": {"$gt": last}})
+    fields = dict.fromkeys(("timezone", "figuresUntil", "figuresChangedAt", "scheduleChanges"), 1)
+    cursor = customers.across_companies(services).find(where, fields, limit=limit, hint=_COMPANY_INDEX[lane])
+    due: list[Any] = await cursor.sort("_id", 1).to_list(None)
     return due
 
 
@@ -178,7 +218,9 @@ async def mark_figures_due_after(
     return ids[-1]
 
 
-async def postpone_figures(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], delay: timedelta) -> None:
-    """Treat the figures of a company's clients as valid for `delay` from now on."""
-    where = {"companyId": company_id, "_id": {"$in": list(ids)}}
-    await customers.across_companies(services).update_many(where, {"$set": {"figuresUntil": now() + delay}})
+async def postpone_figures(
+    services: Services, company_id: ObjectId, lane: FigureLane, ids: Sequence[ObjectId], delay: timedelta
+) -> None:
+    """Treat the figures of a company's clients as not due for `delay` from now on."""
+    where = {"companyId": company_id, "_id": {"$in": list(ids)}, **_due(lane)}
+    await customers.across_companies(services).update_many(where, {"$set": {LANE_FIELD[lane]: now() + delay}})

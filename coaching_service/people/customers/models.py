@@ -121,17 +121,22 @@ class NewCustomerDocument(_ProfileFields, StoredIdentity):
     _id: NotRequired[ObjectId]
     profilePhoto: ProfilePhoto | None
     firstAccessHash: str
-    figuresUntil: datetime
+    figuresChangedAt: datetime
     sortName: str
     sortSurname: str
     search: str
     suf: list[str]
 
 
-class FigureMark(TypedDict):
-    """Until when the figures of a client were valid, and how often they had been marked (None: never)."""
+# Why the figures of a client are due: something has changed, or the client's local day has begun.
+FigureLane = Literal["changes", "daily"]
 
-    figuresUntil: datetime
+
+class FigureMark(TypedDict):
+    """Until when the figures of a client were valid, since when and how often they had been marked (None: never)."""
+
+    figuresUntil: datetime | None
+    figuresChangedAt: datetime | None
     scheduleChanges: int | None
 
 
@@ -140,11 +145,11 @@ class Customer(_Profile, StoredIdentity):
 
     `lastActivityDate` is the time of the client's own latest action. The fields that may be missing are private:
     `sortName`, `sortSurname`, `search` and `suf` serve sorting and searching; `firstAccessHash` is the hash of an
-    unused first-access token; the derived figures are valid until `figuresUntil`; `attention` is absent until it is
-    first computed with them; `scheduleChanges` is a counter that makes concurrent changes of one client's schedule
-    conflict, and shows that the figures have become invalid while they were computed; `notifications` and
-    `language` are absent until the client changes them; `erasureRequestedAt` is the time at which the client asked
-    for the erasure of their data.
+    unused first-access token; the derived figures are valid until `figuresUntil`, unless something has changed since
+    `figuresChangedAt`; `attention` is absent until it is first computed with them; `scheduleChanges` is a counter that
+    makes concurrent changes of one client's schedule conflict, and shows that the figures have become invalid while
+    they were computed; `notifications` and `language` are absent until the client changes them; `erasureRequestedAt` is
+    the time at which the client asked for the erasure of their data.
     """
 
     profilePhoto: ProfilePhoto | None
@@ -154,6 +159,7 @@ class Customer(_Profile, StoredIdentity):
     suf: NotRequired[list[str]]
     firstAccessHash: NotRequired[str]
     figuresUntil: NotRequired[datetime]
+    figuresChangedAt: NotRequired[datetime]
     attention: NotRequired[Attention]
     scheduleChanges: NotRequired[int]
     notifications: NotRequired[Notifications]

@@ -35,6 +35,7 @@ BY_UNREAD = (f"-{UNREAD}", *ORDER)
 ATTENTION_FIELDS = ("name", "surname", "timezone", "profilePhoto", "customerRoleData", "attention")
 BY_ATTENTION = (f"-{SCORE}", "_id")
 ADDED = "addedClient"
+_BY_DUE = Index((ARCHIVED, "figuresUntil"))
 _NEEDS_ATTENTION = ((SCORE, {"$gt": 0}),)
 # The periods, in days up to the client's today, for which compliance rates are stored.
 RATE_DAYS = (7, 30, 90)
@@ -76,6 +77,7 @@ customers = Documents[Customer](
         Index(("email",), partial_filter=(("email", {"$gt": ""}),), ignore_case=True),
         BY_EXTERNAL_ID,
         Index((ARCHIVED, *BY_UPDATE)),
+        Index((ARCHIVED, "figuresChangedAt"), partial_filter=(("figuresChangedAt", {"$exists": True}),)),
     ),
     private=(
         "sortName",
@@ -85,6 +87,7 @@ customers = Documents[Customer](
         "firstAccessHash",
         "scheduleChanges",
         "figuresUntil",
+        "figuresChangedAt",
         "loadsIn",
         "attention",
         "notifications",
@@ -103,7 +106,7 @@ customers = Documents[Customer](
     ),
     global_indexes=(
         Index(("firstAccessHash", "companyId"), partial_filter=(("firstAccessHash", {"$exists": True}),)),
-        Index((ARCHIVED, "figuresUntil")),
+        _BY_DUE,
     ),
     cross_company_reason="first-access tokens are found by hash, and outdated figures by their time, in any company",
     transfer=Portable(
@@ -116,6 +119,7 @@ customers = Documents[Customer](
             "suf",
             "firstAccessHash",
             "figuresUntil",
+            "figuresChangedAt",
             "loadsIn",
             "scheduleChanges",
             "attention",
@@ -139,7 +143,7 @@ customers = Documents[Customer](
             **customer,
             **search_fields(customer["name"], customer["surname"], customer["email"]),
             "customerRoleData": {**customer["customerRoleData"], **dict.fromkeys(_RENEWED_FIGURES)},
-            "figuresUntil": now(),
+            "figuresChangedAt": now(),
         },
         after=lambda ctx, documents: counters.count(ctx, documents, 1),
     ),
@@ -156,6 +160,8 @@ SCORE_INDEX = customers.index_name(ARCHIVED, *BY_ATTENTION)
 SCORE_INDEX_OF = {field: customers.index_name(ARCHIVED, field, *BY_ATTENTION) for field in (TRAINER, REASON, GROUPS)}
 EMAIL_INDEX = customers.index_name("email")
 EXTERNAL_ID_INDEX = customers.index_name("externalId")
+CHANGED_INDEX = customers.index_name(ARCHIVED, "figuresChangedAt")
+DUE_INDEX = _BY_DUE.name
 UPDATE_INDEX = customers.index_name(ARCHIVED, *BY_UPDATE)
 
 
@@ -399,7 +405,7 @@ async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
 def mark() -> Document:
     """The update that makes the derived figures of clients invalid from now on.
 
-    It counts the marks: figures that are computed in the meantime are not stored. The time of figures that are invalid
-    already stays: a changed one would make MongoDB compute the keys of all indexes of clients.
+    It counts the marks: figures that are computed in the meantime are not stored. The time of an earlier mark stays: a
+    changed one would make MongoDB compute the keys of all indexes of clients.
     """
-    return {"$min": {"figuresUntil": now()}, "$inc": {"scheduleChanges": 1}}
+    return {"$min": {"figuresChangedAt": now()}, "$inc": {"scheduleChanges": 1}}

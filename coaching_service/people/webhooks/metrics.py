@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from math import nan
-
 from coaching_service.core.database.context import Services
-from coaching_service.core.metrics import reading_in_time
+from coaching_service.core.metrics import read_backlog
 from coaching_service.people.webhooks import store
-from coaching_service.people.webhooks.models import PendingDeliveries
 
 MAX_COUNT = 10_000
-_UNKNOWN: PendingDeliveries = {"count": nan, "oldestSeconds": nan}
 
 
 async def read_metrics(services: Services) -> None:
@@ -18,6 +14,5 @@ async def read_metrics(services: Services) -> None:
 
     They are not a number while the database does not respond.
     """
-    pending = await reading_in_time(store.find_pending(services, MAX_COUNT), _UNKNOWN, "webhook deliveries")
-    services.metrics.deliveries_pending.set(pending["count"])
-    services.metrics.oldest_delivery_seconds.set(pending["oldestSeconds"])
+    metrics, pending = services.metrics, store.find_pending(services, MAX_COUNT)
+    await read_backlog(pending, metrics.deliveries_pending, metrics.oldest_delivery_seconds, "webhook deliveries")

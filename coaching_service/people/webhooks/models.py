@@ -75,13 +75,6 @@ class ActiveWebhook(TypedDict):
     requested: int
 
 
-class PendingDeliveries(TypedDict):
-    """How many deliveries wait for an attempt, and the age of the oldest in seconds."""
-
-    count: float
-    oldestSeconds: float
-
-
 class Delivery(Stored):
     """One event for one webhook, with its last attempt.
 

@@ -6,16 +6,17 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from coaching_service.core.database.backlogs import count_backlog
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.metrics import Backlog
 from coaching_service.people.webhooks.models import (
     ActiveWebhook,
     AttemptResult,
     Delivery,
-    PendingDeliveries,
     Webhook,
     WebhookChange,
 )
@@ -148,19 +149,11 @@ async def list_active(services: Services) -> list[ActiveWebhook]:
     return active
 
 
-async def find_pending(services: Services, limit: int) -> PendingDeliveries:
+async def find_pending(services: Services, limit: int) -> Backlog:
     """Count the pending deliveries of the active webhooks of all companies, at most `limit`, and find the oldest."""
     active = [webhook["_id"] for webhook in await list_active(services)]
-    stages: list[Document] = [
-        {"$match": {"status": "pending", "webhookId": {"$in": active}}},
-        {"$sort": {"createdAt": 1}},
-        {"$limit": limit},
-        {"$group": {"_id": None, "count": {"$sum": 1}, "oldest": {"$first": "$createdAt"}}},
-        {"$project": {"count": 1, "oldestSeconds": {"$divide": [{"$subtract": ["$$NOW", "$oldest"]}, 1000]}}},
-    ]
-    cursor: Any = deliveries.across_companies(services).aggregate(stages, hint=_PENDING.name)
-    results: list[PendingDeliveries] = await cursor.to_list(1)
-    return results[0] if results else {"count": 0, "oldestSeconds": 0}
+    where: Document = {"status": "pending", "webhookId": {"$in": active}}
+    return await count_backlog(deliveries.across_companies(services), where, "createdAt", limit, hint=_PENDING.name)
 
 
 # --- deliveries ------------------------------------------------------------------------------------------------------

@@ -1,53 +1,82 @@
-"""The background jobs that renew the figures stored with clients: after a change, and once a local day."""
+"""The background jobs that renew the figures stored with clients: after a change, and once a local day.
+
+A permanent job finds the companies that have clients whose figures are due, and queues a job for each, which any
+process claims: one kind for changes, and one for the day, each with a place of its own in every process. So a backlog
+of the day delays no change, and processes share it by company.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import structlog
 
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import NotFound, Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.account.events import CompanyResumed, FigureSettingsChanged
 from coaching_service.people.customers import derived_figures
-from coaching_service.people.customers.models import Customer
+from coaching_service.people.customers.models import Customer, FigureLane
 from coaching_service.people.team import service as team
 from coaching_service.progress.attention import service as attention
 
-RENEW = "renew_compliance"
+FIND_DUE = "renew_compliance"
+RENEW_CHANGED = "renew_changed_figures"
+RENEW_DAILY = "renew_daily_figures"
 MARK_ALL_DUE = "mark_all_figures_due"
+# The companies of changes are queued first.
+KINDS: dict[FigureLane, str] = {"changes": RENEW_CHANGED, "daily": RENEW_DAILY}
 _BATCH = 200
 _MARKED_BATCH = 1_000
+# Clients whose companies are queued at once; the companies of all others follow.
+_SEARCHED = 10_000
 # The contract promises new figures within 10 seconds of a change.
-_PAUSE = timedelta(seconds=4)
+_PAUSE = timedelta(seconds=3)
 # Clients whose renewal fails are postponed, so that they do not block the others.
 _POSTPONEMENT = timedelta(hours=1)
 log = structlog.get_logger("coaching_service.attention")
 
 
-async def renew_batch(services: Services, _: Job) -> RunAgain:
-    """Renew the figures of at most 200 clients that are due, company by company.
+async def queue_due(services: Services, _: Job) -> RunAgain:
+    """Queue the renewal of each company that has clients whose figures are due, unless it is queued or running.
 
-    Clients that change in the meantime stay due. If the renewal of a company's clients fails, or the company is
-    suspended or being erased, they are postponed for an hour. Runs again at once if more clients may be due, else in
-    four seconds: clients that change all the time are then renewed every four seconds, not all the time.
+    Runs again in three seconds: clients that change all the time are renewed that often, not all the time.
     """
-    due = await derived_figures.list_due(services, _BATCH)
-    clients_of: dict[ObjectId, list[Customer]] = {}
-    for client in due:
-        clients_of.setdefault(client["companyId"], []).append(client)
-    for company_id, clients in clients_of.items():
-        if not await _renew(services, company_id, clients):
-            ids = [client["_id"] for client in clients]
-            await derived_figures.postpone(services, company_id, ids, _POSTPONEMENT)
-    return RunAgain() if len(due) == _BATCH else RunAgain(_PAUSE)
+    for lane, kind in KINDS.items():
+        company_ids = await derived_figures.find_due_companies(services, lane, _SEARCHED)
+        await queue.enqueue_for_companies(services, kind, company_ids, {"last": None})
+    return RunAgain(_PAUSE)
 
 
-async def _renew(services: Services, company_id: ObjectId, clients: list[Customer]) -> bool:
+async def renew_changed(services: Services, job: Job) -> RunAgain | None:
+    """Renew the figures of the next 200 clients of the job's company that have changed."""
+    return await _renew_next(services, job, "changes")
+
+
+async def renew_daily(services: Services, job: Job) -> RunAgain | None:
+    """Renew the figures of the next 200 clients of the job's company whose local day has begun."""
+    return await _renew_next(services, job, "daily")
+
+
+async def _renew_next(services: Services, job: Job, lane: FigureLane) -> RunAgain | None:
+    """Renew the figures of the next 200 clients of the job's company that are due, with the same queries as of one.
+
+    Clients that change in the meantime stay due. If the renewal fails, or the company is suspended or being erased,
+    these clients are postponed for an hour. Raises Unavailable while the database cannot be used.
+    """
+    company_id = queue.company_of(job)
+    due = await derived_figures.list_due(services, company_id, lane, job.arguments["last"], _BATCH)
+    if due and not await _renew(services, company_id, due):
+        ids = [client["_id"] for client in due]
+        await derived_figures.postpone(services, company_id, lane, ids, _POSTPONEMENT)
+    return RunAgain(progress={"last": due[-1]["_id"]}) if len(due) == _BATCH else None
+
+
+async def _renew(services: Services, company_id: ObjectId, clients: Sequence[Customer]) -> bool:
     try:
         owner = await team.load_owner(services, company_id)
         if owner.company.is_suspended:
@@ -56,7 +85,10 @@ async def _renew(services: Services, company_id: ObjectId, clients: list[Custome
     except NotFound:  # the company is being erased
         return False
     except Exception as error:
-        if (known := as_service_error(error)) is None:
+        known = as_service_error(error)
+        if isinstance(known, Unavailable):
+            raise
+        if known is None:
             log.exception("figures of clients not renewed", company=str(company_id), clients=len(clients))
         else:
             log.warning("figures of clients not renewed at the moment", company=str(company_id), reason=known.message)
@@ -70,8 +102,7 @@ async def queue_renewal_of_all(ctx: Context, _: FigureSettingsChanged | CompanyR
 
 
 async def mark_all_due(services: Services, job: Job) -> RunAgain | None:
-    """Mark the figures of the next 1,000 clients of the job's company as due, so that `renew_batch` renews them."""
-    if job.company_id is None:
-        raise RuntimeError("the job names no company")
-    last = await derived_figures.mark_all_due(services, job.company_id, job.arguments["last"], _MARKED_BATCH)
+    """Mark the figures of the next 1,000 clients of the job's company as due."""
+    company_id = queue.company_of(job)
+    last = await derived_figures.mark_all_due(services, company_id, job.arguments["last"], _MARKED_BATCH)
     return None if last is None else RunAgain(progress={"last": last})

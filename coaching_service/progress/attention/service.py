@@ -11,7 +11,6 @@ from coaching_service.core.cursors import CursorPage
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
-from coaching_service.core.dates import next_midnight
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
@@ -144,7 +143,8 @@ async def _compute_and_store(
 ) -> None:
     """Compute the figures of clients and why they need attention, and store both for the lists.
 
-    They are valid until the client's next midnight. The number of queries does not depend on the number of clients.
+    They are valid until the first hours of the client's next day. The number of queries does not depend on the number
+    of clients.
     """
     settings = (await account.read(ctx))["attention"]
     loaded = await load_clients(ctx, _timezones(ctx, clients), settings)
@@ -166,7 +166,7 @@ async def _store(
     stored: dict[ObjectId, Attention] = {}
     for client, each in loaded.items():
         figures[client] = each.figures
-        valid_until[client] = next_midnight(each.state.today, each.state.timezone)
+        valid_until[client] = derived_figures.next_renewal(ctx.company_id, each.state.today, each.state.timezone)
         unread = each.state.unread
         stored[client] = {**attention[client], "unread": unread["count"] if unread else None}
     await derived_figures.store_figures(ctx, figures, valid_until, stored, marks=marks)

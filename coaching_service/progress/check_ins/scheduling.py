@@ -10,6 +10,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.core.metrics import read_backlog
 from coaching_service.people.account.events import CompanyResumed
 from coaching_service.people.team import service as team
 from coaching_service.progress.check_ins import service, store
@@ -17,6 +18,7 @@ from coaching_service.progress.check_ins.models import DueCheckIn
 
 SCHEDULE = "schedule_check_ins"
 _BATCH = 50
+_MAX_COUNT = 10_000
 _PAUSE = timedelta(minutes=1)
 # Check-ins that fail are postponed, so that they do not block the others.
 _POSTPONEMENT = timedelta(hours=1)
@@ -57,6 +59,12 @@ async def _schedule_of_company(services: Services, company_id: ObjectId, check_i
             log.exception("check-in not scheduled", company=str(company_id), check_in=str(check_in["_id"]))
             failed.append(check_in["_id"])
     return failed
+
+
+async def read_metrics(services: Services) -> None:
+    """Read the check-ins that are due; they are not a number while the database does not respond."""
+    metrics, due = services.metrics, store.count_due(services, _MAX_COUNT)
+    await read_backlog(due, metrics.check_ins_due, metrics.oldest_check_in_seconds, "check-ins")
 
 
 async def continue_postponed(ctx: Context, _: CompanyResumed) -> None:

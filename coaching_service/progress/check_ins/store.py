@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from coaching_service.core.database.backlogs import count_backlog
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, now
@@ -13,6 +14,7 @@ from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.metrics import Backlog
 from coaching_service.core.validation import Date, Integer, Text
 from coaching_service.progress.check_ins.models import DueCheckIn, NewCheckInDocument, StoredCheckIn
 
@@ -105,6 +107,12 @@ async def list_due(services: Services, limit: int) -> list[DueCheckIn]:
         await collection.find({"dueAt": {"$lte": now()}}, fields, limit=limit).sort("dueAt", 1).to_list(None)
     )
     return due
+
+
+async def count_due(services: Services, limit: int) -> Backlog:
+    """Count the check-ins of all companies that have to be scheduled, at most `limit`, and since when they are due."""
+    collection = check_ins.across_companies(services)
+    return await count_backlog(collection, {"dueAt": {"$lte": now()}}, "dueAt", limit, hint="dueAt")
 
 
 async def postpone(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], delay: timedelta) -> None:

@@ -145,5 +145,5 @@ def _first_of_days(end: date, days: int) -> date:
 
 
 async def mark_figures_due(ctx: Context, event: ScheduleChanged | CompletedWorkChanged | ItemLogged) -> None:
-    """Mark the figures stored with a client as due: the renewal job computes them within 10 seconds."""
+    """Mark the figures stored with a client as due: a background job computes them within 10 seconds."""
     await derived_figures.mark_due(ctx, [event.customer_id])

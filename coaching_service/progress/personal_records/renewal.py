@@ -32,13 +32,12 @@ async def renew_batch(services: Services, job: Job) -> RunAgain | None:
 
     Of one exercise (`exerciseId`), or of all: then first with the shared library of this version.
     """
-    if job.company_id is None:
-        raise RuntimeError("the job names no company")
+    company_id = queue.company_of(job)
     last, exercise_id = job.arguments["last"], job.arguments["exerciseId"]
     if last is None and exercise_id is None:
         await shared.publish(services)
     try:
-        owner = await team.load_owner(services, job.company_id)
+        owner = await team.load_owner(services, company_id)
     except NotFound:  # the company is being erased
         return None
     ctx = Context(services, owner, operation=RENEW, interface="system")

@@ -71,6 +71,7 @@ _HIDDEN = frozenset(
         *("digest", "firstLoginDate", "lastActivityDate", "lastTrainedDate", "lastWorkoutDate", "author"),
         *(
             "figuresUntil",
+            "figuresChangedAt",
             "attention",
             "scheduleChanges",
             "search",

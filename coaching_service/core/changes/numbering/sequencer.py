@@ -21,6 +21,7 @@ from coaching_service.core.changes.numbering.models import NewChange, Start
 from coaching_service.core.changes.numbering.reading import ChangeReader
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
+from coaching_service.core.metrics import Backlog
 
 _RENEW_SECONDS = 3.0
 _INTERVAL_SECONDS = 0.05
@@ -43,8 +44,8 @@ async def is_running(services: Services) -> bool:
     return await store.is_leased(services)
 
 
-async def count_pending(services: Services, limit: int) -> int:
-    """Return how many changes have no number yet, at most `limit`."""
+async def count_pending(services: Services, limit: int) -> Backlog:
+    """Count the changes that have no number yet, at most `limit`, and find the age of the oldest."""
     return await store.count_pending(services, limit)
 
 

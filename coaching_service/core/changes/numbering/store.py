@@ -21,6 +21,7 @@ from coaching_service.core.changes.numbering.models import (
     SequencerState,
     Start,
 )
+from coaching_service.core.database.backlogs import count_backlog
 from coaching_service.core.database.connection import UNAUTHORIZED, is_unavailable
 from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.documents import Document, Documents, now
@@ -29,6 +30,7 @@ from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.metrics import Backlog
 
 LEASE = timedelta(seconds=10)
 BATCH = 500
@@ -143,11 +145,10 @@ async def finish_search(services: Services, holder: str, began: Start) -> None:
     await _state.across_companies(services).update_one(where, {"$max": {"createdUntil": time}})
 
 
-async def count_pending(services: Services, limit: int) -> int:
-    """How many changes have no number, at most `limit`."""
+async def count_pending(services: Services, limit: int) -> Backlog:
+    """Count the changes that have no number, at most `limit`, and find the age of the oldest."""
     where = await _pending_since(services, _COMMIT_DELAY)
-    count: int = await _changes(services).count_documents(where, limit=limit, hint=BY_TIME)
-    return count
+    return await count_backlog(_changes(services), where, "createdAt", limit, hint=BY_TIME)
 
 
 async def _pending_since(services: Services, margin: timedelta) -> Document:
