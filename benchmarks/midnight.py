@@ -114,7 +114,9 @@ def multiply(db: Any, companies: int, progress: Progress) -> None:
 
 
 def _under(document: dict[str, Any], ids: dict[ObjectId, ObjectId], number: int) -> dict[str, Any]:
-    changed = {name: ids.get(value, value) for name, value in document.items() if isinstance(value, ObjectId)}
+    changed: dict[str, Any] = {
+        name: ids.get(value, value) for name, value in document.items() if isinstance(value, ObjectId)
+    }
     if document.get("email"):
         changed["email"] = f"{number}.{document['email']}"
     if "firstAccessHash" in document:

@@ -170,7 +170,7 @@ async def find_due_companies(services: Services, lane: FigureLane, limit: int) -
     Of changes those of all clients, of the day those of the `limit` clients that have been due for longest.
     """
     field = LANE_FIELD[lane]
-    longest = [{"$sort": {field: 1}}, {"$limit": limit}] if lane == "daily" else []
+    longest: list[PipelineStage] = [{"$sort": {field: 1}}, {"$limit": limit}] if lane == "daily" else []
     stages: list[PipelineStage] = [
         {"$match": _due(lane)},
         *longest,
