@@ -201,7 +201,7 @@ def show(console: Console, windows: Sequence[Window], clients: int) -> list[str]
         missed.append(f"a change waited for more than {CHANGE_TARGET_SECONDS:.0f} s")
     single, several = (max(map(_rate, [w for w in new if (w.processes == 1) is alone])) for alone in (True, False))
     console.print(
-        f"Several processes renew {most / one:.2f} times as many clients as one; the target is {SCALE_TARGET}."
+        f"Several processes renew {several / single:.2f} times as many clients as one; the target is {SCALE_TARGET}."
     )
     console.print(f"{clients:,} clients take one process {clients / single:.0f} s.")
     return missed
