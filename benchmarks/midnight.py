@@ -127,6 +127,7 @@ def _under(document: dict[str, Any], ids: dict[ObjectId, ObjectId], number: int)
 def measure(db: Any, code: Code, processes: int, seconds: float, settings: dict[str, str], folder: Path) -> Window:
     """Start processes of a version, make all clients due since midnight, and let them renew for some seconds."""
     db["jobs"].delete_many({})
+    db["customers"].update_many({}, {"$set": {"figuresUntil": now() + timedelta(days=1)}})
     with ExitStack() as stack:
         own = {**settings, "PYTHONPATH": str(code.folder), "PYTHONSAFEPATH": "1"}
         cores = ",".join(map(str, sorted(os.sched_getaffinity(0))))
@@ -267,6 +268,7 @@ def main(
             for number in range(rounds):
                 for code, count in runs if number % 2 == 0 else reversed(runs):
                     windows.append(measure(db, code, count, seconds, settings, folder))
+                    console.print(f"{windows[-1].renewed:,} clients renewed by {code.name} ({count})", style="dim")
     except DatabaseUnavailable as error:
         raise click.ClickException(str(error)) from None
     missed = show(console, windows, companies * clients)
