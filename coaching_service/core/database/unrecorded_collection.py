@@ -127,6 +127,23 @@ class UnrecordedCollection(ReadableCollection[D]):
         if writes := [UpdateOne({"_id": key}, [{"$set": fields}], upsert=True) for key, fields in documents.items()]:
             await self.across_companies(ctx.services).bulk_write(writes, session=ctx.session)
 
+    async def insert_missing_computed(self, services: Services, documents: Mapping[ObjectId, Document]) -> bool:
+        """Store those of new documents, as `insert_computed`, that are not stored yet; returns whether there were any.
+
+        What another process stores at the same moment stays as it is.
+        """
+        self._require_uncached()
+        collection = self.across_companies(services)
+        stored = {each["_id"] async for each in collection.find({"_id": {"$in": list(documents)}}, {"_id": 1})}
+        writes = [
+            UpdateOne({"_id": key}, [{"$replaceWith": {"$mergeObjects": [fields, "$$ROOT"]}}], upsert=True)
+            for key, fields in documents.items()
+            if key not in stored
+        ]
+        if writes:
+            await collection.bulk_write(writes, ordered=False)
+        return bool(writes)
+
     async def upsert_not_durable(self, services: Services, identifier: ObjectId, stages: list[Document]) -> D:
         """Update one document with a pipeline, create it if it is missing, and return it.
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NotRequired, TypedDict
 
-from pymongo import UpdateOne
-
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
@@ -151,23 +149,12 @@ async def enqueue_for_companies(
     services: Services, kind: str, company_ids: Sequence[ObjectId], arguments: Document
 ) -> None:
     """Queue one job for each of these companies, unless it has one of this kind under the same identifier."""
-    of_company = {stable_id("job", kind, str(company_id)): company_id for company_id in company_ids}
-    jobs = stored_jobs.across_companies(services)
-    queued = {job["_id"] async for job in jobs.find({"_id": {"$in": list(of_company)}}, {"_id": 1})}
-    new = {identifier: company_id for identifier, company_id in of_company.items() if identifier not in queued}
-    if not new:
-        return
-    # Another process may queue the same ones at the same moment: what is stored stays as it is.
-    writes = [
-        UpdateOne(
-            {"_id": identifier},
-            [{"$replaceWith": {"$mergeObjects": [new_job(kind, arguments, company_id=company_id), "$$ROOT"]}}],
-            upsert=True,
-        )
-        for identifier, company_id in new.items()
-    ]
-    await jobs.bulk_write(writes, ordered=False)
-    services.job_available.set()
+    jobs = {
+        stable_id("job", kind, str(company_id)): new_job(kind, arguments, company_id=company_id)
+        for company_id in company_ids
+    }
+    if jobs and await stored_jobs.insert_missing_computed(services, jobs):
+        services.job_available.set()
 
 
 def company_of(job: Job) -> ObjectId:
