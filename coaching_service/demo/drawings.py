@@ -104,7 +104,7 @@ async def _store(
     ctx: Context, image: Image.Image, image_format: str, content_type: str, name: str, customer_id: ObjectId | None
 ) -> StoredFile:
     content = io.BytesIO()
-    image.save(content, image_format)
+    image.save(content, image_format, compress_level=1)  # a third of the time; PDF ignores it
     content.seek(0)
     return await files.store(ctx, content, name=name, content_type=content_type, customer_id=customer_id)
 

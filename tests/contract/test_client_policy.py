@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from coaching_service import features
 from coaching_service.core.http.routes import routes_of
+from tests.conftest import NewCompany
 from tests.contract.test_declared import fill_path
 from tests.core.test_uploads import form
 from tests.support.client import CoachClient, Reply
@@ -60,14 +63,26 @@ async def call(caller: CoachClient, name: str) -> Reply:
     return await caller.send(route.method, route.path, data=data)
 
 
-@pytest.mark.parametrize("name", POLICY)
-async def test_a_coach_is_refused_and_an_impersonation_gets_what_the_policy_states(
-    coach: CoachClient, interactive: CoachClient, name: str
-) -> None:
+@dataclass
+class Callers:
+    """Those who are not the client: a key and a session of a coach, and an impersonation."""
+
+    coaches: list[CoachClient]
+    impersonation: CoachClient
+
+
+@pytest.fixture(scope="module")
+async def callers(new_company: NewCompany) -> Callers:
+    coach = await new_company()
+    interactive = await coach.interactive()
     ana = await coach.create_customer("Ana")
     token = (await interactive.post(f"/coach/customers/{ana['_id']}/impersonate")).ok()["accessToken"]
+    return Callers([coach, interactive], coach.with_bearer(token))
 
-    for refused in (coach, interactive):
+
+@pytest.mark.parametrize("name", POLICY)
+async def test_a_coach_is_refused_and_an_impersonation_gets_what_the_policy_states(callers: Callers, name: str) -> None:
+    for refused in callers.coaches:
         (await call(refused, name)).refused(403, "client's own session")
-    reply = await call(coach.with_bearer(token), name)
+    reply = await call(callers.impersonation, name)
     assert (reply.status == 403) is (POLICY[name] == CLIENT_ONLY), reply.raw

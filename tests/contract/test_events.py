@@ -1,4 +1,4 @@
-"""What each operation writes to the change log: its events, whether it can be undone, and nothing that is free text."""
+"""What each operation writes: its events, whether it can be undone, audited actions, and nothing that is free text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from coaching_service import features
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.http.request_parsing import validate_body
 from coaching_service.core.http.routes import Route, routes_of
+from coaching_service.people.sessions import passwords
+from tests.conftest import PASSWORD
 from tests.contract.test_declared import call, client_for, fill_path, identifiers_for, put_identifiers
 from tests.contract.test_policy import assert_same, in_order
+from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient, Reply
 from tests.support.declared_world import World, make_world
 from tests.support.logs import recorded_logs
@@ -22,27 +25,30 @@ MARKERS = ("Zanzibar", "zanzibar")
 
 
 class Log:
-    """The changes of a company that the test has not seen yet."""
+    """The documents of a company in a collection that the test has not seen yet."""
 
-    def __init__(self, coach: CoachClient) -> None:
+    def __init__(self, coach: CoachClient, collection: str) -> None:
         self.coach = coach
+        self.collection = coach.ctx.db[collection]
         self.seen: set[object] = set()
 
-    async def new_changes(self) -> list[Any]:
-        """The changes that were written since the last call."""
+    async def find_new(self) -> list[Any]:
+        """The documents that were written since the last call."""
         where = {"companyId": self.coach.ctx.company_id, "_id": {"$nin": list(self.seen)}}
-        changes = await self.coach.ctx.db["changes"].find(where).sort("_id", 1).to_list(None)
-        self.seen.update(change["_id"] for change in changes)
-        return changes
+        documents = await self.collection.find(where).sort("_id", 1).to_list(None)
+        self.seen.update(each["_id"] for each in documents)
+        return documents
 
 
-async def test_every_operation_writes_the_events_of_the_policy(coach: CoachClient) -> None:
-    """Every operation is called once; the changes that it adds to the log are what the policy states."""
+async def test_every_operation_writes_the_events_and_audited_actions_of_the_policies(coach: CoachClient) -> None:
+    """Every operation is called once; what it adds to the change log and to the audit is what the policies state."""
     world = await make_world(coach)
     requests = await requests_of(coach, world)
-    log = Log(coach)
-    await log.new_changes()
+    log, audit = Log(coach, "changes"), Log(coach, "audit")
+    await log.find_new()
+    await audit.find_new()
     written = []
+    performed = []
     routes = in_order(routes_of(features.ROUTES))
     for route in sorted(
         routes, key=lambda each: list(requests).index(each.operation_id) if each.operation_id in requests else 100
@@ -54,10 +60,17 @@ async def test_every_operation_writes_the_events_of_the_policy(coach: CoachClien
             assert reply.status < 300, (route.operation_id, reply.raw)
         else:
             reply = await call(coach, route, fill_path(route, world), world)
-        changes = await log.new_changes()
-        if changes:
+            assert reply.status < 500, f"{route.method} {route.path}: {reply.raw!r}"
+        if changes := await log.find_new():
             written.append(_line(route, reply, changes))
+        performed += [f"{route.method} {route.path} {entry['action']}" for entry in await audit.find_new()]
     assert_same("events.txt", written)
+    await authorize_assistant(coach.ctx)
+    performed += [f"FORM /oauth/authorize {entry['action']}" for entry in await audit.find_new()]
+    session = await coach.interactive()
+    await passwords.change_password(session.ctx, PASSWORD, "another long password")
+    performed += [f"FORM /app/settings/my-account {entry['action']}" for entry in await audit.find_new()]
+    assert_same("audit.txt", performed)
 
 
 def _line(route: Route, reply: Reply, changes: list[Any]) -> str:
@@ -154,8 +167,8 @@ async def test_no_event_and_no_log_line_contains_free_text(coach: CoachClient) -
     accepted: set[str] = set()
     with recorded_logs() as entries:
         for route in in_order(routes_of(features.ROUTES)):
-            if route.operation_id == "deleteCustomer":
-                continue  # the erasure would remove what is checked
+            if route.operation_id in ("deleteCustomer", "createSandbox"):
+                continue  # the erasure would remove what is checked; a sandbox takes no text, and seconds
             if route.body is None or route.multipart is not None or not route.writes:
                 await call(coach, route, fill_path(route, world), world)
                 continue

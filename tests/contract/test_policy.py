@@ -1,4 +1,4 @@
-"""The declarations agree with the policies written by hand: permissions, indexes and audited operations."""
+"""The declarations agree with the policies written by hand: permissions and indexes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,9 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.mcp.tools import tools_of
-from coaching_service.people.sessions import passwords
 from coaching_service.web import views
 from coaching_service.web.views.bulk_actions import ACTIONS
-from tests.conftest import PASSWORD
-from tests.contract.test_declared import call, fill_path
-from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
-from tests.support.declared_world import make_world
 
 HERE = Path(__file__).parent
 
@@ -104,31 +99,6 @@ async def test_the_database_has_the_declared_indexes(coach: CoachClient, collect
         if name != "_id_"
     ]
     assert sorted(actual) == [line for line in read_policy("indexes.txt") if line.startswith(f"{collection}:")]
-
-
-async def test_every_audited_operation_writes_its_action(coach: CoachClient) -> None:
-    """Every operation is called once; what it adds to the audit collection is what the policy states."""
-    world = await make_world(coach)
-    audit = coach.ctx.db["audit"]
-    seen: set[object] = set()
-
-    async def new_actions() -> list[str]:
-        entries = await audit.find({"companyId": coach.ctx.company_id, "_id": {"$nin": list(seen)}}).to_list(None)
-        seen.update(entry["_id"] for entry in entries)
-        return [str(entry["action"]) for entry in entries]
-
-    await new_actions()
-    performed = []
-    for route in in_order(routes_of(features.ROUTES)):
-        reply = await call(coach, route, fill_path(route, world), world)
-        assert reply.status < 500, f"{route.method} {route.path}: {reply.raw!r}"
-        performed += [f"{route.method} {route.path} {action}" for action in await new_actions()]
-    await authorize_assistant(coach.ctx)
-    performed += [f"FORM /oauth/authorize {action}" for action in await new_actions()]
-    session = await coach.interactive()
-    await passwords.change_password(session.ctx, PASSWORD, "another long password")
-    performed += [f"FORM /app/settings/my-account {action}" for action in await new_actions()]
-    assert_same("audit.txt", performed)
 
 
 def in_order(routes: list[Route]) -> list[Route]:

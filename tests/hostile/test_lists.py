@@ -99,7 +99,7 @@ async def test_a_client_outside_the_scope_is_refused_by_path(colleague: Caller) 
     for case in outside_scope():
         for identifiers in (colleague.own, {"customerId": colleague.own["customerId"]}):
             reply = await colleague.send(case.route, identifiers)
-            if reply.status != 403:
+            if reply.status != 403 or reply.json["code"] != "CUSTOMER_OUT_OF_SCOPE":
                 differences.append((str(case), reply.status, reply.raw[:200]))
     assert not differences, "\n".join(map(str, differences))
 

@@ -156,7 +156,8 @@ async def test_days_with_workouts_are_marked_and_stay_as_they_are(coach: CoachCl
     )
     added = await preview(owner_page, shown, ana, "copy", repeat="2", onConflict="add")
     added.ok().says("Preview: 2 workouts copied", "The new ones are added after them:", "Mon 9 Mar 2026: Swim")
-    copied = await owner_page.submit(await owner_page.get(page_path(ana)), path_of(ana, "copy"))
+    calendar = await owner_page.get(page_path(ana))
+    copied = await owner_page.submit(calendar, path_of(ana, "copy"), onConflict=None)  # as the form without a choice
     copied.ok().says("0 workouts copied, 1 day left as it is.")
     assert [block["name"] for block in await blocks_of(coach, ana, WEEK_AFTER, "2026-03-31")] == ["Swim"]
 
@@ -177,7 +178,8 @@ async def test_assigned_program_leaves_days_as_they_are(coach: CoachClient, owne
     shown = await owner_page.submit(page, f"{here}/assign/preview", **chosen)
     shown.ok().says("Preview: 1 workout scheduled, 1 day left as it is", "Mon 2 Mar 2026: Legs")
     assert len(await blocks_of(coach, ana, MONDAY, "2026-03-31")) == 1
-    (await owner_page.submit(shown, f"{here}/assign", **chosen)).ok().says("1 workout scheduled, 1 day left as it is.")
+    done = await owner_page.submit(shown, f"{here}/assign", **chosen, onConflict=None)
+    done.ok().says("1 workout scheduled, 1 day left as it is.")
     assert [block["name"] for block in await blocks_of(coach, ana, MONDAY, "2026-03-31")] == ["Legs", "Day 3"]
 
 
@@ -196,7 +198,7 @@ async def test_bulk_assignment_shows_who_has_workouts(coach: CoachClient, owner_
     shown = await owner_page.submit(page, f"{bulk}/preview", **chosen)
     shown.ok().says("1 client has workouts on days of the program.", "stay as they are", "Mon 2 Mar 2026: Legs")
     assert await blocks_of(coach, bea, MONDAY, MONDAY) == []
-    (await owner_page.submit(shown, bulk, **chosen)).ok().says("2 clients changed")
+    (await owner_page.submit(shown, bulk, **chosen, onConflict=None)).ok().says("2 clients changed")
     names = [[block["name"] for block in await blocks_of(coach, each, MONDAY, MONDAY)] for each in (ana, bea)]
     assert names == [["Legs"], ["Run"]]
 
@@ -223,3 +225,8 @@ async def test_days_of_a_program_are_previewed_on_a_page(coach: CoachClient, own
     shown = (await owner_page.submit(page, f"{path}/copy-days/preview", repeat="2")).ok()
     shown.says("Preview: 2 workouts copied")
     assert shown.path.startswith(f"{path}/copy-days/preview?startDay=1&")
+
+    (await coach.post(f"{path.replace('/app', '/coach')}/wblocks", {"name": "Two", "day": 8})).ok(201)
+    chosen = {"startDay": "1", "endDay": "7", "targetDay": "8", "onConflict": None}
+    copied = await owner_page.submit(await owner_page.get(path), f"{path}/copy-days", **chosen)
+    copied.ok().says("0 workouts copied, 1 day left as it is.")

@@ -68,7 +68,7 @@ class StoredChangeLog:
             change_id = ObjectId() if is_batch else recorder.id
             await _hide_replaced_entries(ctx, group, change_id)
             imported = [event for event in group.events if event.feed and event.feed.date]
-            group.events = [event for event in group.events if event not in imported]
+            group.events = [event for event in group.events if not (event.feed and event.feed.date)]
             if group.documents or group.events:
                 change = _change(ctx, change_id, group)
                 if is_batch:
