@@ -98,9 +98,9 @@ class Victim:
         return sorted({value for value in self.world.values() if len(value) >= 12 and value.encode() in raw})
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 async def victim(new_company: NewCompany) -> AsyncIterator[Victim]:
-    """A company with a document of each kind; after all tests of the module it has the same documents."""
+    """A company with a document of each kind; after all tests it has the same documents."""
     coach = await new_company()
     world = await make_world(coach)
     result = Victim(coach, world, await make_caller(coach, world))

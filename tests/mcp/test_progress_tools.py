@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from tests.support import training
+from tests.support.attention import count_of
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_error, tool_result
-from tests.support.results import read_compliance
+from tests.support.results import read_compliance, train
 from tests.support.training import block_with, log, task
 
 TOMORROW = str(datetime.now(UTC).date() + timedelta(days=1))
@@ -168,3 +169,14 @@ async def test_tools_show_and_take_loads_in_the_unit_of_the_client(mcp: McpHttpC
     edit = {"action": "change", "itemId": done["_id"], "text": "4x5 @45"}
     await mcp.call("update_workout_items", **known, workoutId=block["_id"], changes=[edit])
     assert squat["_id"] == done["exerciseId"]
+
+
+async def test_activity_has_the_records_that_attention_counts(mcp: McpHttpClient, coach: CoachClient) -> None:
+    """The results of an exercise that was done for the first time are no records in either."""
+    ana, squat, row = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("Row")
+    await train(coach, ana, squat, (5, 100), date=str(datetime.now(UTC).date() - timedelta(days=1)))
+    await train(coach, ana, squat, (6, 110), date=TODAY)
+    await train(coach, ana, row, (8, 40), date=TODAY)
+    text = (await mcp.call("get_activity", customerId=ana["_id"]))["content"][0]["text"]
+    assert (text.count(" personal_record "), text.count(" first_result ")) == (3, 3), text
+    assert await count_of(coach, ana, "personal_record") == 3

@@ -10,6 +10,7 @@ import pytest
 
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.context import Context
+from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customer_access import declining
 from coaching_service.people.invitations import service as invitations
@@ -81,6 +82,15 @@ async def test_an_older_company_has_the_limit_of_the_operator(coach: CoachClient
     await invitations.reserve(ctx, [unique(coach) for _ in range(3)])
     with pytest.raises(Exception, match="3 invitations a day"):
         await invitations.reserve(ctx, [unique(coach)])
+
+
+async def test_invitations_that_are_refused_do_not_count(coach: CoachClient) -> None:
+    ctx = replace(coach.ctx, services=replace(coach.ctx.services, invitations_per_day=3))
+    await invitations.reserve(ctx, [unique(coach), unique(coach)])
+    for _ in range(2):
+        with pytest.raises(TooManyRequests):
+            await invitations.reserve(ctx, [unique(coach), unique(coach)])
+    assert await invitations.reserve(ctx, [unique(coach)]) == [timedelta(0)]
 
 
 async def test_a_person_who_declined_receives_no_invitation_of_that_company(

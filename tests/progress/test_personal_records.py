@@ -217,6 +217,8 @@ async def test_feed_has_only_current_records(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     await train(coach, ana, squat, (20, 80))
     assert await list_record_events(coach, ana) == [("heaviest_load", 80, MONDAY), ("most_reps", 20, MONDAY)]
+    firsts = [event["data"]["isFirst"] for event in await feed(coach, ana) if event["type"] == "personal_record"]
+    assert firsts == [True, True]
     better = await train(coach, ana, squat, (15, 90), date=TUESDAY)
     assert await list_record_events(coach, ana) == [("heaviest_load", 90, TUESDAY), ("most_reps", 20, MONDAY)]
     newest = next(event for event in await feed(coach, ana) if event["type"] == "personal_record")

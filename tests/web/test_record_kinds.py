@@ -31,7 +31,10 @@ async def test_times_distances_and_assistance_are_shown(
     page.says(
         "Longest time 1 min 30 s", "Farthest distance 5,000 m", "Fastest 5,000 m 24 min", "Least assistance 20 kg × 8"
     )
-    (await owner_page.get(f"/app/customers/{ana['_id']}/notes")).ok().says("Least assistance: 20 kg")
+    sled = await coach.create_exercise("Sled")
+    await train(coach, ana, sled, SECOND, {"meters": 20, "load": 90})
+    activity = (await owner_page.get(f"/app/customers/{ana['_id']}/notes")).ok()
+    activity.says("Least assistance: 20 kg", "Personal record in Plank.", "First time: Sled.")
 
     own = await client_page(coach, ana)
     (await own.get("/train/progress")).ok().says("1 min 30 s", "24 min", "20 kg × 8")
