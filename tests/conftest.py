@@ -31,12 +31,15 @@ from coaching_service.core.http.server import Runner
 from coaching_service.core.metrics import Metrics
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.identities import passwords
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.reliability.replica_set import running_replica_set
 from tests.support.client import CoachClient
 
 PASSWORD = "correct horse battery"
+SERVICE_HASHER = passwords._hasher
+CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
 MEMORY_BYTES = 4 << 30  # a run writes less than a tenth of it
 _numbers = count(1)
 
@@ -197,10 +200,19 @@ async def public_server(settings: Settings, services: Services) -> AsyncIterator
     await listening.close()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cheap_password_hashes() -> Iterator[None]:
+    """Hash passwords with parameters that make sign-ups and sign-ins cheap: those of the service are slow on purpose."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_hasher", CHEAP_HASHER)
+        patch.setattr(passwords, "_UNKNOWN_USER", CHEAP_HASHER.hash("no password matches this hash"))
+        yield
+
+
 @pytest.fixture(scope="session")
-async def password_hash() -> str:
-    """The hash of PASSWORD, with parameters that make sign-ins cheap: those of the service are slow on purpose."""
-    return PasswordHasher(time_cost=1, memory_cost=64, parallelism=1).hash(PASSWORD)
+def password_hash() -> str:
+    """The hash of PASSWORD."""
+    return CHEAP_HASHER.hash(PASSWORD)
 
 
 NewCompany = Callable[..., Awaitable[CoachClient]]

@@ -14,7 +14,7 @@ from coaching_service.authentication import authenticate
 from coaching_service.core.auth.access import owner
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.http import downloads
+from coaching_service.core.http import downloads, handlers
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.middleware import request_middleware
@@ -75,6 +75,35 @@ async def test_a_held_request_of_an_employee_has_the_permissions_of_now(
     assert reply.status == status
     if status == 200:
         assert [event["type"] for event in reply.json["docs"]] == ["customer.created"]
+
+
+async def test_a_request_that_waited_for_its_turn_is_authenticated_again(
+    coach: CoachClient, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handlers, "RECHECK_SECONDS", 0.0)
+    called, routes = [], Routes("/turn", tag="Files")
+
+    @routes.get("", access=owner(), returns=bytes)
+    async def take_turn(_: Context) -> Download:
+        """Take a turn."""
+        called.append(1)
+        return Download("text/plain", "it", empty, etag=None)
+
+    app = web.Application(middlewares=[request_middleware(services)])
+    slots, bulk = RequestSlots(1, queued=100, seconds=60), RequestSlots(2)
+    mount(app, routes.declared, HandlerDependencies(services, authenticate, slots, bulk, RequestSlots(1), body_limit=1))
+    key = await api_keys.create(coach.ctx, "Waiting")
+    async with TestServer(app) as server, aiohttp.ClientSession(headers={"X-API-Key": key["key"]}) as http:
+        async with slots.holding(coach.ctx.slot_holder):
+            waiting = asyncio.create_task(http.get(server.make_url("/turn")))
+            await until(lambda: slots.queued == 1, "the request waits")
+            await api_keys.revoke(coach.ctx, key["_id"])
+        assert (await waiting).status == 401
+    assert called == []
+
+
+async def empty(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
+    yield b""
 
 
 @pytest.mark.parametrize("is_export", [True, False])

@@ -295,4 +295,11 @@ async def test_an_employee_can_change_to_an_address_that_another_uses_unconfirme
     (await anonymous.post("/auth/password/reset", body)).ok()
     (await squatter.get("/me")).refused(401)
     tokens = (await anonymous.post("/auth/login", {"email": wanted, "password": SECOND_PASSWORD})).ok()
-    assert (await anonymous.with_bearer(tokens["accessToken"]).get("/me")).ok()["_id"] == str(eli["_id"])
+    me = (await anonymous.with_bearer(tokens["accessToken"]).get("/me")).ok()
+    assert (me["_id"], me["emailConfirmed"]) == (str(eli["_id"]), True)
+
+    changed = unique(coach, "changed")
+    (await interactive.patch(f"/coach/employees/{eli['_id']}", {"email": changed})).ok()
+    tokens = (await anonymous.post("/auth/login", {"email": changed, "password": SECOND_PASSWORD})).ok()
+    me = (await anonymous.with_bearer(tokens["accessToken"]).get("/me")).ok()
+    assert me["emailConfirmed"] is False, "no mail to the new address has been answered"

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argon2 import PasswordHasher
+from argon2 import PasswordHasher, Type
 
 from coaching_service.app import SERVICES
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings
-from tests.conftest import PASSWORD, AsServed
+from tests.conftest import PASSWORD, SERVICE_HASHER, AsServed
 from tests.support.client import CoachClient
 from tests.support.mails import part_of
 from tests.support.service_process import until
@@ -352,3 +352,9 @@ async def test_failures_of_all_spellings_of_an_address_count_together(anonymous:
 @pytest.mark.parametrize("label", ["xn--", "xn--a", "xn--zzzzzzzzzzzz99999", "xn--abc-", "xn--ä-cua"])
 async def test_malformed_punycode_is_an_address_like_others(anonymous: CoachClient, label: str) -> None:
     (await sign_in(anonymous, f"x@{label}.test")).refused(401)
+
+
+def test_hashes_of_passwords_have_the_parameters_that_owasp_recommends() -> None:
+    """The other tests use cheaper ones."""
+    hasher = SERVICE_HASHER
+    assert (hasher.type, hasher.memory_cost, hasher.time_cost, hasher.parallelism) == (Type.ID, 19_456, 2, 1)

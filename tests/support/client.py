@@ -201,10 +201,10 @@ def _closed_schemas() -> dict[str, Any]:
 def components_of(schema: Any) -> set[str]:
     """The names of the component schemas that a schema needs: a validator with all of them takes 8 ms to build."""
     needed: set[str] = set()
-    found = _named_in(schema)
-    while found:
-        needed |= found
-        found = set().union(*(_named_in_component(name) for name in found)) - needed
+    named = _named_in(schema)
+    while named:
+        needed |= named
+        named = set().union(*(_named_in_component(name) for name in named)) - needed
     return needed
 
 

@@ -23,7 +23,6 @@ DOWNLOADS = (".zip", ".csv", "/picture", "/file")
 SEEN = [page for page in INSIDE if page.method == "GET" and not page.path.endswith(DOWNLOADS)]
 SEEN_BY_CLIENTS = [page for page in OF_CLIENTS if page.method == "GET" and not page.path.endswith(DOWNLOADS)]
 FORMS = [page for page in INSIDE + OF_CLIENTS if page.method == "POST"]
-named = pytest.mark.parametrize("page", [p for p in INSIDE if p.path_parameters], ids=lambda p: f"{p.method} {p.path}")
 OTHER_NAMES = {"blockId": "wblockId"}
 
 
@@ -82,18 +81,18 @@ async def test_every_page_renders_for_a_new_company(owner_page: Visitor, coach: 
     assert wrong == []
 
 
-@named
-async def test_other_companies_data_is_not_found(owner_page: Visitor, world: World, page: Page) -> None:
-    method = page.method
+async def test_other_companies_data_is_not_found(owner_page: Visitor, world: World) -> None:
     data = {"csrf": (await owner_page.get("/app/customers")).form("/app/sign-out").fields[0][1]}
-    for identifiers in (world, {}):
-        path = filled(page, identifiers)
-        response = await owner_page.send(method, path, data=data if method == "POST" else None)
-        assert response.status in (404, 400), f"{response.status}: {response.text}"
-        assert response.status == 404 or page.form is not None, (
-            "400: the form is validated before the document is loaded"
-        )
-        assert "Page not found" in response.text, "the page of the form is not shown either"
+    wrong = []
+    for page in INSIDE:
+        for identifiers in (world, {}) if page.path_parameters else ():
+            sent = data if page.method == "POST" else None
+            response = await owner_page.send(page.method, filled(page, identifiers), data=sent)
+            # 400: the form is validated before the document is loaded; the page of the form is not shown either.
+            is_unknown = response.status == 404 or (response.status == 400 and page.form is not None)
+            if not is_unknown or "Page not found" not in response.text:
+                wrong.append((page.method, page.path, response.status, response.text[:300]))
+    assert wrong == []
 
 
 @pytest.fixture

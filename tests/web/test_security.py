@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -20,11 +20,11 @@ from coaching_service.people.sessions import web_sessions
 from coaching_service.settings import Settings
 from coaching_service.web import views
 from coaching_service.web.pages import Page
-from tests.conftest import PASSWORD
+from tests.conftest import PASSWORD, NewCompany
 from tests.core.test_protocol import exchange
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.visitor import HtmlPage, Visitor
-from tests.web.conftest import ClientPage, NewVisitor
+from tests.web.conftest import NewVisitor
 
 PAGES = views.list_pages()
 each_form = pytest.mark.parametrize("page", [p for p in PAGES if p.method == "POST"], ids=lambda page: page.path)
@@ -35,10 +35,6 @@ def filled(page: Page) -> str:
     for wire, _ in page.path_parameters:
         path = path.replace(f"{{{wire}}}", UNKNOWN)
     return path
-
-
-async def client_visitor(coach: CoachClient, client_page: ClientPage) -> Visitor:
-    return await client_page(coach, await coach.create_customer())
 
 
 def csrf_token_of(page: HtmlPage) -> str:
@@ -132,11 +128,35 @@ WITHOUT_ORIGIN = (
 )
 
 
+@dataclass
+class User:
+    """A user who is signed in, and the token of their forms."""
+
+    visitor: Visitor
+    csrf: str
+
+
+@pytest.fixture(scope="module")
+async def users(new_company: NewCompany, server: TestServer) -> AsyncIterator[dict[str, User]]:
+    """The owner and a client of a company, by the audience of pages."""
+    ctx = (coach := await new_company()).ctx
+    customer_id = ObjectId((await coach.create_customer())["_id"])
+    owner, client = Visitor(server), Visitor(server)
+    owner.keep(coach_session=(await web_sessions.start_for_coach(ctx, ctx.caller.id)).token)
+    client.keep(coach_session=(await web_sessions.start_for_customer(ctx, customer_id, "Test browser")).token)
+    signed_in = {"coach": User(owner, csrf_token_of(await owner.get("/app")))}
+    yield signed_in | {"customer": User(client, csrf_token_of(await client.get("/train")))}
+    await owner.close()
+    await client.close()
+
+
+def user_of(users: dict[str, User], page: Page) -> User:
+    return users.get(page.access.audience, users["coach"])
+
+
 @each_form
-async def test_form_without_csrf_token_is_rejected(
-    coach: CoachClient, owner_page: Visitor, client_page: ClientPage, new_visitor: NewVisitor, page: Page
-) -> None:
-    user = await client_visitor(coach, client_page) if page.access.audience == "customer" else owner_page
+async def test_form_without_csrf_token_is_rejected(users: dict[str, User], new_visitor: NewVisitor, page: Page) -> None:
+    user = user_of(users, page).visitor
     for visitor in (user, new_visitor()):
         for data in ({}, {"csrf": "x" * 43}):
             rejected = await visitor.send("POST", filled(page), data=aiohttp.FormData(data))
@@ -149,11 +169,8 @@ async def test_form_without_csrf_token_is_rejected(
 
 
 @each_form
-async def test_cross_site_form_is_rejected(
-    coach: CoachClient, owner_page: Visitor, client_page: ClientPage, page: Page
-) -> None:
-    user = await client_visitor(coach, client_page) if page.access.audience == "customer" else owner_page
-    token = csrf_token_of(await user.get("/train" if user is not owner_page else "/app"))
+async def test_cross_site_form_is_rejected(users: dict[str, User], page: Page) -> None:
+    user = user_of(users, page)
     for headers in (
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
@@ -161,7 +178,7 @@ async def test_cross_site_form_is_rejected(
         *([] if page.path in WITHOUT_ORIGIN else [{"Origin": "null"}]),
         {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
     ):
-        rejected = await user.send("POST", filled(page), data={"csrf": token}, headers=headers)
+        rejected = await user.visitor.send("POST", filled(page), data={"csrf": user.csrf}, headers=headers)
         rejected.ok(403).says("This form was sent from another site")
 
 
