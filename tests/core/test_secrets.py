@@ -113,6 +113,7 @@ def log(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     structlog.configure(**before)
 
 
+@pytest.mark.parametrize("log", ["json"], indirect=True)  # a line of the console has the same fields
 async def test_responses_and_log_lines_contain_no_secret(
     coach: CoachClient, anonymous: CoachClient, settings: Settings, log: io.BytesIO
 ) -> None:

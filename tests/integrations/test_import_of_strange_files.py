@@ -23,9 +23,10 @@ from tests.support.training import block_with, exercise_of
 from tests.support.transfer import Entries, export, import_file, make_zip, records, send, with_records, with_sums
 
 
-@pytest.fixture
-async def entries(coach: CoachClient) -> Entries:
+@pytest.fixture(scope="module")
+async def entries(new_company: NewCompany) -> Entries:
     """The export of a company with a document of each kind."""
+    coach = await new_company()
     await make_world(coach)
     return await export(coach)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
+
+import pytest
 
 from coaching_service import features
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.people.account import service as account
 from coaching_service.people.team import service as team
-from tests.conftest import PASSWORD
+from tests.conftest import PASSWORD, NewCompany
 from tests.support.client import CoachClient
 
 
@@ -23,6 +26,29 @@ async def create(coach: CoachClient) -> tuple[CoachClient, dict[str, Any]]:
 async def mails(sandbox: CoachClient) -> list[dict[str, Any]]:
     docs: list[dict[str, Any]] = (await sandbox.get("/coach/sandbox/mail")).ok()["docs"]
     return docs
+
+
+@dataclass
+class Shared:
+    """A sandbox without mail for several tests: making one takes seconds."""
+
+    coach: CoachClient
+    sandbox: CoachClient
+    created: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+async def new_sandbox(new_company: NewCompany) -> Shared:
+    coach = await new_company()
+    return Shared(coach, *await create(coach))
+
+
+@pytest.fixture
+async def shared(new_sandbox: Shared) -> Shared:
+    await new_sandbox.coach.ctx.db["sandboxMails"].delete_many(
+        {"companyId": ObjectId(new_sandbox.created["companyId"])}
+    )
+    return new_sandbox
 
 
 async def test_a_sandbox_is_a_company_of_its_own_with_sample_data(coach: CoachClient) -> None:
@@ -42,8 +68,8 @@ async def test_a_sandbox_is_a_company_of_its_own_with_sample_data(coach: CoachCl
     assert (await bearer.get("/me")).ok()["companyId"] == created["companyId"]
 
 
-async def test_mail_of_a_sandbox_is_stored_and_never_sent(coach: CoachClient) -> None:
-    sandbox, created = await create(coach)
+async def test_mail_of_a_sandbox_is_stored_and_never_sent(shared: Shared) -> None:
+    coach, sandbox, created = shared.coach, shared.sandbox, shared.created
     assert await mails(sandbox) == []
 
     customer = await sandbox.create_customer("Ana", email="ana@example.com")
@@ -55,8 +81,8 @@ async def test_mail_of_a_sandbox_is_stored_and_never_sent(coach: CoachClient) ->
     (await sandbox.delete(f"/coach/customers/{customer['_id']}")).ok(204)
 
 
-async def test_mail_is_listed_by_cursor_with_a_key_of_the_sandbox_only(coach: CoachClient) -> None:
-    sandbox, _ = await create(coach)
+async def test_mail_is_listed_by_cursor_with_a_key_of_the_sandbox_only(shared: Shared) -> None:
+    coach, sandbox = shared.coach, shared.sandbox
     for name in ("ana", "bo", "cy"):
         await sandbox.create_customer(name, email=f"{name}@example.com")
 
@@ -71,8 +97,8 @@ async def test_mail_is_listed_by_cursor_with_a_key_of_the_sandbox_only(coach: Co
         (await other.get("/coach/sandbox/mail")).refused(403, "sandbox")
 
 
-async def test_no_user_can_sign_in_to_a_sandbox(coach: CoachClient, anonymous: CoachClient) -> None:
-    sandbox, created = await create(coach)
+async def test_no_user_can_sign_in_to_a_sandbox(shared: Shared, anonymous: CoachClient) -> None:
+    coach, sandbox, created = shared.coach, shared.sandbox, shared.created
     customer = await sandbox.create_customer("Ana", email="ana@sandbox.example", sendInvitation=False)
 
     access = {"token": customer["firstAccessToken"], "password": PASSWORD}
