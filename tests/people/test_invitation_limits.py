@@ -23,6 +23,8 @@ async def no_earlier_invitations(coach: CoachClient) -> AsyncIterator[None]:
     await coach.ctx.db["rateCounters"].delete_many({})
     yield
     await coach.ctx.db["rateCounters"].delete_many({})
+    # Hundreds of mails, for which those of later tests would wait.
+    await coach.ctx.db["jobs"].delete_many({"companyId": coach.ctx.company_id, "kind": "send_mail"})
 
 
 def unique(coach: CoachClient) -> str:
