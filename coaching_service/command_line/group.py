@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from coaching_service.command_line.imports import without_collection
+
 # By the name of a command: its module and function in this package, and its line in the list of commands.
 _COMMANDS = {
     "serve": ("serve:serve", "Start the service."),
@@ -46,7 +48,8 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module, function = _COMMANDS[cmd_name][0].split(":")
-        command: click.Command = getattr(import_module(f"coaching_service.command_line.{module}"), function)
+        with without_collection():
+            command: click.Command = getattr(import_module(f"coaching_service.command_line.{module}"), function)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

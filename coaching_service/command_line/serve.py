@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from coaching_service import logs
+from coaching_service.command_line.imports import without_collection
 from coaching_service.command_line.options import data_option, service_settings_with
 from coaching_service.settings import Settings
 from coaching_service.sockets import Sockets, bind
@@ -30,8 +31,8 @@ def serve(
 ) -> None:
     """Start the service; stop it with Ctrl-C or SIGTERM. With several workers, SIGHUP replaces them by new ones."""
     if worker_socket is not None:
-        from coaching_service.command_line import serving  # imports the service, which a supervisor does not need
-
+        with without_collection():
+            from coaching_service.command_line import serving  # imports the service, which a supervisor does not need
         serving.work(worker_socket)
         return
     settings = service_settings_with(data, host=host, port=port, workers=workers)
@@ -39,8 +40,8 @@ def serve(
     sockets, settings = bind(settings)
     if settings.worker_count() > 1:
         _supervise(settings, sockets, with_demo)
-    from coaching_service.command_line import serving
-
+    with without_collection():
+        from coaching_service.command_line import serving
     serving.serve_alone(settings, sockets, with_demo=with_demo)
 
 

@@ -66,13 +66,15 @@ def mount(app: web.Application, dependencies: HandlerDependencies) -> None:
     app.add_routes(static_files.routes())
     pages = views.list_pages()
     application = WebApplication(dependencies, {page.handler: page for page in pages if page.method == "GET"})
+    by_pattern: dict[str, list[Page]] = {}
     for page in pages:
+        pattern = page.pattern
         add = app.router.add_get if page.method == "GET" else app.router.add_post
-        add(page.pattern, application.page_handler(page))
+        add(pattern, application.page_handler(page))
         if page.preview_of is not None:  # a form that is sent redirects to the same path with its values as the query
-            app.router.add_get(page.pattern, application.page_handler(page))
-    for pattern in {page.pattern for page in pages}:
-        pages_of_path = [page for page in pages if page.pattern == pattern]
+            app.router.add_get(pattern, application.page_handler(page))
+        by_pattern.setdefault(pattern, []).append(page)
+    for pattern, pages_of_path in by_pattern.items():
         app.router.add_route("*", pattern, application.fallback_handler(pages_of_path))
     for prefix in ("/app", "/train"):
         app.router.add_route("*", prefix + "/{rest:.*}", application.fallback_handler([]))
@@ -191,6 +193,8 @@ class WebApplication:
         if page.preview_of is not None and page_request.request.method != "POST":
             return await self._show_preview(page_request)
         check_access(page.access, browser_session.principal, writes=True)
+        if page.access.audience != "public":
+            self.dependencies.services.disk_space.require()
         async with uploads.limited(page_request.ctx, page):
             return await self._read_and_process_form(page_request)
 

@@ -30,7 +30,7 @@ case "$*" in
   "-I -c import coaching_service") exit 0 ;;
   "-m venv .venv") mkdir -p .venv/bin; cp "$0" .venv/bin/python.part; step venv; mv .venv/bin/python.part .venv/bin/python ;;
   *--version) exit 0 ;;
-  *"install"*"-r "*) [ -e .venv/mongod ] || { printf half >.venv/mongod; step packages; printf whole >.venv/mongod; } ;;
+  *"install"*"-r "*) printf 'Collecting %s==1 (from a lock)\n' aiohttp motor; [ -e .venv/mongod ] || { printf half >.venv/mongod; step packages; printf whole >.venv/mongod; } ;;
   *"install"*"--editable"*) step project; touch .venv/project ;;
   *) exit 2 ;;
 esac
@@ -44,7 +44,7 @@ def repository(tmp_path: Path) -> Path:
     (folder / "scripts").mkdir(parents=True)
     shutil.copy(SCRIPT, folder / "scripts" / "environment")
     for name in ("scripts/requirements.lock", "scripts/requirements-test.lock", "pyproject.toml"):
-        (folder / name).write_text(f"# {name}\n")
+        (folder / name).write_text(f"# {name}\naiohttp==1\nmotor==1\n")
     stub = tmp_path / "bin" / "python3"
     stub.parent.mkdir()
     stub.write_text(STUB)
@@ -57,6 +57,13 @@ def install(repository: Path, kill_at: str = "", prefix: Sequence[str] = ()) -> 
     environment = os.environ | {"PATH": f"{repository.parent / 'bin'}:{os.environ['PATH']}", "KILL_AT": kill_at}
     command = [*prefix, "bash", "-c", '. scripts/environment && echo "$PYTHON"']
     return subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_installation_shows_each_package(repository: Path) -> None:
+    """It takes a minute or more, and must not look as if nothing happens."""
+    shown = install(repository).stderr.splitlines()
+    assert shown[-3:] == ["  1 of 2: aiohttp==1", "  2 of 2: motor==1", "  Installing the service ..."]
+    assert install(repository).stderr == ""
 
 
 @pytest.mark.parametrize("step", ["venv", "packages", "project"])

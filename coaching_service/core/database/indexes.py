@@ -1,27 +1,64 @@
-"""Indexes in the database: created, compared with the declared ones, and replaced when these have changed."""
+"""Indexes in the database: created, compared with the declared ones, and replaced when these have changed.
+
+The hash of the declared indexes is stored once they all exist, so that a start compares one document instead of the
+indexes of each collection. What is changed in another way is found by `missing_indexes`, which removes the hash.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypedDict
 
 import pymongo
 from pymongo.errors import OperationFailure
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection, Database
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
+
+Declared = Mapping[str, tuple[Index, ...]]
 
 _INDEX_NOT_FOUND, _NAMESPACE_EXISTS = 27, 48
 _INDEX_SECONDS = 3600.0  # building an index of a large collection takes longer than a request may
+
+
+class IndexState(TypedDict):
+    """The hash `_id` of declared indexes that all exist."""
+
+    _id: str
+
+
+_state = Documents[IndexState](
+    "indexState",
+    secret=True,
+    cross_company_reason="the indexes are those of all companies",
+    placement=Unsharded("one document"),
+    transfer=NotExported("state of the service"),
+    incidental=True,
+    process_state=True,
+)
 
 
 class IndexConflict(Exception):
     """A stored index conflicts with one that the service needs; the message says what to do."""
 
 
-async def ensure_indexes(db: Database, collections: dict[str, tuple[Index, ...]]) -> list[str]:
+def hash_of(collections: Declared) -> str:
+    """The hash of declared indexes."""
+    definitions = [(name, [index.model().document for index in collections[name]]) for name in sorted(collections)]
+    return hashlib.sha256(repr(definitions).encode()).hexdigest()
+
+
+async def are_current(db: Database, collections: Declared) -> bool:
+    """Whether these indexes, and no others, were created last, and no comparison has missed one since."""
+    return await db[_state.name].find_one({}) == {"_id": hash_of(collections)}
+
+
+async def ensure_indexes(db: Database, collections: Declared) -> list[str]:
     """Create missing indexes, and replace those whose definition has changed; returns the names of the collections.
 
     Raises IndexConflict if a unique index would have to be replaced: other processes could insert duplicates meanwhile.
@@ -36,6 +73,13 @@ async def ensure_indexes(db: Database, collections: dict[str, tuple[Index, ...]]
                 with _done_by_another_process(_NAMESPACE_EXISTS):
                     await db.create_collection(name, check_exists=False)
     return list(collections)
+
+
+async def record_current(db: Database, collections: Declared) -> None:
+    """Store the hash of declared indexes that all exist."""
+    current = hash_of(collections)
+    await db[_state.name].delete_many({"_id": {"$ne": current}})
+    await db[_state.name].update_one({"_id": current}, {"$set": {}}, upsert=True)
 
 
 async def _ensure_indexes_of(collection: Collection, indexes: Iterable[Index]) -> None:
@@ -90,12 +134,25 @@ async def _change_expiry(collection: Collection, index: Index) -> None:
         await collection.database.command("collMod", collection.name, index=change)
 
 
-async def missing_indexes(db: Database, collections: dict[str, tuple[Index, ...]]) -> list[str]:
-    """The declared indexes that the database does not have, as `collection.index`."""
+async def missing_indexes(db: Database, collections: Declared) -> list[str]:
+    """The declared indexes that the database does not have as they are declared, as `collection.index`.
 
-    async def missing_of(name: str, indexes: Iterable[Index]) -> list[str]:
+    If there are any, the next start compares all of them.
+    """
+    missing = []
+    for name, indexes in collections.items():
         stored = await db[name].index_information()
-        return [f"{name}.{index.name}" for index in indexes if index.name not in stored]
+        missing += [f"{name}.{index.name}" for index in indexes if not _is_stored(index, stored)]
+    if missing:
+        await db[_state.name].delete_many({})
+    return missing
 
-    missing = await asyncio.gather(*(missing_of(name, indexes) for name, indexes in collections.items()))
-    return [index for names in missing for index in names]
+
+def _is_stored(index: Index, stored: Mapping[str, Mapping[str, Any]]) -> bool:
+    wanted, details = index.model().document, stored.get(index.name)
+    return (
+        details is not None
+        and details["key"] == list(wanted["key"].items())
+        and _options(details) == _options(wanted)
+        and details.get("expireAfterSeconds") == wanted.get("expireAfterSeconds")
+    )

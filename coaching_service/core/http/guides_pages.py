@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from typing import TYPE_CHECKING
 
 from coaching_service.core.http.docs_page import make_environment
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 PATH = "/docs/guides"
 _MARKS = re.compile(r"[^\w\- ]")
@@ -49,6 +50,8 @@ def _to_html(text: str) -> str:
 
     Links to files that are not guides, and pictures, are their text: these files are only in the repository.
     """
+    from markdown_it import MarkdownIt  # not needed before a guide is read
+
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)
     _add_anchors(tokens)

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
 
+import structlog
 from aiohttp import web
 
 from coaching_service import __version__
 from coaching_service.core.background import retrieve_failure
 from coaching_service.core.database import migrations
-from coaching_service.core.database.connection import unreachable
+from coaching_service.core.database.connection import Index, read_clock_difference, unreachable
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
-from coaching_service.core.database.indexes import missing_indexes
+from coaching_service.core.database.indexes import are_current, missing_indexes
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http import docs_page, guides_pages
 from coaching_service.core.http.guides_pages import Guide
@@ -26,6 +27,8 @@ from coaching_service.core.http.routes import Route
 from coaching_service.core.http.static_content import StaticContent
 from coaching_service.core.metrics import Reading
 
+log = structlog.get_logger("coaching_service")
+_MAX_CLOCK_SECONDS = 60.0
 _JSON_TYPE, _HTML = "application/json; charset=utf-8", "text/html; charset=utf-8"
 _JSON = {"Content-Type": _JSON_TYPE}
 _CONTENT_SECURITY_POLICY = (
@@ -43,6 +46,7 @@ class OperatorEndpoints:
         self._has_indexes = False
         self._guides: dict[str, StaticContent] = {}
         self._readiness_check: asyncio.Task[None] | None = None
+        self._comparison: asyncio.Task[None] | None = None
 
     def routes(self, readings: Sequence[Reading] | None) -> list[web.RouteDef]:
         """Returns the aiohttp routes; /metrics with these readings, or without it."""
@@ -82,10 +86,11 @@ class OperatorEndpoints:
         return web.Response(body=to_json({"status": "ok", "version": __version__}), headers=_JSON)
 
     async def readyz(self, _: web.Request) -> web.Response:
-        """Responds 200 when a majority of the database responds, every index exists and no later version migrated it.
+        """Responds 200 when a majority of the database responds, every index exists and no later version migrated it,
+        and the clock of this process is that of the database, to a minute.
 
-        Raises Unavailable otherwise. Concurrent requests share one check, and indexes that were found once are not
-        checked again.
+        Raises Unavailable otherwise. Concurrent requests share one check. Indexes that were created as they are
+        declared are compared once, while the service is ready already; those that were found are not again.
         """
         if self._readiness_check is None or self._readiness_check.done():
             self._readiness_check = asyncio.create_task(self._check_readiness())
@@ -100,17 +105,42 @@ class OperatorEndpoints:
             async with asyncio.timeout(monitor.seconds):
                 await monitor.check()
                 await migrations.require_known(self.services.db)
+                ahead = await read_clock_difference(self.services.db)
                 if not self._has_indexes:
-                    declared = {name: each.indexes for name, each in declared_collections().items()}
-                    missing = await missing_indexes(self.services.db, declared)
+                    missing = await self._find_missing_indexes()
         except TimeoutError:
             raise unreachable() from None
         except migrations.NewerDatabase as error:
             raise Unavailable(str(error)) from None
+        if abs(ahead) > _MAX_CLOCK_SECONDS:
+            direction = "ahead of" if ahead > 0 else "behind"
+            message = f"The clock of this process is {abs(ahead):.0f} s {direction} that of the database"
+            raise Unavailable(f"{message}; synchronize both with a time server")
         if missing:
             message = f"Indexes are missing: {', '.join(missing)}; run: coaching-service ensure-indexes"
             raise Unavailable(message)
-        self._has_indexes = True
+
+    async def _find_missing_indexes(self) -> list[str]:
+        """The missing indexes; none while they are compared for the first time, if they were created before."""
+        if self._comparison is None and await are_current(self.services.db, self._declared):
+            self._comparison = asyncio.create_task(self._compare_indexes())
+            self._comparison.add_done_callback(retrieve_failure)
+        if self._comparison is not None and not self._comparison.done():
+            return []
+        missing = await missing_indexes(self.services.db, self._declared)
+        self._has_indexes = not missing
+        return missing
+
+    async def _compare_indexes(self) -> None:
+        """Compare the indexes while requests are answered; readiness ends if one is missing."""
+        if missing := await missing_indexes(self.services.db, self._declared):
+            log.error("indexes are missing; run: coaching-service ensure-indexes", indexes=missing)
+        else:
+            self._has_indexes = True
+
+    @cached_property
+    def _declared(self) -> dict[str, tuple[Index, ...]]:
+        return {name: each.indexes for name, each in declared_collections().items()}
 
     async def swagger_json(self, request: web.Request) -> web.Response:
         """The OpenAPI document; 304 if the caller has it."""
