@@ -31,6 +31,7 @@ _entries = Documents[AuditEntry](
     (Index(("createdAt",)), Index(("about",))),
     client_field="about",
     transfer=NotExported("the audit log of this company"),
+    incidental=True,
 )
 
 

@@ -244,12 +244,30 @@ class InternalError(ServiceError):
 
 
 class Unavailable(ServiceError):
-    """The service, or the database, cannot process the request now; `Retry-After` is always sent."""
+    """The service, or the database, cannot process the request now: nothing was changed. It always has `Retry-After`.
 
-    status, reason = 503, "Service Unavailable"
+    An interface reports OutcomeUnknown instead if the request may have changed something.
+    """
+
+    status, reason, default_code = 503, "Service Unavailable", "UNAVAILABLE"
 
     def __init__(self, message: str) -> None:
         super().__init__(message, {"Retry-After": "1"})
+
+
+class OutcomeUnknown(ServiceError):
+    """The database was lost while the change was saved, or a part of it was: it may have been saved.
+
+    `Retry-After` is only sent if the request had an `Idempotency-Key`, with which it is safe to send it again.
+    """
+
+    status, reason, default_code = 503, "Service Unavailable", "OUTCOME_UNKNOWN"
+
+    def __init__(self, has_key: bool = False) -> None:
+        """Create the error; `has_key`: the request can be sent again with its key."""
+        advice = "send it again with the same Idempotency-Key" if has_key else "look before you try again"
+        super().__init__(f"It may have been saved: {advice}", {"Retry-After": "1"} if has_key else None)
+        self.has_key = has_key
 
 
 class LoadsConverting(Unavailable):
@@ -258,6 +276,17 @@ class LoadsConverting(Unavailable):
     def __init__(self) -> None:
         super().__init__("The loads of the company are being converted to another unit; try again shortly")
         self.headers = {"Retry-After": "5"}
+
+
+class StorageFull(ServiceError):
+    """The disk of the database is nearly full: nothing was changed. Reads continue, and changes once there is space."""
+
+    status, reason, default_code = 507, "Insufficient Storage", "STORAGE_FULL"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The disk of the service is nearly full, so nothing can be saved; ask its operator to free space"
+        )
 
 
 class LegacyFailure(ServiceError):

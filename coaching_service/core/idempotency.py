@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NotRequired
 import orjson
 
 from coaching_service.core.auth.secrets import SecretUnreadable
+from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import AlreadyClaimed, Document, Documents
@@ -49,6 +50,7 @@ _replays = Documents[StoredReplay](
     expire=("createdAt", int(RETENTION.total_seconds())),
     cross_company_reason="it is checked whether the responses of all companies can be read",
     transfer=NotExported("stored responses of this company, kept for a day"),
+    incidental=True,
 )
 _AGE: Document = {"$subtract": ["$$NOW", "$createdAt"]}
 _RETAINED: Document = {"$expr": {"$lte": [_AGE, round(RETENTION.total_seconds() * 1000)]}}
@@ -141,6 +143,7 @@ async def run_once(
     when that client is erased. Raises IdempotencyKeyReused, RequestInProgress, ResponseUnreadable, and what subscribers
     of ResponseReplayed raise.
     """
+    outcome.mark_repeatable()
     if (stored := await _find_response(ctx, claim)) is not None:
         return stored
 
@@ -169,6 +172,7 @@ async def run_in_steps(
     A repetition returns the stored response; before there is one, it continues with the steps that are not done.
     Raises IdempotencyKeyReused, ResponseUnreadable.
     """
+    outcome.mark_repeatable()
     if (stored := await _find_response(ctx, claim)) is not None:
         return stored
     response, _ = await work(ctx)

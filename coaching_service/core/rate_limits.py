@@ -33,6 +33,7 @@ _counters = Documents[RateCounter](
     cross_company_reason="attempts are counted before the caller is known",
     placement=Unsharded("small counters that MongoDB deletes when their time is over"),
     transfer=NotExported("state of the service"),
+    incidental=True,
 )
 _IS_OPEN: Document = {"$gt": ["$until", "$$NOW"]}
 _COUNT: Document = {"count": 1, "at": "$$NOW", "until": 1}

@@ -41,6 +41,7 @@ _buckets = Documents[TokenBucket](
     cross_company_reason="requests are counted for each credential",
     placement=ShardKey(("_id",), is_hashed=True),
     transfer=NotExported("state of the service"),
+    incidental=True,
 )
 
 

@@ -78,6 +78,7 @@ async def carry_out(ctx: Context, call: Call) -> Output:
     """
     if not call.tool.writes:
         return _output(await call.tool.call(ctx, call.arguments))
+    ctx.services.disk_space.require()
     await call.tool.call_preparation(ctx, call.arguments)
     try:
         if call.idempotency_key is None:

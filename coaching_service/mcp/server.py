@@ -26,9 +26,10 @@ from mcp.types import Tool as ToolDescription
 from coaching_service import __version__
 from coaching_service.core.auth.access import find_denial, require_no_conversion
 from coaching_service.core.auth.principal import Principal
+from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.request_slot import RequestSlot, schedule_key
-from coaching_service.core.errors import Forbidden, ServiceError, Unavailable
+from coaching_service.core.errors import Forbidden, OutcomeUnknown, ServiceError
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.confirmation import OUTREACH_DENIED
 from coaching_service.core.mcp.tools import Tool
@@ -60,6 +61,8 @@ _NOTHING_CHANGED = "nothing was changed"
 _CORRECT_ARGUMENTS = f"Correct the arguments and call the tool again; {_NOTHING_CHANGED}."
 _ASK_FOR_WRITE_ACCESS = "Tell the coach: this requires access, or a key, that is not read-only."
 _DO_NOT_REPEAT = "Do not repeat the call unless the user asks for it."
+_LOOK_FIRST = "Look before you try again: read what the call would have changed."
+_REPEAT_WITH_KEY = "Repeat the same call with the same idempotencyKey: it is carried out once."
 _ASK_FOR_PERMISSION = "Tell the coach: this requires that permission."
 # What to do next, by the code of an error, else by its status.
 _ADVICE_BY_CODE = {
@@ -80,8 +83,8 @@ _ADVICE_BY_STATUS = {
     403: "Tell the coach; list_customers returns the clients they work with.",
     404: "Look the identifier up with the tool that lists such records, then try again.",
     409: "Read the record again; if the reason still holds, tell the coach.",
-    # When the database is lost during a commit, its outcome is unknown.
-    503: "Try again in a moment; before you repeat a change, check whether it was made.",
+    503: "Try again in a moment.",
+    507: "Tell the coach.",
 }
 
 
@@ -109,6 +112,7 @@ def make_server(
         if tool is None:
             raise MCPError(code=INVALID_PARAMS, message="Unknown tool: tools/list names the tools there are")
         caller = _request(request)
+        outcome.begin()
         with observing(metrics, caller.ctx, tool.name, caller.application) as observation:
             result, observation.outcome = await _call(tool, caller, params, slots)
         return result
@@ -227,9 +231,12 @@ def _parse(tool: Tool, params: CallToolRequestParams) -> Call:
 
 
 def _error_result(error: ServiceError, tool: Tool) -> Result:
+    error = outcome.reported(error) if tool.writes else error
+    if isinstance(error, OutcomeUnknown):
+        return _error("It may have been saved", _REPEAT_WITH_KEY if error.has_key else _LOOK_FIRST)
     message = error.message if isinstance(error.message, str) else "; ".join(error.message)
     advice = _ADVICE_BY_CODE.get(error.code or "") or _ADVICE_BY_STATUS.get(error.status, _CORRECT_ARGUMENTS)
-    is_unchanged = tool.writes and error.status != Unavailable.status and advice != _CORRECT_ARGUMENTS
+    is_unchanged = tool.writes and advice != _CORRECT_ARGUMENTS
     return _error(f"{message}; {_NOTHING_CHANGED}" if is_unchanged else message, advice)
 
 

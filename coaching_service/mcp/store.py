@@ -28,6 +28,7 @@ _confirmations = Documents[StoredConfirmation](
     secret=True,
     expire=("createdAt", int(LIFETIME.total_seconds())),
     transfer=NotExported("confirmations are valid for ten minutes"),
+    incidental=True,
 )
 # By the clock of the database, which has also set createdAt.
 _AGE: Document = {"$subtract": ["$$NOW", "$createdAt"]}

@@ -13,8 +13,9 @@ from multidict import MultiDict
 
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
-from coaching_service.core.errors import CompanySuspended, ServiceError, Unavailable
+from coaching_service.core.errors import CompanySuspended, OutcomeUnknown, ServiceError, Unavailable
 from coaching_service.core.http.interruption import interruptible
+from coaching_service.core.http.middleware import reported
 from coaching_service.core.http.request_parsing import network_address, read_bytes
 from coaching_service.core.http.responses import to_json
 from coaching_service.oauth import clients, metadata, tokens
@@ -22,7 +23,11 @@ from coaching_service.oauth.errors import OAuthError, invalid_request
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-_ERRORS: dict[type[ServiceError], str] = {Unavailable: "temporarily_unavailable", CompanySuspended: "access_denied"}
+_ERRORS: dict[type[ServiceError], str] = {
+    Unavailable: "temporarily_unavailable",
+    OutcomeUnknown: "temporarily_unavailable",
+    CompanySuspended: "access_denied",
+}
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _MAX_BODY_BYTES = 64 * 1024
 _MAX_FIELDS = 50
@@ -115,10 +120,11 @@ def _with_cors(method: Callable[..., web.RouteDef], path: str, handler: Handler)
             response = _json(error.body(), error.status)
             response.headers.update(error.headers)
         except ServiceError as error:
-            description = error.message if isinstance(error.message, str) else "; ".join(error.message)
-            code = _ERRORS.get(type(error), "invalid_request")
-            response = _json({"error": code, "error_description": description}, error.status)
-            response.headers.update(error.headers)
+            failure = reported(request, error)
+            description = failure.message if isinstance(failure.message, str) else "; ".join(failure.message)
+            code = _ERRORS.get(type(failure), "invalid_request")
+            response = _json({"error": code, "error_description": description}, failure.status)
+            response.headers.update(failure.headers)
         response.headers["Access-Control-Allow-Origin"] = "*"
         return response
 

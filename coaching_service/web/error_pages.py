@@ -12,9 +12,10 @@ from coaching_service.core.errors import (
     InternalError,
     LegacyFailure,
     LoadsConverting,
+    OutcomeUnknown,
     ServiceError,
 )
-from coaching_service.core.http.middleware import REQUEST_ID
+from coaching_service.core.http.middleware import REQUEST_ID, reported
 from coaching_service.core.token_buckets import RateLimitExceeded
 from coaching_service.web import rendering
 from coaching_service.web.browser_sessions import BrowserSession, CrossSiteForm, StaleForm
@@ -36,6 +37,10 @@ _BY_TYPE: dict[type[ServiceError], tuple[str, str]] = {
         "Loads are being converted",
         "Your company changes the unit of its loads. Usually this takes less than a minute; then reload the page.",
     ),
+    OutcomeUnknown: (
+        "It may have been saved",
+        "The connection to the database was lost meanwhile. Look before you try again: go back and reload the page.",
+    ),
     RateLimitExceeded: ("Too many requests", "Wait a moment, then reload the page. Nothing was changed."),
 }
 _BY_STATUS = {
@@ -49,6 +54,7 @@ _BY_STATUS = {
     413: ("Too much data", "Send less at a time."),
     429: ("Too many attempts", "Wait a moment before you try again."),
     503: ("Temporarily unavailable", "Try again shortly."),
+    507: ("No space left", "Nothing was changed. Pages can still be read."),
 }
 # What clients read instead: they have no permissions, and their support is the coach.
 _FOR_CLIENTS = {
@@ -72,7 +78,8 @@ def to_service_error(request: web.Request, error: Exception) -> ServiceError:
     if service_error is None:
         log.error("unexpected_error", request_id=request[REQUEST_ID], route=request.path, exc_info=error)
         return InternalError()
-    return service_error
+    service_error = reported(request, service_error)
+    return OutcomeUnknown() if isinstance(service_error, OutcomeUnknown) else service_error  # users see no keys
 
 
 def render_error(request: web.Request, browser_session: BrowserSession, error: ServiceError) -> web.Response:
@@ -81,7 +88,7 @@ def render_error(request: web.Request, browser_session: BrowserSession, error: S
     messages = [error.message] if isinstance(error.message, str) else error.message
     if permission := error.details.get("permission"):
         messages = [f"The permission “{permission_label(permission)}” is missing"]
-    if error.status in _WITHOUT_MESSAGE:
+    if error.status in _WITHOUT_MESSAGE or isinstance(error, OutcomeUnknown):
         messages = []
     variables = {
         "title": title,

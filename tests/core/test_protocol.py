@@ -178,6 +178,7 @@ async def test_connections_over_a_limit_get_503_until_others_close(limits: dict[
             "statusCode": 503,
             "message": "Too many connections; try again shortly",
             "error": "Service Unavailable",
+            "code": "UNAVAILABLE",
         }
         writer.close()
 

@@ -70,7 +70,7 @@ async def test_unknown_commit_result_advises_to_check(
     behind_proxy.proxy.wait_for(Moment("commitTransaction", done=True), behind_proxy.proxy.cut)
 
     error = tool_error(
-        await behind_proxy.mcp.call("create_customer", name="Ana"), "database", "check whether it was made"
+        await behind_proxy.mcp.call("create_customer", name="Ana"), "It may have been saved", "Look before"
     )
 
     assert "nothing was changed" not in error

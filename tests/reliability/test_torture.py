@@ -19,7 +19,7 @@ from coaching_service.lifecycle.erasure.service import ERASE_CUSTOMER
 from coaching_service.people.customers.store import GROUPS
 from coaching_service.settings import Settings
 from tests.reliability.torture.__main__ import PROGRAM_DAYS, create_company, create_world
-from tests.reliability.torture.ledger import AT_MOST_ONCE, ONCE, Assignment, Ledger, Photo
+from tests.reliability.torture.ledger import AT_MOST_ONCE, NEVER, ONCE, Assignment, Ledger, Photo
 from tests.reliability.torture.operations import BULK_CLIENTS, World, Writer
 from tests.reliability.torture.verification import Verification
 from tests.support.service_process import until
@@ -86,6 +86,14 @@ async def double_a_note(run: Run) -> str:
     note = await run.db["notes"].find_one({"content": marker})
     await run.db["notes"].insert_one({**note, "_id": ObjectId()})  # type: ignore[dict-item]
     return f"Notes, not answered, stored at most once: {marker}: stored 2 times"
+
+
+async def store_what_was_said_to_be_unchanged(run: Run) -> str:
+    marker = "marker-refused"
+    run.ledger.notes[marker] = NEVER
+    note = await run.db["notes"].find_one({"content": next(iter(run.ledger.notes))})
+    await run.db["notes"].insert_one({**note, "_id": ObjectId(), "content": marker})  # type: ignore[dict-item]
+    return f"Notes, answered that nothing was changed, not stored: {marker}: stored 1 times"
 
 
 async def move_an_item_by_half(run: Run) -> str:
@@ -170,6 +178,7 @@ async def miscount_clients(run: Run) -> str:
 
 
 DAMAGES: tuple[Callable[[Run], Awaitable[str]], ...] = (
+    store_what_was_said_to_be_unchanged,
     *(lose_a_note, double_a_note, move_an_item_by_half, lose_the_sets, leave_a_group, send_a_message_to_some),
     *(assign_half_a_program, forget_an_assignment, lose_the_bytes_of_a_photo, lose_a_photo, import_a_client_twice),
     *(leave_data_of_a_deleted_client, keep_a_deleted_client, miscount_clients),
@@ -189,7 +198,8 @@ async def test_responses_that_no_fault_explains_are_recorded() -> None:
     """Another status than 503 where the service fails, and 503 that does not say when to try again."""
 
     async def respond(request: web.Request) -> web.Response:
-        return web.Response(status=int(request.match_info["status"]))
+        status, _, code = request.match_info["status"].partition("-")
+        return web.json_response({"code": code}, status=int(status), headers={"Retry-After": "1"} if code else {})
 
     app = web.Application()
     app.router.add_get("/{status}", respond)
@@ -197,7 +207,13 @@ async def test_responses_that_no_fault_explains_are_recorded() -> None:
     async with TestServer(app) as server:
         writer = Writer(0, [str(server.make_url("")).rstrip("/")], "key", ledger, World())
         async with writer.open() as http:
-            for path in ("/500", "/503", "/404"):
+            for path in ("/500", "/503", "/404", "/503-UNAVAILABLE", "/503-OUTCOME_UNKNOWN"):
                 await writer.send_once(http, "GET", path)
-    assert ledger.unplanned == ["GET /500: 500 b''", "GET /503: 503 without Retry-After"]
-    assert ledger.statuses() == {"500": 1, "503": 1, "404": 1}
+            key = {"Idempotency-Key": "a key"}
+            await writer.send_once(http, "GET", "/503-OUTCOME_UNKNOWN", headers=key)
+    assert ledger.unplanned == [
+        "GET /500: 500 {'code': ''}",
+        "GET /503: 503 with Retry-After False {'code': ''}",
+        "GET /503-OUTCOME_UNKNOWN: 503 with Retry-After True {'code': 'OUTCOME_UNKNOWN'}",
+    ]
+    assert ledger.statuses() == {"500": 1, "503": 4, "404": 1}

@@ -6,6 +6,9 @@ The policy of each operation is its `x-retry-policy` in the API document:
 - `idempotencyKey`: sent with an `Idempotency-Key`, the same in each attempt, and repeated: it is executed once.
 - `version`: repeated if the body has the `version` it is based on.
 - `never`, and unknown operations: sent once.
+
+Every request is repeated after a 503 with the code `UNAVAILABLE`: nothing was changed. A change that may have been
+saved (`OUTCOME_UNKNOWN`) is repeated only where the policy allows it.
 """
 
 from __future__ import annotations
@@ -74,15 +77,17 @@ class RetryingTransport(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request as often as allowed and necessary. Raises the error of the last attempt, RequestFailed."""
         repeatable = prepare(request, self._prefix)
-        for wait in self._retries.waits() if repeatable else ():
+        for wait in self._retries.waits():
             try:
                 response = self._inner.handle_request(request)
                 if _is_json(response):
                     response.read()
             except httpx.TransportError:
+                if not repeatable:
+                    raise
                 self._sleep(wait)  # wait before the next attempt
                 continue
-            seconds = wait_before_repeating(request, response, wait)
+            seconds = wait_before_repeating(request, response, wait, repeatable=repeatable)
             if seconds is None or seconds > self._retries.longest_wait_seconds:
                 return checked(response)
             response.close()
@@ -109,15 +114,17 @@ class RetryingAsyncTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request as often as allowed and necessary. Raises the error of the last attempt, RequestFailed."""
         repeatable = prepare(request, self._prefix)
-        for wait in self._retries.waits() if repeatable else ():
+        for wait in self._retries.waits():
             try:
                 response = await self._inner.handle_async_request(request)
                 if _is_json(response):
                     await response.aread()
             except httpx.TransportError:
+                if not repeatable:
+                    raise
                 await self._sleep(wait)  # wait before the next attempt
                 continue
-            seconds = wait_before_repeating(request, response, wait)
+            seconds = wait_before_repeating(request, response, wait, repeatable=repeatable)
             if seconds is None or seconds > self._retries.longest_wait_seconds:
                 return checked(response)
             await response.aclose()
@@ -158,9 +165,18 @@ def policy_of(method: str, path: str) -> str:
     )
 
 
-def wait_before_repeating(request: httpx.Request, response: httpx.Response, wait: float) -> float | None:
-    """Seconds to wait before the next attempt, or None if the response is final. `wait` is used without Retry-After."""
-    if response.status_code not in _REPEATABLE_STATUSES and not _is_still_running(request, response):
+def wait_before_repeating(
+    request: httpx.Request, response: httpx.Response, wait: float, *, repeatable: bool
+) -> float | None:
+    """Seconds to wait before the next attempt, or None if the response is final. `wait` is used without Retry-After.
+
+    `repeatable`: the policy of the operation allows to repeat the request, whatever became of it.
+    """
+    if repeatable:
+        is_final = response.status_code not in _REPEATABLE_STATUSES and not _is_still_running(request, response)
+    else:
+        is_final = not _has_changed_nothing(response)
+    if is_final:
         return None
     asked = response.headers.get("Retry-After", "")
     if asked.isascii() and asked.isdecimal():
@@ -169,6 +185,13 @@ def wait_before_repeating(request: httpx.Request, response: httpx.Response, wait
         return max(0.0, parsedate_to_datetime(asked).timestamp() - time.time())
     except ValueError:
         return wait
+
+
+def _has_changed_nothing(response: httpx.Response) -> bool:
+    """Whether the service says that it could not begin with the request."""
+    if response.status_code != HTTPStatus.SERVICE_UNAVAILABLE or not _is_json(response):
+        return False
+    return _object(response.content).get("code") == "UNAVAILABLE"
 
 
 def _is_still_running(request: httpx.Request, response: httpx.Response) -> bool:

@@ -97,6 +97,21 @@ class TestRetries(unittest.TestCase):
             self.assertEqual(service.send(method, f"https://coaching.test/api{path}", json={}).status_code, 503)
             self.assertNotIn("Idempotency-Key", service.requests[0].headers)
 
+    def test_a_request_that_changed_nothing_is_repeated(self) -> None:
+        unavailable = httpx.Response(503, json={"code": "UNAVAILABLE"})
+        for method, path in (("POST", "/auth/login"), ("PATCH", "/coach/account")):
+            service = Service(unavailable, httpx.Response(200))
+            sent = service.send(method, f"https://coaching.test/api{path}", json={})
+            self.assertEqual((sent.status_code, len(service.requests)), (200, 2))
+
+    def test_a_request_that_may_have_changed_something_is_repeated_only_if_it_is_safe(self) -> None:
+        for method, path, status in (("POST", "/auth/login", 503), ("POST", "/coach/customers", 201)):
+            service = Service(httpx.Response(503, json={"code": "OUTCOME_UNKNOWN"}), httpx.Response(201))
+            self.assertEqual(service.send(method, f"https://coaching.test/api{path}", json={}).status_code, status)
+        cut = Service(httpx.ReadError("cut"))
+        with self.assertRaises(httpx.ReadError):
+            cut.send("POST", "https://coaching.test/api/auth/login")
+
     def test_a_change_is_repeated_only_with_its_version(self) -> None:
         customer = f"{CUSTOMERS}/0123456789abcdef01234567"
         service = Service(busy(), httpx.Response(200))

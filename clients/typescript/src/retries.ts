@@ -2,7 +2,8 @@
 //
 // The policy of each operation is its `x-retry-policy` in the API document: `safe` is repeated; `idempotencyKey` is sent with an
 // `Idempotency-Key`, the same in each attempt, and repeated; `version` is repeated if the body has the `version` it is based on;
-// `never`, and unknown operations, are sent once.
+// `never`, and unknown operations, are sent once. Every request is repeated after a 503 with the code `UNAVAILABLE`: nothing was
+// changed. A change that may have been saved (`OUTCOME_UNKNOWN`) is repeated only where the policy allows it.
 
 import { policies } from "./generated/operations.js";
 
@@ -27,16 +28,16 @@ const keyHeader = "Idempotency-Key";
 export function withRetries(send: Send, retries: Retries, prefix = ""): Send {
   return async (original) => {
     const [request, repeatable] = await prepare(original, prefix);
-    for (let attempt = 1; repeatable && attempt < retries.attempts; attempt += 1) {
+    for (let attempt = 1; attempt < retries.attempts; attempt += 1) {
       let seconds = Math.random() * Math.min(retries.baseSeconds * 2 ** (attempt - 1), retries.longestWaitSeconds);
       try {
         const response = await readJson(await send(request.clone()));
-        const asked = await waitBeforeRepeating(request, response, seconds);
+        const asked = await waitBeforeRepeating(request, response, seconds, repeatable);
         if (asked === undefined || asked > retries.longestWaitSeconds) return response;
         await response.body?.cancel();
         seconds = asked;
       } catch (error) {
-        if (request.signal.aborted) throw error;
+        if (request.signal.aborted || !repeatable) throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
     }
@@ -68,13 +69,30 @@ export function policyOf(method: string, path: string): string {
   return matching.sort((left, right) => order(left).localeCompare(order(right)))[0]?.policy ?? "never";
 }
 
-/** Seconds to wait before the next attempt, or undefined if the response is final. `wait` is used without Retry-After. */
-async function waitBeforeRepeating(request: Request, response: Response, wait: number): Promise<number | undefined> {
-  if (!repeatableStatuses.has(response.status) && !(await isStillRunning(request, response))) return undefined;
+/**
+ * Seconds to wait before the next attempt, or undefined if the response is final. `wait` is used without Retry-After.
+ * `repeatable`: the policy of the operation allows to repeat the request, whatever became of it.
+ */
+async function waitBeforeRepeating(
+  request: Request,
+  response: Response,
+  wait: number,
+  repeatable: boolean,
+): Promise<number | undefined> {
+  const mayRepeat = repeatable
+    ? repeatableStatuses.has(response.status) || (await isStillRunning(request, response))
+    : await hasChangedNothing(response);
+  if (!mayRepeat) return undefined;
   const asked = response.headers.get("Retry-After") ?? "";
   if (/^\d+$/.test(asked)) return Number(asked);
   const at = Date.parse(asked);
   return Number.isNaN(at) ? wait : Math.max(0, (at - Date.now()) / 1000);
+}
+
+/** Whether the service says that it could not begin with the request. */
+async function hasChangedNothing(response: Response): Promise<boolean> {
+  if (response.status !== 503 || !isJson(response)) return false;
+  return field(await response.clone().text(), "code") === "UNAVAILABLE";
 }
 
 /** Whether an earlier attempt with the same idempotency key has not ended yet. */

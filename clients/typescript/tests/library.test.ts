@@ -55,6 +55,19 @@ test("an unsafe request is sent once", async () => {
   }
 });
 
+test("a request that changed nothing is repeated, one that may have changed something only if it is safe", async () => {
+  const refused = (code: string) => new Response(JSON.stringify({ code }), { status: 503, headers: json });
+  const login = "https://coaching.test/api/auth/login";
+  const post = { method: "POST", body: "{}", headers: json };
+  const [repeated, requests] = await send([refused("UNAVAILABLE"), new Response("{}")], login, post);
+  assert.deepEqual([repeated.status, requests.length], [200, 2]);
+  const [once] = await send([refused("OUTCOME_UNKNOWN"), new Response("{}")], login, post);
+  assert.equal(once.status, 503);
+  const [created] = await send([refused("OUTCOME_UNKNOWN"), new Response("{}", { status: 201 })], customers, post);
+  assert.equal(created.status, 201);
+  await assert.rejects(send([new TypeError("cut"), new Response("{}")], login, post));
+});
+
 test("a change is repeated only with its version", async () => {
   const customer = `${customers}/0123456789abcdef01234567`;
   const change = (body: object) => ({ method: "PATCH", body: JSON.stringify(body), headers: json });

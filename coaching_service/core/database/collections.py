@@ -11,6 +11,7 @@ from pymongo import ASCENDING, DESCENDING
 
 from coaching_service.core.database.connection import IGNORE_CASE, Index
 from coaching_service.core.database.context import Collection, Context, Services
+from coaching_service.core.database.outcome import incidental_collections
 from coaching_service.core.database.portable import NotExported, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.database.sharding import BY_COMPANY, Placement, ShardKey
@@ -69,6 +70,7 @@ class ReadableCollection(Generic[D]):
     `placement`: the shard key, by default the company, or why the collection is not sharded.
     `is_cached`: processes cache documents for a moment, so a transaction that changes or deletes one waits (see
     `core/cached_reads.py`).
+    `incidental`: a write of it alone changes nothing that a caller asked for, such as counters and unused files.
     `process_state`: only running processes need the documents, so they are not part of a backup.
     """
 
@@ -84,6 +86,7 @@ class ReadableCollection(Generic[D]):
     cross_company_reason: str = ""
     transfer: Portable | NotExported | None = None
     has_files: bool = False
+    incidental: bool = False
     process_state: bool = False
     is_cached: bool = False
     placement: Placement = BY_COMPANY
@@ -95,6 +98,8 @@ class ReadableCollection(Generic[D]):
         object.__setattr__(self, "indexes", prefixed + self.global_indexes)
         if isinstance(self.placement, ShardKey) and not all(map(self.placement.allows, self.indexes)):
             raise RuntimeError(f"{self.name} has a unique index that does not begin with its shard key")
+        if self.incidental:
+            incidental_collections.add(self.name)
         registry[self.name] = self
 
     @property

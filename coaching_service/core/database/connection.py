@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -29,6 +30,7 @@ from pymongo.errors import (
 )
 from pymongo.monitoring import CommandListener, ConnectionPoolListener
 
+from coaching_service.core.database.outcome import WriteObserver
 from coaching_service.core.errors import BadRequest, Conflict, ServiceError, Unavailable
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ _STARTING = (43, 94, 211, 217)
 _ENDED = (24, 175, 237, 239, 246, 290, 365, 11601)
 _UNCONNECTED = (6, 7, 89, 134, 202, 9001)  # failures of a connection, also for the driver
 _UNAVAILABLE = frozenset((*_NO_PRIMARY, *_STARTING, *_ENDED, *_UNCONNECTED))
+# After other failures a write may have been executed; a server that is no primary executes nothing.
+UNCERTAIN = _UNAVAILABLE - {10058, 10107, 13435, 13436}
 # Compares letters and their accents, not case.
 IGNORE_CASE = Collation("en", strength=2)
 log = structlog.get_logger("coaching_service.database")
@@ -141,7 +145,7 @@ def connect(uri: str, deadlines: Deadlines | None = None, listeners: Sequence[Ev
         readPreference="primary",
         tz_aware=False,
         appname=APP_NAME,
-        event_listeners=list(listeners),
+        event_listeners=[WriteObserver(UNCERTAIN), *listeners],
     )
 
 
@@ -170,6 +174,15 @@ async def supports_transactions(db: Database) -> bool:
     """Whether the database is a replica set or a sharded cluster: a standalone mongod does not support transactions."""
     response = await db.command("hello")
     return "setName" in response or response.get("msg") == "isdbgrid"
+
+
+async def read_clock_difference(db: Database) -> float:
+    """Return how many seconds the clock of this process is ahead of that of the database."""
+    began = datetime.now(UTC).replace(tzinfo=None)
+    response = await db.command("hello")
+    ended = datetime.now(UTC).replace(tzinfo=None)
+    theirs: datetime = response["localTime"]
+    return max((began - theirs).total_seconds(), 0.0) + min((ended - theirs).total_seconds(), 0.0)
 
 
 def allow_seconds(seconds: float) -> AbstractContextManager[Any]:

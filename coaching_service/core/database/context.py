@@ -16,6 +16,7 @@ from coaching_service.core.cached_reads import CACHE_SECONDS, CachedReads, Cache
 from coaching_service.core.database.monitor import DatabaseMonitor
 from coaching_service.core.database.recording import ChangeRecorder, Interface
 from coaching_service.core.database.worker_thread import WorkerThread
+from coaching_service.core.disk_space import DiskSpace
 from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.locks import KeyedLocks
@@ -66,10 +67,11 @@ class Services:
     """What the process offers to every request, made once at start.
 
     `events` has the subscribers of domain events; `change_log` records what transactions change; `base_url` is the
-    public address without a trailing slash; `registration`: companies may sign up by themselves; `invitations_per_day`:
-    how many invitations a company may send, after its first week; `client_documents`:
-    OAuth applications may identify themselves by the URL of a document; `upload_limits` limits the size of files,
-    `storage_quota` those of a company; `media_worker` rewrites uploaded pictures and PDF files; `sign_in_slot` is held
+    public address without a trailing slash; `registration`: companies may sign up by themselves; `disk_space`: that
+    of the embedded database; `invitations_per_day`: how many invitations a company may send, after its first week;
+    `client_documents`: OAuth applications may identify themselves by the URL of a document; `upload_limits` limits the
+    size of files, `storage_quota` those of a company; `media_worker` rewrites uploaded pictures and PDF files;
+    `sign_in_slot` is held
     while a password is verified, and network addresses take turns; `job_available` notifies the background worker;
     `file_write_slots` limits how many files are written to GridFS at the same time, and `work_slots` other work;
     `number_signals` notifies the requests that wait for new changes;
@@ -91,6 +93,7 @@ class Services:
     mail_sender: MailSender
     change_log: ChangeLog
     registration: bool = True
+    disk_space: DiskSpace = field(default_factory=DiskSpace)
     invitations_per_day: int = 2000
     client_documents: bool = True
     upload_limits: UploadLimits = field(default_factory=UploadLimits)

@@ -38,6 +38,7 @@ files = Documents[Document](
     global_indexes=(Index(("uploadDate",), partial_filter=(("pending", True),)),),
     cross_company_reason="a signed link has a file and no company; orphans are collected for all companies",
     transfer=NotExported("the files that records refer to are exported under files/"),
+    incidental=True,
 )
 _BY_CLIENT = files.index_name("customerId", "_id")
 chunks = Documents[Document](
@@ -46,6 +47,7 @@ chunks = Documents[Document](
     cross_company_reason="a chunk belongs to a file, which belongs to a company",
     placement=ShardKey(("files_id",)),
     transfer=NotExported("the bytes of files are exported under files/"),
+    incidental=True,
 )
 _ATTACHED: Filter = {"pending": {"$ne": True}}
 

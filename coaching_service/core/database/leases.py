@@ -30,6 +30,7 @@ _leases = Documents[Lease](
     cross_company_reason="one process does the work of all companies",
     placement=Unsharded("a few documents"),
     transfer=NotExported("state of the service"),
+    incidental=True,
     process_state=True,
 )
 

@@ -13,6 +13,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from coaching_service.core.auth.principal import Principal
+from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import (
@@ -38,6 +39,7 @@ _SECURITY_HEADERS = {"Server": "coaching-service", "X-Content-Type-Options": "no
 _CLIENT_CLOSED_REQUEST = 499  # never sent; the customary status in logs and metrics
 _UNKNOWN_ROUTE = "unknown"
 _PROBES = ("/healthz", "/readyz", "/metrics")  # not traced
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -66,6 +68,7 @@ def request_middleware(services: Services, proxies: int = 0) -> Middleware:
                 return response
 
     async def respond(request: web.Request, handler: Handler, started: float) -> web.StreamResponse:
+        outcome.begin()
         try:
             response = await handler(request)
         except asyncio.CancelledError:  # the service is shutting down
@@ -118,6 +121,7 @@ def _error_response(request: web.Request, error: Exception) -> web.StreamRespons
     if service_error is None:
         log.error("unexpected error", request_id=request[REQUEST_ID], route=_route(request), exc_info=error)
         service_error = InternalError()
+    service_error = reported(request, service_error)
     response = web.Response(
         body=to_json(service_error.body()),
         status=service_error.status,
@@ -126,6 +130,11 @@ def _error_response(request: web.Request, error: Exception) -> web.StreamRespons
     if service_error.headers.get("Connection") == "close":  # aiohttp does not act on the header
         response.force_close()
     return response
+
+
+def reported(request: web.Request, error: ServiceError) -> ServiceError:
+    """Return the error to report: OutcomeUnknown if the request may have changed something."""
+    return error if request.method in _READS else outcome.reported(error)
 
 
 def _to_service_error(request: web.Request, error: Exception) -> ServiceError | None:

@@ -25,7 +25,7 @@ PROTOCOL_ERRORS: dict[int, dict[str, str]] = {
     417: {"message": "The expectation cannot be met", "error": "Expectation Failed", "code": "EXPECTATION_FAILED"},
     500: {"message": "Internal server error", "error": "Internal Server Error"},
     501: {"message": "The method is not supported", "error": "Not Implemented"},
-    503: {"message": "Too many connections; try again shortly", "error": "Service Unavailable"},
+    503: {"message": "Too many connections; try again shortly", "error": "Service Unavailable", "code": "UNAVAILABLE"},
 }
 _VERSIONS = (HttpVersion10, HttpVersion11)
 _RETRY_SECONDS = 10

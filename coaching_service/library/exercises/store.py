@@ -93,6 +93,7 @@ exercise_uses = Documents[ExerciseUse](
     (Index(("exerciseId",), unique=True),),
     cross_company_reason="the uses of all companies are stored together",
     transfer=NotExported("counts that only order search results"),
+    incidental=True,
 )
 ORDER = ("sortName", "_id")
 _BY_NAME = exercises.index_name("deletedAt", *ORDER)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
 from typing import Any
 
+from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
@@ -99,4 +100,5 @@ async def set_last_used(services: Services, key: ApiKey) -> None:
     at, last = now(), key["lastUsedAt"]
     if last is None or at - last >= _LAST_USED_PRECISION:
         unchanged = {"_id": key["_id"], "lastUsedAt": last}
-        await keys.across_companies(services).update_one(unchanged, {"$set": {"lastUsedAt": at}})
+        with outcome.incidental():
+            await keys.across_companies(services).update_one(unchanged, {"$set": {"lastUsedAt": at}})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
@@ -166,4 +167,5 @@ async def set_last_used(services: Services, grant: Grant) -> None:
     at, last = now(), grant["lastUsedAt"]
     if last is None or at - last >= _LAST_USED_PRECISION:
         unchanged = {"_id": grant["_id"], "lastUsedAt": last}
-        await grants.across_companies(services).update_one(unchanged, {"$set": {"lastUsedAt": at}})
+        with outcome.incidental():
+            await grants.across_companies(services).update_one(unchanged, {"$set": {"lastUsedAt": at}})

@@ -17,6 +17,7 @@ recipients = Documents[Recipient](
     secret=True,
     expire=("expiresAt", 0),
     transfer=NotExported("hashes of addresses under the keys of the service"),
+    incidental=True,
 )
 
 

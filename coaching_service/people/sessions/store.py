@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
@@ -116,13 +117,15 @@ async def rotate(
 async def extend(services: Services, access_hash: str, until: datetime) -> None:
     """Set the end of a session's only access token."""
     where = {"access.hash": access_hash}
-    await sessions.across_companies(services).update_one(where, {"$set": {"access.0.until": until}})
+    with outcome.incidental():
+        await sessions.across_companies(services).update_one(where, {"$set": {"access.0.until": until}})
 
 
 async def extend_rolling(services: Services, access_hash: str, used_at: datetime, until: datetime) -> None:
     """Set the end of a session and of its only access token, and when it was used last."""
     change = {"$set": {"access.0.until": until, "expiresAt": until, "lastUsedAt": used_at}}
-    await sessions.across_companies(services).update_one({"access.hash": access_hash}, change)
+    with outcome.incidental():
+        await sessions.across_companies(services).update_one({"access.hash": access_hash}, change)
 
 
 async def list_of_application(ctx: Context, subject_id: ObjectId, application: str, at: datetime) -> list[Session]:

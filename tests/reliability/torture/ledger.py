@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-# How often a write may be stored: one that was answered (`ONCE`), one sent once and not answered (`AT_MOST_ONCE`).
-ONCE, AT_MOST_ONCE = (1,), (0, 1)
+# How often a write may be stored: one that was answered (`ONCE`), one sent once and not answered (`AT_MOST_ONCE`), and one
+# sent once whose response says that nothing was changed (`NEVER`).
+ONCE, AT_MOST_ONCE, NEVER = (1,), (0, 1), (0,)
 Times = tuple[int, ...]
 
 
@@ -65,12 +66,12 @@ class Fault:
 
 @dataclass(frozen=True)
 class Move:
-    """An item that was sent from the first of two blocks of a client to the second."""
+    """An item that was sent from the first of two blocks of a client to the second; `times`: how often it may be."""
 
     client: str
     item: str
     blocks: tuple[str, str]
-    is_answered: bool
+    times: Times
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,8 @@ class Sender:
         self.ledger.exchanges.append(exchange)
         if status is not None and status >= 500 and status != UNAVAILABLE:
             self.ledger.unplanned.append(f"{method} {path}: {status} {body}")
-        if status == UNAVAILABLE and not retry_after:
-            self.ledger.unplanned.append(f"{method} {path}: 503 without Retry-After")
+        if status == UNAVAILABLE and retry_after != _promises_repetition(body, options["headers"]):
+            self.ledger.unplanned.append(f"{method} {path}: 503 with Retry-After {retry_after} {body!r}")
         return status, body
 
     async def send(
@@ -94,6 +94,12 @@ class Sender:
         """A key, or another text, that no other request of the run has."""
         self._sent += 1
         return f"{self.number}-{self._sent}"
+
+
+def _promises_repetition(body: Any, headers: dict[str, str]) -> bool:
+    """Whether a 503 has `Retry-After`: not if the request may have changed something, unless it had a key."""
+    is_unknown = isinstance(body, dict) and body.get("code") == "OUTCOME_UNKNOWN"
+    return not is_unknown or "Idempotency-Key" in headers
 
 
 async def record_readiness(number: int, url: str, ledger: Ledger) -> None:

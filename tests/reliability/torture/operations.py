@@ -16,6 +16,7 @@ from PIL import Image
 
 from tests.reliability.torture.ledger import (
     AT_MOST_ONCE,
+    NEVER,
     ONCE,
     Assignment,
     BulkMessage,
@@ -26,7 +27,7 @@ from tests.reliability.torture.ledger import (
     Photo,
     Times,
 )
-from tests.reliability.torture.load import GaveUp, Sender
+from tests.reliability.torture.load import UNAVAILABLE, GaveUp, Sender
 
 Json = dict[str, Any]
 Operation = Callable[[aiohttp.ClientSession], Awaitable[None]]
@@ -110,8 +111,8 @@ class Writer(Sender):
     async def add_note_once(self, http: aiohttp.ClientSession) -> None:
         """Sent once without a key: stored if it was answered, and at most once otherwise."""
         path, marker = f"/coach/customers/{self._client()}/notes", self._marker()
-        status, _ = await self.send_once(http, "POST", path, json={"content": marker})
-        self.ledger.notes[marker] = _times(status, CREATED)
+        status, answer = await self.send_once(http, "POST", path, json={"content": marker})
+        self.ledger.notes[marker] = _times(status, answer, CREATED)
 
     async def log_sets(self, http: aiohttp.ClientSession) -> None:
         """Plan a workout and log it."""
@@ -132,8 +133,8 @@ class Writer(Sender):
             "source": {"wblockId": source["_id"], "witemId": item},
             "target": {"wblockId": target["_id"], "index": 0},
         }
-        status, _ = await self.send_once(http, "PUT", f"/coach/customers/{client}/witems/move", json=body)
-        self.ledger.moves.append(Move(client, item, (source["_id"], target["_id"]), status == 200))
+        status, answer = await self.send_once(http, "PUT", f"/coach/customers/{client}/witems/move", json=body)
+        self.ledger.moves.append(Move(client, item, (source["_id"], target["_id"]), _times(status, answer, 200)))
 
     async def read(self, http: aiohttp.ClientSession) -> None:
         """Read the calendar of a client."""
@@ -163,8 +164,8 @@ class Writer(Sender):
         """Sent once: all of the clients have the message, or none of them."""
         clients, marker = self._own_clients(), self._marker()
         body = {"ids": clients, "text": marker}
-        status, _ = await self.send_once(http, "POST", "/coach/customers/bulk/message", json=body)
-        self.ledger.messages.append(BulkMessage(marker, clients, _times(status, 200)))
+        status, answer = await self.send_once(http, "POST", "/coach/customers/bulk/message", json=body)
+        self.ledger.messages.append(BulkMessage(marker, clients, _times(status, answer, 200)))
 
     async def import_clients(self, http: aiohttp.ClientSession) -> None:
         """Import a file of clients, and wait for the end of its job: each of them is there once."""
@@ -196,8 +197,8 @@ class Writer(Sender):
         """Sent once: the record has its file, or there is neither."""
         client = await self._create_client(http)
         path = f"/coach/customers/{client}/progress-photos"
-        status, _ = await self.send_once(http, "POST", path, data=self._photo_form())
-        self.ledger.photos.append(Photo(client, _times(status, CREATED)))
+        status, answer = await self.send_once(http, "POST", path, data=self._photo_form())
+        self.ledger.photos.append(Photo(client, _times(status, answer, CREATED)))
 
     async def assign_program(self, http: aiohttp.ClientSession) -> None:
         """Repeated with its key until it is answered: all workouts are on the calendar, once."""
@@ -208,8 +209,8 @@ class Writer(Sender):
     async def assign_program_once(self, http: aiohttp.ClientSession) -> None:
         """Sent once: all workouts are on the calendar, or none of them."""
         client = await self._create_client(http)
-        status, _ = await self.send_once(http, "POST", self._assignment_path, json=_assignment_of(client))
-        self.ledger.assignments.append(Assignment(client, _times(status, CREATED)))
+        status, answer = await self.send_once(http, "POST", self._assignment_path, json=_assignment_of(client))
+        self.ledger.assignments.append(Assignment(client, _times(status, answer, CREATED)))
 
     async def delete_client(self, http: aiohttp.ClientSession) -> None:
         """Delete a client with data of several kinds: nothing of it is left."""
@@ -267,9 +268,11 @@ class Writer(Sender):
         return data
 
 
-def _times(status: int | None, expected: int) -> Times:
+def _times(status: int | None, body: Any, expected: int) -> Times:
     """How often a request that was sent once may be stored."""
-    return ONCE if status == expected else AT_MOST_ONCE
+    if status == expected:
+        return ONCE
+    return NEVER if status == UNAVAILABLE and body["code"] == "UNAVAILABLE" else AT_MOST_ONCE
 
 
 def _assignment_of(client: str) -> Json:

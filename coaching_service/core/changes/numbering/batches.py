@@ -19,6 +19,7 @@ counters = Documents[ChangeCounter](
     secret=True,
     cross_company_reason="the sequencer counts the changes of all companies",
     transfer=NotExported("numbers of the change log"),
+    incidental=True,
 )
 # Not unique: a counter that is behind after damage must not stop the numbering of all companies.
 batches = Documents[NumberBatch](
@@ -28,6 +29,7 @@ batches = Documents[NumberBatch](
     expire=("numberedAt", int(RETENTION.total_seconds())),
     cross_company_reason="the sequencer numbers the changes of all companies",
     transfer=NotExported("numbers of the change log"),
+    incidental=True,
 )
 
 

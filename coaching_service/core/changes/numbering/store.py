@@ -51,6 +51,7 @@ _state = Documents[SequencerState](
     cross_company_reason="one process numbers the changes of all companies",
     placement=Unsharded("one document"),
     transfer=NotExported("state of the service"),
+    incidental=True,
     process_state=True,
 )
 
