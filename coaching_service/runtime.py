@@ -39,10 +39,11 @@ from coaching_service.core.database.connection import (
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.core.database.embedded import kill_running, running_mongod
-from coaching_service.core.database.indexes import ensure_indexes
+from coaching_service.core.database.indexes import are_current, ensure_indexes, record_current
 from coaching_service.core.database.observation import CommandObserver, CommandTracer, ConnectionObserver
 from coaching_service.core.database.server_versions import read_version, remark_on
 from coaching_service.core.database.shared_mongod import shared_mongod
+from coaching_service.core.disk_space import DiskSpace
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.availability import Availability
 from coaching_service.core.http.connections import ConnectionLimits, raise_descriptor_limit
@@ -93,7 +94,7 @@ def open_database(
         return
     mongod = shared_mongod(settings.data_dir) if shared else running_mongod(settings.data_dir, on_end=on_end)
     with mongod as uri:
-        yield OpenedDatabase(settings.model_copy(update={"mongodb_uri": uri}), is_embedded=True)
+        yield OpenedDatabase(settings.on_embedded(uri), is_embedded=True)
 
 
 def stop_without_database(reason: str) -> None:
@@ -104,8 +105,11 @@ def stop_without_database(reason: str) -> None:
 
 
 @asynccontextmanager
-async def open_services(settings: Settings) -> AsyncIterator[Services]:
-    """The services of this process on the database of the settings. Raises SettingsError if its URI cannot be used."""
+async def open_services(settings: Settings, *, is_embedded: bool = False) -> AsyncIterator[Services]:
+    """The services of this process on the database of the settings, which may be the embedded one.
+
+    Raises SettingsError if its URI cannot be used.
+    """
     vault, metrics = settings.vault(), Metrics()
     metrics.watch_disk("data", settings.data_dir)
     metrics.watch_disk("temporary", Path(tempfile.gettempdir()))
@@ -131,7 +135,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         events=subscriptions.assemble(),
         mail_sender=settings.mail_sender(),
         change_log=StoredChangeLog(),
-        registration=settings.registration,
+        registration=settings.accepts_registration(),
+        disk_space=DiskSpace(settings.data_dir, settings.min_free_bytes if is_embedded else 0),
         invitations_per_day=settings.invitations_per_day,
         client_documents=settings.mcp_client_documents,
         upload_limits=settings.upload_limits(),
@@ -162,10 +167,11 @@ def address_of(settings: Settings) -> str:
     return settings.base_url or f"http://{_LOCAL_ADDRESSES.get(settings.host, host)}:{settings.port}"
 
 
-async def make_indexes(services: Services) -> list[str]:
+async def make_indexes(services: Services, *, compares: bool = False) -> list[str]:
     """Create missing indexes, and return the names of the collections; a new database is recorded as migrated.
 
-    Raises SettingsError if the database does not support transactions, NewerDatabase, IndexConflict.
+    They are compared one by one if others were declared when they were created, or with `compares`. Raises
+    SettingsError if the database does not support transactions, NewerDatabase, IndexConflict.
     """
     if not await supports_transactions(services.db):
         raise SettingsError(
@@ -173,8 +179,13 @@ async def make_indexes(services: Services) -> list[str]:
             "start it with --replSet rs0, and run rs.initiate() in it once"
         )
     await migrations.require_known(services.db)
+    declared = {name: each.indexes for name, each in declared_collections().items()}
+    if not compares and await are_current(services.db, declared):
+        return list(declared)
     await migrations.record_new_database(services.db)
-    return await ensure_indexes(services.db, {name: each.indexes for name, each in declared_collections().items()})
+    names = await ensure_indexes(services.db, declared)
+    await record_current(services.db, declared)
+    return names
 
 
 class _Stop:
@@ -205,7 +216,7 @@ async def serve(
     settings, stop = opened.settings, _Stop()
     _handle_signals(stop, is_worker=supervisor is not None)
     async with AsyncExitStack() as stack:
-        services = await stack.enter_async_context(open_services(settings))
+        services = await stack.enter_async_context(open_services(settings, is_embedded=opened.is_embedded))
         if supervisor is not None:
             services.metrics.add_others = supervisor.add_others
             following = supervisor.following(

@@ -20,6 +20,7 @@ from coaching_service.core.database.connection import Deadlines, hosts_of
 from coaching_service.core.database.context import MailSender
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 from coaching_service.core.media import UploadLimits
+from coaching_service.core.outbound.addresses import is_public_url
 from coaching_service.core.outbound.client import Relaxations
 
 _MAX_DELAY_SECONDS = 604_800
@@ -98,6 +99,13 @@ class Settings(BaseSettings):
     )
     base_url: HttpUrl | None = Field(
         default=None, description="The address clients use; every link begins with it. Unset: `http://HOST:PORT`."
+    )
+    min_free_bytes: int = Field(
+        default=200_000_000,
+        ge=0,
+        le=1 << 50,
+        description="Free space on the disk of the embedded database, in bytes, below which changes are refused with "
+        "507; reads continue. 0: no limit.",
     )
     data_dir: Path = Field(
         default=Path(".local"),
@@ -248,7 +256,11 @@ class Settings(BaseSettings):
         description="Requests that each API key, session and connected assistant may send at once, and a minute in the "
         "long run, over all processes; more get 429. 0: no limit.",
     )
-    registration: bool = Field(default=True, description="Whether new companies may sign up.")
+    registration: bool | None = Field(
+        default=None,
+        description="Whether new companies may sign up. Unset: only with the embedded database, and not if `BASE_URL` "
+        "is a public address.",
+    )
     invitations_per_day: int = Field(
         default=2000,
         ge=0,
@@ -365,6 +377,16 @@ class Settings(BaseSettings):
             return self.workers
         allowed = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
         return max(1, allowed - 1)
+
+    def accepts_registration(self) -> bool:
+        """Whether new companies may sign up."""
+        if self.registration is not None:
+            return self.registration
+        return self.mongodb_uri is None and (self.base_url is None or not is_public_url(self.base_url))
+
+    def on_embedded(self, uri: str) -> Settings:
+        """These settings with the URI of the embedded database, and what they would mean without one."""
+        return self.model_copy(update={"mongodb_uri": uri, "registration": self.accepts_registration()})
 
     def upload_limits(self) -> UploadLimits:
         """The limits of uploaded files."""

@@ -135,6 +135,7 @@ def settings(pytestconfig: pytest.Config, worker_id: str, tmp_path_factory: pyte
         secret_keys=(new_master_key(),),
         data_dir=tmp_path_factory.mktemp("data"),
         database_metrics=True,
+        registration=True,
         max_photo_bytes=15_000_000,  # tests of the limit send more than that
         # Requests of these tests may take as long as a busy machine needs; the deadlines have tests of their own.
         request_queue_seconds=60,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 
 import click
+import structlog
 import uvloop
 
 from coaching_service import logs, runtime
@@ -18,6 +21,8 @@ from coaching_service.core.worker_connection import SupervisorConnection
 from coaching_service.library.exercises import shared
 from coaching_service.settings import Settings
 from coaching_service.sockets import Sockets
+
+log = structlog.get_logger("coaching_service")
 
 
 def serve_alone(settings: Settings, sockets: Sockets, *, with_demo: bool) -> None:
@@ -35,7 +40,7 @@ def work(worker_socket: int) -> None:
     logs.configure(settings.log_format, settings.log_level, instructions.worker)
     given = settings
     if instructions.embedded is not None:
-        settings = settings.model_copy(update={"mongodb_uri": instructions.embedded})
+        settings = settings.on_embedded(instructions.embedded)
     opened = runtime.OpenedDatabase(settings, is_embedded=instructions.embedded is not None)
     api = socket.socket(fileno=instructions.listening)
     metrics = instructions.metrics_listening
@@ -54,6 +59,13 @@ async def _do_nothing(_: Services) -> None:
     pass
 
 
+def _is_local(host: str) -> bool:
+    """Whether only programs of this machine can connect."""
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
+
+
 def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], Awaitable[None]]:
     """Returns the function that completes a start once the database is prepared."""
 
@@ -62,6 +74,12 @@ def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], 
         if with_demo:
             from coaching_service import demo
 
+            if not _is_local(settings.host):
+                log.warning(
+                    "the demo company is for trying the service out, and others can reach this address",
+                    host=settings.host,
+                    demo_file=str(settings.data_dir / "demo.json"),
+                )
             demo_file = existing_folder(settings) / "demo.json"
             facts = await demo.ensure_demo(services)
         click.echo(f"Address  {services.base_url}\nDocs     {services.base_url}/docs")

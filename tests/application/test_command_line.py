@@ -24,6 +24,7 @@ from coaching_service.core.database.indexes import missing_indexes
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.identities.passwords import verify_password
 from coaching_service.settings import Settings
 from tests.support.commands import all_commands
 from tests.support.service_process import SETTINGS
@@ -167,6 +168,19 @@ async def test_create_company_and_create_key_print_working_keys(operator: Operat
     assert named == ["Command line", "Till"]
 
 
+async def test_password_is_read_from_standard_input(operator: Operator) -> None:
+    """Other users of the machine see the options of a command, and not its input."""
+    words = ("create-company", "Étoile", "--name", "Olga", "--email", "olga@etoile.test", "--password-stdin")
+    too_short = await operator.types(*words, typed="short\n")
+    too_short.refused("Invalid value for --password: must be at least 12 characters long.", exit_code=2)
+    both = await operator.types(*words, "--password", PASSWORD, typed=f"{PASSWORD}\n")
+    both.refused("not both", exit_code=2)
+    assert await operator.documents() == {}
+    assert PASSWORD not in (await operator.types(*words, typed=f"{PASSWORD}\r\n")).ok()
+    (identity,) = (await operator.documents())["identities"]
+    assert await verify_password(PASSWORD, identity["passwordHash"])
+
+
 async def test_create_company_rejects_an_email_address_in_use(operator: Operator) -> None:
     words = ("create-company", "One", "--name", "Olga", "--password", PASSWORD, "--email")
     (await operator.types(*words, "olga@one.test")).ok()
@@ -179,7 +193,7 @@ async def test_create_company_validates_its_options(operator: Operator) -> None:
     """A password has 12 characters or more (contract section 2), a time zone its IANA name; nothing is written."""
     good = {"--name": "Olga", "--email": "olga@one.test", "--password": "12 character", "--timezone": "Asia/Tokyo"}
     for option, value, sentence in (
-        ("--password", "11 characte", "Invalid value for '--password': must be at least 12 characters long."),
+        ("--password", "11 characte", "Invalid value for --password: must be at least 12 characters long."),
         ("--timezone", "Middle/Earth", "Invalid value for '--timezone': must be the IANA name of a time zone, such as"),
         ("--email", "olga", "Invalid value for '--email': must be an e-mail address."),
         ("--name", "  ", "Invalid value for '--name': should not be empty."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,3 +110,28 @@ def test_documentation_lists_every_setting() -> None:
     table, _, _ = rest.partition("\n<!-- settings:end -->")
     assert table == describe_settings()
     assert all(setting.description for setting in Settings.model_fields.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, True),
+        ({"base_url": "http://127.0.0.1:8080"}, True),
+        ({"base_url": "http://localhost"}, True),
+        ({"base_url": "http://192.168.1.5:8080"}, True),
+        ({"base_url": "http://nas.local/coaching"}, True),
+        ({"base_url": "http://nas"}, True),
+        ({"base_url": "https://coaching.example.com"}, False),
+        ({"base_url": "http://[2606:4700::1111]:8080"}, False),
+        ({"base_url": "http://93.184.216.34"}, False),
+        ({"mongodb_uri": "mongodb://127.0.0.1"}, False),
+        ({"mongodb_uri": "mongodb://127.0.0.1", "registration": True}, True),
+        ({"base_url": "https://coaching.example.com", "registration": True}, True),
+        ({"registration": False}, False),
+    ],
+)
+def test_strangers_sign_up_only_where_the_service_is_tried_out(settings: dict[str, Any], expected: bool) -> None:
+    """With the embedded database, which has an URI of its own once it runs, and an address that is not public."""
+    assert Settings(**settings).accepts_registration() is expected
+    if "mongodb_uri" not in settings:
+        assert Settings(**settings).on_embedded("mongodb://127.0.0.1:1").accepts_registration() is expected

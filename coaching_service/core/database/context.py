@@ -71,8 +71,8 @@ class Services:
     of the embedded database; `invitations_per_day`: how many invitations a company may send, after its first week;
     `client_documents`: OAuth applications may identify themselves by the URL of a document; `upload_limits` limits the
     size of files, `storage_quota` those of a company; `media_worker` rewrites uploaded pictures and PDF files;
-    `sign_in_slot` is held
-    while a password is verified, and network addresses take turns; `job_available` notifies the background worker;
+    `sign_in_slot` is held while a password is verified, and network addresses take turns; `job_available` notifies the
+    background worker;
     `file_write_slots` limits how many files are written to GridFS at the same time, and `work_slots` other work;
     `number_signals` notifies the requests that wait for new changes;
     `schedule_locks` serialise requests that change the schedule of one owner (see RequestSlot);

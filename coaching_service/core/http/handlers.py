@@ -159,8 +159,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
             principal = request[PRINCIPAL] = await dependencies.authenticate(dependencies.services, request)
         authenticated = time.monotonic()
         waited = authenticated - started
-        check_access(route.access, principal, writes=route.writes)
-        _reject_key(route, request)
+        _check(route, request, principal, dependencies.services)
         ctx = _make_context(route, request, principal, dependencies)
         arguments: dict[str, Any] = dict(path_identifiers(route, request))
         is_strict = request[IS_STRICT] = prefers_strict(request)
@@ -224,8 +223,12 @@ async def _load_caller(route: Route, request: web.Request, dependencies: Handler
     return principal
 
 
-def _reject_key(route: Route, request: web.Request) -> None:
-    """Raise KeyNotSupported if the request has an `Idempotency-Key` that the operation refuses."""
+def _check(route: Route, request: web.Request, principal: Principal | None, services: Services) -> None:
+    """Raise the error of a request that may not be served, whatever its body: of `check_access`, StorageFull, and
+    KeyNotSupported if it has an `Idempotency-Key` that the operation refuses."""
+    check_access(route.access, principal, writes=route.writes)
+    if route.stores:
+        services.disk_space.require()
     if route.refuses_key and _IDEMPOTENCY_KEY in request.headers:
         raise KeyNotSupported
 

@@ -39,6 +39,9 @@ decides.
 `Idempotency-Key`: the same key and body returns the first answer again for 24 hours, with `Idempotent-Replayed: true`;
 while the first request is running it is 409 with `Retry-After`. Operations about keys, the team and invitations refuse
 it (400 `IDEMPOTENCY_NOT_SUPPORTED`); sign-in and impersonation ignore it.
+A 503 with the code `UNAVAILABLE` has changed nothing, so any request may be sent again after `Retry-After`. With
+`OUTCOME_UNKNOWN` a change may have been saved, or a part of it: look before you repeat it, unless it had an
+`Idempotency-Key` (then it has `Retry-After`) or is a PUT or DELETE.
 A 500 with a `code` is permanent; another 500 on a write must not be blindly repeated. `x-retry` states it for each
 operation, and `x-retry-policy` in a word: `safe`, `idempotencyKey`, `version` or `never`.
 
@@ -139,6 +142,7 @@ _ALWAYS_POSSIBLE: tuple[tuple[type[errors.ServiceError], Callable[[Route], bool]
     (errors.TooManyRequests, lambda route: route.access.audience != "public"),
     (errors.InternalError, lambda _: True),
     (errors.Unavailable, lambda _: True),
+    (errors.StorageFull, lambda route: route.stores),
 )
 
 

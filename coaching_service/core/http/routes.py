@@ -161,6 +161,11 @@ class Route:
         """Whether the operation changes anything."""
         return self.method != "GET" and not self.read_only
 
+    @property
+    def stores(self) -> bool:
+        """Whether the operation changes something other than a session."""
+        return self.writes and not self.path.startswith("/auth/")
+
 
 class Routes:
     """The routes of one feature, under one prefix.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
+from urllib.parse import urlsplit
 
 # IANA IPv4 Special-Purpose Address Registry, multicast (RFC 5771) and reserved addresses (RFC 1112); and the address at
 # which virtual machines of Azure reach their host.
@@ -39,6 +40,8 @@ _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _REFUSED_V6 = tuple(
     IPv6Network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 )
+# Top-level domains that no public name has (RFC 6761, RFC 6762, RFC 8375) or that routers use.
+_PRIVATE_DOMAINS = frozenset({"localhost", "local", "test", "invalid", "example", "internal", "arpa", "lan", "home"})
 
 
 def is_public(address: str) -> bool:
@@ -51,6 +54,14 @@ def is_public(address: str) -> bool:
     if isinstance(parsed, IPv4Address):
         return not any(parsed in network for network in _REFUSED_V4)
     return parsed in _GLOBAL_UNICAST and not any(parsed in network for network in _REFUSED_V6)
+
+
+def is_public_url(url: str) -> bool:
+    """Whether the host of a URL is a public address, or a name that others may resolve, unlike `localhost`."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    with suppress(ValueError):
+        return is_public(host)
+    return "." in host and host.rpartition(".")[2] not in _PRIVATE_DOMAINS
 
 
 def is_address(host: str) -> bool:

@@ -73,6 +73,7 @@ async def register(
     """
     if not ctx.services.registration:
         raise Forbidden("Sign-up is disabled; ask the operator of this service", code="SIGN_UP_DISABLED")
+    ctx.services.disk_space.require()
     await rate_limits.limit(ctx.services, "sign-up", ctx.network_address, _SIGN_UPS)
     password_hash = await hash_password(password)
 
