@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import gc
 import os
 import platform
 import signal
@@ -12,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +19,7 @@ from typing import Literal
 import structlog
 from aiohttp import web
 
-from coaching_service import __version__, subscriptions
+from coaching_service import __version__, memory, subscriptions
 from coaching_service.app import READINGS, create_app
 from coaching_service.core.changes.log import StoredChangeLog
 from coaching_service.core.database import migrations
@@ -369,18 +367,8 @@ async def _prepare(
             await asyncio.sleep(_RETRY_SECONDS)
         else:
             break
-    # Objects created at start live as long as the process: the garbage collector need not examine them again.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
-    _release_free_memory()
+    memory.settle()
     availability.ready.set()
-
-
-def _release_free_memory() -> None:
-    """Give back what the preparation has freed, such as the pictures of the demo company, where glibc keeps it."""
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 async def _wait_for_migrations(opened: OpenedDatabase, services: Services, availability: Availability) -> None:

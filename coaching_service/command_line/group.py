@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from coaching_service.command_line.imports import without_collection
+from coaching_service.memory import without_collection
 
 # By the name of a command: its module and function in this package, and its line in the list of commands.
 _COMMANDS = {

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from coaching_service import logs
-from coaching_service.command_line.imports import without_collection
 from coaching_service.command_line.options import data_option, service_settings_with
+from coaching_service.memory import without_collection
 from coaching_service.settings import Settings
 from coaching_service.sockets import Sockets, bind
 from coaching_service.supervisor.plan import Plan, replace_process, socket_number
