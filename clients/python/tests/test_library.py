@@ -89,7 +89,7 @@ class TestRetries(unittest.TestCase):
 
     def test_an_unsafe_request_is_sent_once(self) -> None:
         for method, path in (
-            ("POST", "/coach/customers/bulk/archive"),
+            ("POST", "/auth/login"),
             ("POST", "/unknown"),
             ("PATCH", "/coach/account"),
         ):
