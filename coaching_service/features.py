@@ -29,6 +29,7 @@ from coaching_service.lifecycle.consistency import secrets as secret_checks
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
 from coaching_service.lifecycle.erasure import service as erasure
+from coaching_service.lifecycle.erasure import tombstones
 from coaching_service.lifecycle.export import routes as export
 from coaching_service.lifecycle.orphans import service as orphans
 from coaching_service.people.account import checks as account_checks
@@ -244,6 +245,7 @@ _STEPS: Steps = {
     customers_subscribers.UNASSIGN: customers_subscribers.repeat_unassignment,
     customers_subscribers.COUNT_GROUPS: customers_subscribers.count_groups,
     account_service.ERASE: erasure.erase_company,
+    tombstones.STORE: tombstones.store_step,
     conversation_notifications.SEND: conversation_notifications.send_scheduled_mail,
     conversation_attachments.DISCARD: conversation_attachments.discard_unsent,
     figures_renewal.FIND_DUE: figures_renewal.queue_due,
@@ -272,6 +274,7 @@ STANDING_JOBS = {
     check_in_scheduling.SCHEDULE: "check-ins",
     orphans.COLLECT: "jobs",
     retention.REMOVE_OLD_PATCHES: "jobs",
+    tombstones.STORE: "jobs",
 }
 # The values that are computed some time after what they follow from, and the metric of how far each is behind.
 LAG_METRICS = {

@@ -23,6 +23,8 @@ from coaching_service import __version__, memory, subscriptions
 from coaching_service.app import READINGS, create_app
 from coaching_service.core.changes.log import StoredChangeLog
 from coaching_service.core.database import migrations
+from coaching_service.core.database.backup.manifest import BackupError
+from coaching_service.core.database.backup.stores import Store, open_store
 from coaching_service.core.database.connection import (
     UNAUTHORIZED,
     EventListener,
@@ -147,6 +149,7 @@ async def open_services(settings: Settings, *, is_embedded: bool = False) -> Asy
         webhook_retry_seconds=settings.webhook_retry_seconds,
         metrics=metrics,
         tracer=tracer,
+        backup_store=_open_backup_store(settings),
     )
     try:
         yield services
@@ -159,10 +162,27 @@ async def open_services(settings: Settings, *, is_embedded: bool = False) -> Asy
         await tracer.close()
 
 
+def _open_backup_store(settings: Settings) -> Store | None:
+    try:
+        return open_store(settings.backup_store) if settings.backup_store else None
+    except BackupError as error:
+        raise SettingsError(f"BACKUP_STORE: {error}") from None
+
+
 def address_of(settings: Settings) -> str:
     """The address clients use, without a trailing slash."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return settings.base_url or f"http://{_LOCAL_ADDRESSES.get(settings.host, host)}:{settings.port}"
+
+
+async def require_collections(services: Services, settings: Settings) -> None:
+    """Raise SettingsError if the database of the settings has no collections, so that it was never used."""
+    if not await services.db.list_collection_names():
+        server = hosts_of(settings.mongodb_uri) if settings.mongodb_uri else settings.data_dir.absolute()
+        raise SettingsError(
+            f"The database {settings.mongodb_database} at {server} does not exist: check MONGODB_URI, "
+            "MONGODB_DATABASE and --data"
+        )
 
 
 async def make_indexes(services: Services, *, compares: bool = False) -> list[str]:

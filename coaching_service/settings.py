@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.database.backup.stores import BUCKET
 from coaching_service.core.database.connection import Deadlines, hosts_of
 from coaching_service.core.database.context import MailSender
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
@@ -24,6 +25,7 @@ from coaching_service.core.outbound.addresses import is_public_url
 from coaching_service.core.outbound.client import Relaxations
 
 _MAX_DELAY_SECONDS = 604_800
+_RECIPIENT = re.compile(r"age1[0-9a-z]{58}")
 _ORIGIN = re.compile(r"https?://[^/\s?#@,]+")
 
 
@@ -56,6 +58,12 @@ def _validate_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
     if not all(_ORIGIN.fullmatch(origin) for origin in stripped):
         raise PydanticCustomError("origin", "each must be like https://your.host")
     return stripped
+
+
+def _validate_recipients(recipients: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(_RECIPIENT.fullmatch(each) for each in recipients):
+        raise PydanticCustomError("recipient", "each must be a public key of age, such as age1...")
+    return recipients
 
 
 def _validate_delays(delays: tuple[float, ...]) -> tuple[float, ...]:
@@ -126,6 +134,26 @@ class Settings(BaseSettings):
         repr=False,
         description="Master keys, newest first, separated by commas. Required with `MONGODB_URI`; without it a key is "
         "created in `DATA_DIR/secret.key`. `coaching-service new-secret-key` prints a new one.",
+    )
+    backup_store: (
+        Annotated[str, _matching(r"/.*|s3://[^/\s]+(/\S*)?", "the absolute path of a folder, or s3://bucket/prefix")]
+        | None
+    ) = Field(
+        default=None,
+        description="Where `coaching-service backup` stores backups, and the service a list of erasures: a folder or "
+        "`s3://bucket/prefix` with `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and, outside of AWS, "
+        "`AWS_ENDPOINT_URL`.",
+    )
+    backup_recipients: Annotated[Items, AfterValidator(_validate_recipients)] = Field(
+        default=(),
+        description="Public keys of age, separated by commas, for which backups are encrypted. Required with a bucket. "
+        "`coaching-service new-backup-key` makes one.",
+    )
+    backup_keep_daily: int = Field(
+        default=7, ge=1, le=10_000, description="Of how many days with backups the newest one remains in the store."
+    )
+    backup_keep_weekly: int = Field(
+        default=4, ge=0, le=10_000, description="Of how many weeks with backups the newest one remains too."
     )
     max_body_bytes: Size = Field(default=1_048_576, description="Largest JSON request body, in bytes.")
     max_photo_bytes: Size = Field(default=60_000_000, description="Largest photo, in bytes.")
@@ -284,6 +312,9 @@ class Settings(BaseSettings):
         default="coaching@localhost",
         description="Sender of the service's mail. Without a name, as in `us@example.com`, it gets the company's.",
     )
+    operator_email: Annotated[str, _matching(r"[^@\s<>]+@[^@\s<>]+", "an e-mail address")] | None = Field(
+        default=None, description="Who gets a mail when a scheduled backup fails (`coaching-service report-failure`)."
+    )
     webhook_retry_seconds: Annotated[
         tuple[float, ...], NoDecode, BeforeValidator(_split), AfterValidator(_validate_delays)
     ] = Field(
@@ -317,6 +348,12 @@ class Settings(BaseSettings):
             raise PydanticCustomError(
                 "smtp_pair", "SMTP_USERNAME and SMTP_PASSWORD belong together: set both, or neither"
             )
+        if (self.backup_store or "").startswith(BUCKET) and not self.backup_recipients:
+            raise PydanticCustomError(
+                "backup_recipients",
+                "BACKUP_STORE is a bucket, and backups contain health data: set BACKUP_RECIPIENTS to the public key "
+                "that coaching-service new-backup-key prints",
+            )
         return self
 
     @classmethod
@@ -335,6 +372,17 @@ class Settings(BaseSettings):
             details = error.errors(include_input=False, include_url=False)
             raise SettingsError("; ".join(_describe_error(each) for each in details)) from None
 
+    def require_database(self) -> None:
+        """Raise SettingsError if no database is named and the data folder has none, before one is created."""
+        if self.mongodb_uri is None and not self._embedded_database().exists():
+            raise SettingsError(
+                f"There is no database in {self.data_dir.absolute()}: name its folder with --data, or set MONGODB_URI"
+            )
+
+    def _embedded_database(self) -> Path:
+        """A file that every embedded database has."""
+        return self.data_dir / "mongodb" / "WiredTiger"
+
     def with_secret_keys(self) -> Settings:
         """These settings with master keys: SECRET_KEYS, or with the embedded database the key in the data folder.
 
@@ -348,7 +396,7 @@ class Settings(BaseSettings):
                 "With MONGODB_URI set, SECRET_KEYS is needed; make one with: coaching-service new-secret-key"
             )
         file = self.data_dir / "secret.key"
-        if not file.exists() and (self.data_dir / "mongodb" / "WiredTiger").exists():
+        if not file.exists() and self._embedded_database().exists():
             raise SettingsError(
                 f"{file} is missing, and the database in the same folder was created with it: "
                 "put it back, or set SECRET_KEYS"

@@ -8,7 +8,13 @@ from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.integrations.load_unit import stored_loads
 from coaching_service.library.exercises.events import LoadTypeChanged
 from coaching_service.lifecycle.erasure import service as erasure
-from coaching_service.people.account.events import CompanyResumed, FigureSettingsChanged, LoadUnitChanged
+from coaching_service.lifecycle.erasure import tombstones
+from coaching_service.people.account.events import (
+    CompanyDeleted,
+    CompanyResumed,
+    FigureSettingsChanged,
+    LoadUnitChanged,
+)
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.customer_access import service as customer_access
@@ -41,7 +47,10 @@ def assemble() -> EventBus:
     events = EventBus()
     events.subscribe(ResponseReplayed, customers.require_customer_in_scope)
     events.subscribe(CustomersCreated, customer_access.invite_new_customers, metrics.assign_automatic_sets)
-    events.subscribe(CustomersDeleted, erasure.queue_erasure, conversation.remove_conversations)
+    events.subscribe(
+        CustomersDeleted, tombstones.record_clients, erasure.queue_erasure, conversation.remove_conversations
+    )
+    events.subscribe(CompanyDeleted, tombstones.record_company)
     events.subscribe(
         CoachRemoved,
         sessions.end_sessions_of_coach,

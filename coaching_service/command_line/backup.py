@@ -1,4 +1,4 @@
-"""Making and restoring backups."""
+"""Making and listing backups."""
 
 from __future__ import annotations
 
@@ -9,32 +9,28 @@ from pathlib import Path
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from coaching_service import runtime
 from coaching_service.command_line.admin.running import operator_name
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import console, with_services
-from coaching_service.core.changes.numbering.sequencer import is_running
-from coaching_service.core.database import migrations
 from coaching_service.core.database.backup.creation import create_backup
-from coaching_service.core.database.backup.manifest import (
-    BackupError,
-    Manifest,
-    Report,
-    count_documents,
-    read_manifest,
-    verify,
-)
-from coaching_service.core.database.backup.restoring import require_keys, require_known, restore_backup
+from coaching_service.core.database.backup.encryption import Encryption
+from coaching_service.core.database.backup.manifest import Manifest, Report, count_documents
+from coaching_service.core.database.backup.parts import PartWriter
+from coaching_service.core.database.backup.retention import Retention, prune
+from coaching_service.core.database.backup.stored import StoredBackups
+from coaching_service.core.database.backup.stores import open_store
+from coaching_service.core.database.backup.storing import backing_up, create_stored_backup
 from coaching_service.core.database.context import Services
 from coaching_service.lifecycle.administration.backups import record_backup
+from coaching_service.lifecycle.erasure import tombstones
 from coaching_service.settings import Settings
 
 _folder = click.Path(path_type=Path, file_okay=False)
 
 
 @contextmanager
-def _progress(title: str, total: int | None) -> Iterator[Report]:
-    """A progress bar of documents on a terminal."""
+def progress(title: str, total: int | None) -> Iterator[Report]:
+    """Show a progress bar of documents on a terminal."""
     columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=total)
@@ -42,94 +38,100 @@ def _progress(title: str, total: int | None) -> Iterator[Report]:
 
 
 @click.command()
-@click.argument("folder", type=_folder)
+@click.argument("folder", type=_folder, required=False)
 @data_option
-def backup(folder: Path, data: Path | None) -> None:
-    """Back up the whole database to the new folder FOLDER, while the service runs.
+def backup(folder: Path | None, data: Path | None) -> None:
+    """Back up the whole database while the service runs: to BACKUP_STORE, or to the new folder FOLDER.
 
-    FOLDER gets a compressed file for each collection, uploaded files included, and manifest.json with their numbers of
-    documents, SHA-256 and indexes. All of it is of one moment. It appears when it is complete, and was read again and
-    compared: a folder that exists is a good backup. An interrupted one leaves at most a folder `.NAME.*.partial`.
+    All of it is of one moment, with uploaded files and indexes, and is read again and compared. A backup in
+    BACKUP_STORE, a folder or a bucket, copies only what earlier ones have not stored, is encrypted for
+    BACKUP_RECIPIENTS, and older ones than BACKUP_KEEP_DAILY and BACKUP_KEEP_WEEKLY allow are deleted after it.
+    FOLDER is not encrypted and appears when it is complete: a compressed file for each collection, and manifest.json.
 
-    It contains personal data and hashes of passwords, so it is readable by you alone; store it encrypted. It does NOT
-    contain the master key, only its fingerprint. Without that key the API keys in it cannot be read: store
-    SECRET_KEYS, or with the embedded database the file secret.key in the folder --data, in another place.
+    A backup contains personal data and hashes of passwords. It does NOT contain the master key, only its fingerprint.
+    Without that key the API keys in it cannot be read: store SECRET_KEYS, or with the embedded database the file
+    secret.key in the folder --data, in another place, with the private key of BACKUP_RECIPIENTS.
 
     \b
     Example, every night (docs/backup.md has more):
+      BACKUP_STORE=s3://bucket/coaching coaching-service backup
       coaching-service backup /var/backups/coaching/2026-11-23
-      coaching-service restore /var/backups/coaching/2026-11-23 --data /tmp/drill
     """
+    settings = settings_with(data)
+    if folder is not None:
+        _back_up_to_folder(settings, folder)
+    elif settings.backup_store is not None:
+        _back_up_to_store(settings, settings.backup_store)
+    else:
+        raise click.UsageError("Name a new FOLDER, or set BACKUP_STORE")
 
+
+def _back_up_to_folder(settings: Settings, folder: Path) -> None:
     target = folder.absolute()
 
     async def work(services: Services) -> Manifest:
-        total = 0
-        for name in await services.db.list_collection_names():
-            total += await services.db[name].estimated_document_count()
-        with _progress("Backing up", 2 * total) as report:
+        with progress("Backing up", 2 * await _count(services)) as report:
             manifest = await create_backup(services, target, report)
         await record_backup(services, operator_name(), manifest)
         return manifest
 
-    manifest = with_services(settings_with(data), work, prepares=False)
+    manifest = with_services(settings, work, prepares=False)
     size = sum(file.stat().st_size for file in folder.iterdir())
-    click.echo(
-        f"{folder}: {count_documents(manifest)} documents of {len(manifest['collections'])} collections, {size} bytes, "
-        f"master key {manifest['keyFingerprints'][0]}"
-    )
+    click.echo(f"{folder}: {_describe(manifest)}, {size} bytes, master key {manifest['keyFingerprints'][0]}")
+
+
+def _back_up_to_store(settings: Settings, location: str) -> None:
+    store = open_store(location)
+    retention = Retention(settings.backup_keep_daily, settings.backup_keep_weekly)
+
+    async def work(services: Services) -> None:
+        async with backing_up(services):
+            await tombstones.write_missing(services, store)
+            with progress("Backing up", await _count(services)) as report:
+                writer = PartWriter(store, Encryption(settings.backup_recipients), report)
+                name, manifest = await create_stored_backup(services, writer)
+            await record_backup(services, operator_name(), manifest)
+            click.echo(
+                f"{location}: backup {name}, {_describe(manifest)}, copied {writer.copied} parts of "
+                f"{writer.copied_bytes} bytes, master key {manifest['keyFingerprints'][0]}"
+            )
+            outdated, unused = prune(store, retention)
+            if outdated or unused:
+                click.echo(f"Deleted {outdated} older backups and {unused} unused parts")
+
+    with_services(settings, work, prepares=False)
+
+
+async def _count(services: Services) -> int:
+    names = await services.db.list_collection_names()
+    return sum([await services.db[name].estimated_document_count() for name in names])
+
+
+def _describe(manifest: Manifest) -> str:
+    return f"{count_documents(manifest)} documents of {len(manifest['collections'])} collections"
 
 
 @click.command()
-@click.argument("folder", type=_folder)
-@click.option("--replace", is_flag=True, help="Delete everything that the database has. Stop the service first.")
-@click.option("--allow-missing-keys", is_flag=True, help="Restore although API keys and other secrets cannot be read.")
-@data_option
-def restore(folder: Path, replace: bool, allow_missing_keys: bool, data: Path | None) -> None:
-    """Restore the backup in FOLDER, that `backup` has made, into an empty database.
+@click.argument("location", required=False)
+def backups(location: str | None) -> None:
+    """List the backups in LOCATION, a folder or s3://bucket/prefix; by default in BACKUP_STORE.
 
-    The service must not run. All files are compared with their SHA-256 first. Documents are stored under other names
-    and take their places when all are complete, so that a failure before that changes nothing. Then missing indexes are
-    created and migrations applied: a backup of an older version can be restored, one of a newer version is refused.
-
-    It is refused if SECRET_KEYS, or secret.key in the folder --data, is not the master key of the backup. For a new
-    embedded database, copy secret.key into the new folder first.
-
-    \b
-    Afterwards:
-      coaching-service doctor      checks the restored data
-      docs/backup.md               what to do about erasures, mail and keys since the backup
+    Each line has the name of a backup, which is its time (UTC), its documents and their bytes, the version of the
+    service, and the fingerprint of the master key that is needed to restore it.
     """
-    manifest = read_manifest(folder)
-    require_known(manifest)
-    settings = _with_keys_of(manifest, settings_with(data), allow_missing_keys=allow_missing_keys)
-    total = count_documents(manifest)
-    with _progress("Verifying", total) as report:
-        verify(folder, manifest, report)
-
-    async def work(services: Services) -> list[str]:
-        if await is_running(services):
-            raise BackupError("The service runs on this database: stop it, wait ten seconds, and restore again")
-        with _progress("Restoring", total) as report:
-            await restore_backup(services, folder, manifest, report, replacing=replace)
-        await runtime.make_indexes(services)
-        return await migrations.migrate(services.db, services.vault)
-
-    applied = with_services(settings, work, prepares=False)
-    click.echo(f"Restored {total} documents of {manifest['createdAt']} into {settings.mongodb_database}")
-    if applied:
-        click.echo(f"Applied: {', '.join(applied)}")
-
-
-def _with_keys_of(manifest: Manifest, settings: Settings, *, allow_missing_keys: bool) -> Settings:
-    """The settings with master keys. Raises BackupError if they are not those of the backup, before one is created."""
-    key_file = settings.data_dir / "secret.key"
-    is_new = settings.mongodb_uri is None and not settings.secret_keys and not key_file.exists()
-    if is_new and not allow_missing_keys:
-        raise BackupError(
-            f"{key_file} is missing: copy the secret.key of the backed up service there, or set SECRET_KEYS"
-        )
-    settings = settings.with_secret_keys()
-    if not allow_missing_keys:
-        require_keys(manifest, settings.vault())
-    return settings
+    location = location or settings_with().backup_store
+    if location is None:
+        raise click.UsageError("Name a LOCATION, or set BACKUP_STORE")
+    stored = StoredBackups(open_store(location))
+    names = stored.list_names()
+    with progress("Reading", len(names)) as report:
+        for name in names:
+            manifest = stored.read(name)
+            size = sum(entry["bytes"] for entry in manifest["collections"])
+            click.echo(
+                f"{name}  {count_documents(manifest)} documents  {size} bytes  {manifest['serviceVersion']}  "
+                f"{manifest['keyFingerprints'][0]}"
+            )
+            report(1)
+    if not names:
+        click.echo(f"{location} has no backup", err=True)

@@ -55,4 +55,4 @@ def create_company(
         key = await api_keys.create(ctx.acting_as(owner), "Command line")
         click.echo(f"Company  {owner.company.id}\nKey      {key['key']}")
 
-    with_services(settings_with(data), work)
+    with_services(settings_with(data), work, creates=True)

@@ -21,4 +21,4 @@ def ensure_indexes(data: Path | None) -> None:
         names = sorted(await runtime.make_indexes(services, compares=True))
         click.echo(f"The indexes of {len(names)} collections exist: {', '.join(names)}")
 
-    with_services(settings_with(data), work, prepares=False)
+    with_services(settings_with(data), work, creates=True, prepares=False)

@@ -11,10 +11,11 @@ from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.database.indexes import IndexConflict
 from coaching_service.core.database.migrations import NewerDatabase
 from coaching_service.core.errors import ServiceError
+from coaching_service.core.jobs.mail import MailRejected
 from coaching_service.core.temporary_files import NO_SPACE
 from coaching_service.settings import SettingsError
 
-_EXPECTED = (SettingsError, DatabaseUnavailable, IndexConflict, NewerDatabase, BackupError, ServiceError)
+_EXPECTED = (SettingsError, DatabaseUnavailable, IndexConflict, NewerDatabase, BackupError, MailRejected, ServiceError)
 _FILE_ERRORS = (
     *NO_SPACE,
     errno.EROFS,

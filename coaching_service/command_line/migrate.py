@@ -31,4 +31,4 @@ def migrate(data: Path | None, *, only_plan: bool) -> None:
         names = await migrations.migrate(services.db, services.vault)
         click.echo(f"Applied: {', '.join(names)}" if names else "No migration is pending")
 
-    with_services(settings_with(data), work)
+    with_services(settings_with(data), work, creates=not only_plan)

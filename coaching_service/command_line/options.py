@@ -15,6 +15,7 @@ from coaching_service.settings import Settings
 # What the units of deploy/systemd pass to the service.
 ENVIRONMENT_FILE = Path("/etc/coaching-service.env")
 SERVICE_FOLDER = Path("/var/lib/coaching-service")
+BACKUP_FOLDER = Path("/var/lib/coaching-service-backups")
 
 data_option = click.option(
     "--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the embedded database [.local]."
@@ -39,7 +40,10 @@ def settings_with(data: Path | None = None) -> Settings:
     if text is None:
         settings = service_settings_with()
     else:
-        settings = Settings.from_environment({"DATA_DIR": str(SERVICE_FOLDER)} | read_variables(text))
+        variables = read_variables(text)
+        os.environ.update({name: value for name, value in variables.items() if name.startswith("AWS_")})
+        defaults = {"DATA_DIR": str(SERVICE_FOLDER), "BACKUP_STORE": str(BACKUP_FOLDER)}
+        settings = Settings.from_environment(defaults | variables)
         source = f"Settings of {ENVIRONMENT_FILE}"
     database = hosts_of(settings.mongodb_uri) if settings.mongodb_uri else settings.data_dir.absolute()
     click.echo(f"{source}; database: {database}", err=True)

@@ -35,14 +35,21 @@ def validate_with(field: fields.Field[str]) -> Callable[[click.Context, click.Pa
     return validate
 
 
-def with_services(settings: Settings, work: Callable[[Services], Awaitable[T]], *, prepares: bool = True) -> T:
+def with_services(
+    settings: Settings, work: Callable[[Services], Awaitable[T]], *, creates: bool = False, prepares: bool = True
+) -> T:
     """Run `work` on the database of the settings, which with `prepares` gets the indexes that it lacks.
 
-    The embedded database may be in use by a running service.
+    The embedded database may be in use by a running service. Raises SettingsError if there is no database, unless the
+    command `creates` it.
     """
+    if not creates:
+        settings.require_database()
 
     async def run(ready: Settings) -> T:
         async with runtime.open_services(ready) as services:
+            if not creates:
+                await runtime.require_collections(services, settings)
             if prepares:
                 await runtime.make_indexes(services)
             return await work(services)

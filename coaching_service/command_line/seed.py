@@ -36,4 +36,4 @@ def seed(clients: int | None, email: str, data: Path | None) -> None:
                 await seeding.seed_clients(services, ctx, clients, report_progress)
             click.echo(f"{clients} clients added to the company of {email}")
 
-    with_services(settings_with(data), work)
+    with_services(settings_with(data), work, creates=True)

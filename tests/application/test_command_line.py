@@ -206,6 +206,7 @@ async def test_create_company_validates_its_options(operator: Operator) -> None:
 
 
 async def test_create_key_requires_the_email_address_of_a_coach(operator: Operator) -> None:
+    await runtime.make_indexes(operator.services)
     result = await operator.types("create-key", "--email", "nobody@one.test")
     assert result.refused() == "No coach signs in with nobody@one.test; create-company creates one"
     assert (await operator.documents())["apiKeys"] == []
@@ -335,6 +336,7 @@ async def test_export_and_import_of_a_company(operator: Operator, tmp_path: Path
 
 
 async def test_only_an_owner_exports(operator: Operator, tmp_path: Path) -> None:
+    await runtime.make_indexes(operator.services)
     (await operator.types("export", "--email", "nobody@example.com", str(tmp_path / "x.zip"))).refused("No coach")
     assert os.listdir(tmp_path) == []  # noqa: PTH208 - a Path would block
 
@@ -367,3 +369,43 @@ async def test_doctor_says_what_is_wrong_repairs_it_and_exits_with_a_code(operat
     (await operator.types("doctor", "--delete-unreferenced-files")).refused("needs --repair", exit_code=2)
     unreachable = "mongodb://127.0.0.1:9/?replicaSet=rs0&serverSelectionTimeoutMS=100"
     (await operator.types("doctor", MONGODB_URI=unreachable)).refused("cannot be reached", exit_code=2)
+
+
+# --- commands that only read ---------------------------------------------------------------------------------------
+
+READING = [
+    ("backup", "BACKUP"),
+    ("doctor",),
+    ("export", "--email", "olga@example.com", "FILE"),
+    ("import", "--email", "olga@example.com", "--dry-run", __file__),
+    ("migrate", "--plan"),
+    ("gc-files", "--dry-run"),
+    ("create-key", "--email", "olga@example.com"),
+    ("rotate-secrets",),
+    ("admin", "companies", "list"),
+    ("admin", "jobs", "list"),
+    ("admin", "storage"),
+    ("admin", "actions"),
+]
+
+
+@pytest.mark.parametrize("words", READING, ids=lambda words: " ".join(words[:2]))
+def test_command_without_a_database_creates_none(words: tuple[str, ...], tmp_path: Path) -> None:
+    """A mistyped folder is one sentence, and it is not created."""
+    data, code = tmp_path / "data", 2 if words[0] == "doctor" else 1
+    typed = [str(tmp_path / word) if word in ("BACKUP", "FILE") else word for word in words]
+    for _ in ("a folder that is missing", "an empty folder"):
+        type_in(*typed, "--data", str(data)).refused(f"There is no database in {data}", "MONGODB_URI", exit_code=code)
+        assert [each.name for each in tmp_path.rglob("*")] in ([], ["data"])
+        data.mkdir(exist_ok=True)
+
+
+@pytest.mark.parametrize("words", READING, ids=lambda words: " ".join(words[:2]))
+async def test_command_on_a_mistyped_database_creates_none(
+    words: tuple[str, ...], operator: Operator, tmp_path: Path
+) -> None:
+    typed = [str(tmp_path / word) if word in ("BACKUP", "FILE") else word for word in words]
+    result = await operator.types(*typed)
+    result.refused("does not exist", "MONGODB_DATABASE", exit_code=2 if words[0] == "doctor" else 1)
+    assert await operator.documents() == {}
+    assert os.listdir(tmp_path) == []  # noqa: PTH208 - as asynchronous functions may

@@ -17,10 +17,10 @@ from bson import ObjectId
 from coaching_service import runtime
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
 from coaching_service.core.database import migrations
-from coaching_service.core.database.backup import creation
+from coaching_service.core.database.backup import creation, reading
 from coaching_service.core.database.backup.creation import create_backup
 from coaching_service.core.database.backup.manifest import BackupError, Manifest, read_manifest, verify
-from coaching_service.core.database.backup.restoring import require_keys, require_known, restore_backup
+from coaching_service.core.database.backup.restoring import documents_in, require_keys, require_known, restore_backup
 from coaching_service.core.database.context import Services
 from coaching_service.lifecycle.administration import backups
 from coaching_service.lifecycle.administration.service import Operator
@@ -87,7 +87,7 @@ async def test_everything_is_restored_but_the_state_of_processes(
     assert (counts["customers"], counts["fs.chunks"]) == (2_500, 100)
     assert manifest["keyFingerprints"] == source.vault.fingerprints
     read: list[int] = []
-    await restore_backup(target, folder, manifest, read.append, replacing=False)
+    await restore_backup(target, documents_in(folder), manifest, read.append, replacing=False)
     expected = {name: each for name, each in (await content(source)).items() if name not in ("leases", "sequencer")}
     assert await content(target) == expected
     assert sum(read) == sum(counts.values())
@@ -100,14 +100,14 @@ async def test_backup_shows_one_moment_while_others_write(
     pair = [source.db["audit"], source.db["workoutTemplates"]]  # the first collection and the last one
     for collection in pair:
         await collection.insert_one({"_id": "pair", "number": 0})
-    write_collection = creation._write_collection
+    read_collection = reading._read_collection
 
-    async def change_then_write(services: Services, name: str, *rest: Any) -> Any:
+    async def change_then_read(services: Services, name: str, *rest: Any) -> Any:
         for collection in pair:
             await collection.update_one({"_id": "pair"}, {"$inc": {"number": 1}})
-        return await write_collection(services, name, *rest)
+        return await read_collection(services, name, *rest)
 
-    monkeypatch.setattr(creation, "_write_collection", change_then_write)
+    monkeypatch.setattr(reading, "_read_collection", change_then_read)
     await create_backup(source, tmp_path / "backup", ignore)
     numbers = []
     for collection in pair:
@@ -145,10 +145,10 @@ async def test_restore_refuses_a_database_with_documents_unless_it_replaces_them
     await target.db["other"].insert_one({"_id": 1})
     manifest = read_manifest(folder)
     with pytest.raises(BackupError, match="is not empty"):
-        await restore_backup(target, folder, manifest, ignore, replacing=False)
+        await restore_backup(target, documents_in(folder), manifest, ignore, replacing=False)
     assert await target.db["customers"].count_documents({}) == 1
 
-    await restore_backup(target, folder, manifest, ignore, replacing=True)
+    await restore_backup(target, documents_in(folder), manifest, ignore, replacing=True)
     names = set(await target.db.list_collection_names())
     assert names == {entry["name"] for entry in manifest["collections"]}
     assert await target.db["customers"].count_documents({}) == 2_500
@@ -160,10 +160,10 @@ async def test_failed_restore_changes_nothing_and_can_be_repeated(target: Servic
     short: Manifest = json.loads(json.dumps(manifest))
     short["collections"][-1]["documents"] += 1
     with pytest.raises(BackupError, match="documents of workoutTemplates were stored"):
-        await restore_backup(target, folder, short, ignore, replacing=True)
+        await restore_backup(target, documents_in(folder), short, ignore, replacing=True)
     assert await target.db["customers"].find({}).to_list(None) == [{"_id": "kept"}]
 
-    await restore_backup(target, folder, manifest, ignore, replacing=True)
+    await restore_backup(target, documents_in(folder), manifest, ignore, replacing=True)
     assert not [name for name in await target.db.list_collection_names() if name.startswith("restoring.")]
 
 

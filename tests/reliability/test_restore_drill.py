@@ -16,9 +16,9 @@ import aiohttp
 from tests.support.service_process import Service, environment
 
 
-async def run(*arguments: str, data: Path, codes: tuple[int, ...] = (0,)) -> tuple[str, str]:
+async def run(*arguments: str, data: Path | None, codes: tuple[int, ...] = (0,)) -> tuple[str, str]:
     """Run a command on the embedded database of a folder, assert its exit code is among `codes`, and return its output and errors."""
-    command = [sys.executable, "-m", "coaching_service", *arguments, "--data", str(data)]
+    command = [sys.executable, "-m", "coaching_service", *arguments, *(("--data", str(data)) if data else ())]
     result = await asyncio.to_thread(
         subprocess.run, command, env=environment(), capture_output=True, text=True, timeout=240, check=False
     )

@@ -37,6 +37,9 @@ EXAMPLES: dict[str, tuple[str, object]] = {
     "database_connect_seconds": ("1.5", 1.5),
     "header_timeout_seconds": ("1.5", 1.5),
     "keepalive_timeout_seconds": ("1.5", 1.5),
+    "backup_store": ("/mnt/backups", "/mnt/backups"),
+    "backup_recipients": (f" age1{'a' * 58}", (f"age1{'a' * 58}",)),
+    "operator_email": ("operator@coaching.example", "operator@coaching.example"),
     "base_url": ("https://coaching.example/", "https://coaching.example"),
     "mongodb_uri": ("mongodb://host:27017", "mongodb://host:27017"),
     "mail_from": ("Coaching <us@coaching.example>", "Coaching <us@coaching.example>"),
@@ -68,6 +71,24 @@ def test_smtp_user_name_and_password_need_each_other(name: str, monkeypatch: pyt
     monkeypatch.setenv(name.upper(), "alone")
     with pytest.raises(SettingsError, match="SMTP_USERNAME and SMTP_PASSWORD belong together"):
         Settings.from_environment()
+
+
+def test_bucket_needs_a_public_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Backups contain health data."""
+    monkeypatch.setenv("BACKUP_STORE", "s3://bucket/coaching")
+    with pytest.raises(SettingsError, match=r"BACKUP_STORE is a bucket.*set BACKUP_RECIPIENTS"):
+        Settings.from_environment()
+    monkeypatch.setenv("BACKUP_RECIPIENTS", f"age1{'q' * 58}")
+    assert Settings.from_environment().backup_store == "s3://bucket/coaching"
+    for name, text in (
+        ("BACKUP_STORE", "backups"),
+        ("BACKUP_STORE", "s3://"),
+        ("BACKUP_RECIPIENTS", "AGE-SECRET-KEY-1"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, text)
+            with pytest.raises(SettingsError, match=f"{name} is invalid"):
+                Settings.from_environment()
 
 
 def test_empty_variables_count_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollectio
 
 from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.cached_reads import CACHE_SECONDS, CachedReads, CacheWait
+from coaching_service.core.database.backup.stores import Store
 from coaching_service.core.database.monitor import DatabaseMonitor
 from coaching_service.core.database.recording import ChangeRecorder, Interface
 from coaching_service.core.database.worker_thread import WorkerThread
@@ -83,7 +84,7 @@ class Services:
     library, which only a new version of the service changes, as they were at most a minute ago; `exercise_uses` counts
     exercises that have been planned until the counts are stored; `key_holders` has the coaches of API keys, by the
     hash of the key; `cache_seconds`: how long they are used, and how long a transaction that changes what they are
-    read from waits after its commit.
+    read from waits after its commit; `backup_store` has the backups and the list of erasures.
     """
 
     db: Database
@@ -119,6 +120,7 @@ class Services:
     )
     exercise_uses: PendingCounts = field(default_factory=PendingCounts, init=False, repr=False)
     cache_seconds: float = CACHE_SECONDS
+    backup_store: Store | None = None
     key_holders: CachedReads[str, KeyHolder] = field(init=False, repr=False)
     monitor: DatabaseMonitor = field(init=False, repr=False)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)

@@ -35,7 +35,7 @@ _PROGRAM_BATCH = 1
 _MESSAGE_BATCH = 20
 _MAX_CONFLICTING = 1_000
 
-Apply = Callable[[Context, list[ObjectId]], Awaitable[None]]
+Apply = Callable[[Context, list[ObjectId]], Awaitable[object]]
 # Returns the clients to whom the change cannot be applied, each with the reason.
 FindInvalid = Callable[[Context, list[ObjectId]], Awaitable[dict[ObjectId, str]]]
 # Called after each batch with the result so far.

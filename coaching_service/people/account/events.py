@@ -20,5 +20,10 @@ class LoadUnitChanged(DomainEvent):
 
 
 @dataclass(frozen=True)
+class CompanyDeleted(DomainEvent):
+    """The company was deleted; its data is still stored."""
+
+
+@dataclass(frozen=True)
 class CompanyResumed(DomainEvent):
     """The suspension of the company has ended: background work that has been put off continues."""

@@ -15,7 +15,7 @@ from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.people.account import store
-from coaching_service.people.account.events import FigureSettingsChanged, LoadUnitChanged
+from coaching_service.people.account.events import CompanyDeleted, FigureSettingsChanged, LoadUnitChanged
 from coaching_service.people.account.models import Account, AccountChange, CallerProfile, LoadConversion
 from coaching_service.people.identities import service as identities
 
@@ -192,7 +192,12 @@ async def delete(ctx: Context) -> None:
     await delete_sandbox(ctx)
     if not await store.delete(ctx):
         raise NotFound("company")
+    await _queue_erasure(ctx)
+
+
+async def _queue_erasure(ctx: Context) -> None:
     await queue.enqueue(ctx, ERASE, {"companyId": ctx.company_id})
+    await ctx.publish(CompanyDeleted())
 
 
 async def set_sandbox(ctx: Context, sandbox_id: ObjectId) -> None:
@@ -212,4 +217,4 @@ async def delete_sandbox(ctx: Context) -> None:
     company = Company(sandbox_id, "Sandbox", "UTC", "kg", sandbox_of=ctx.company_id)
     in_sandbox = replace(ctx, principal=replace(ctx.caller, company=company))
     if await store.delete(in_sandbox):
-        await queue.enqueue(in_sandbox, ERASE, {"companyId": sandbox_id})
+        await _queue_erasure(in_sandbox)

@@ -83,6 +83,8 @@ async def assign_trainer(ctx: Context, ids: list[ObjectId], coach_id: ObjectId |
 
 
 @transactional
-async def erase(ctx: Context, ids: list[ObjectId]) -> None:
-    """Delete clients and queue the erasure of the rest of their data."""
-    await ctx.publish(CustomersDeleted(await bulk_store.delete_many(ctx, ids)))
+async def erase(ctx: Context, ids: list[ObjectId]) -> int:
+    """Delete clients, queue the erasure of the rest of their data, and return how many were deleted."""
+    deleted = await bulk_store.delete_many(ctx, ids)
+    await ctx.publish(CustomersDeleted(deleted))
+    return len(deleted)

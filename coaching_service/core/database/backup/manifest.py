@@ -8,12 +8,13 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from bson import json_util
 
 FORMAT = "coaching-service backup"
-VERSION = 1
+VERSION = 1  # a folder with a file for each collection
+PARTS_VERSION = 2  # parts in a store
 FILE = "manifest.json"
 _LENGTH = 4  # bytes of a BSON document that say how long it is
 _SMALLEST_DOCUMENT = 5
@@ -27,17 +28,31 @@ class BackupError(Exception):
     """A backup cannot be made or restored; the message is one sentence that says why."""
 
 
-class CollectionEntry(TypedDict):
-    """A collection: its file, the SHA-256 of the file, its documents and their bytes before compression.
+class Part(TypedDict):
+    """Some documents of a collection: their SHA-256 and bytes before compression."""
 
-    `indexes` are the definitions of all indexes but that of `_id`.
-    """
-
-    name: str
-    file: str
     sha256: str
     documents: int
     bytes: int
+
+
+class CollectionContent(TypedDict):
+    """The documents of a collection and their bytes before compression, and where they are.
+
+    In a folder: the name and the SHA-256 of a file. In a store: `parts`.
+    """
+
+    documents: int
+    bytes: int
+    file: NotRequired[str]
+    sha256: NotRequired[str]
+    parts: NotRequired[list[Part]]
+
+
+class CollectionEntry(CollectionContent):
+    """A collection. `indexes` are the definitions of all indexes but that of `_id`."""
+
+    name: str
     indexes: list[dict[str, Any]]
 
 
@@ -46,6 +61,8 @@ class Manifest(TypedDict):
 
     `createdAt` is the moment that it shows, in UTC. `migrations` are the numbers of the applied migrations.
     `keyFingerprints` identify the master keys of the service, newest first, and reveal nothing about them.
+    In a store: `recipients` are the public keys for which the parts are encrypted, and `signature` is that of the
+    newest master key.
     """
 
     format: str
@@ -56,6 +73,8 @@ class Manifest(TypedDict):
     migrations: list[int]
     keyFingerprints: list[str]
     collections: list[CollectionEntry]
+    recipients: NotRequired[list[str]]
+    signature: NotRequired[str]
 
 
 @dataclass
@@ -70,23 +89,40 @@ class Content:
 def write_manifest(folder: Path, manifest: Manifest) -> Path:
     """Write the manifest of a backup, and return its path."""
     file = folder / FILE
-    file.write_text(json_util.dumps(manifest, json_options=json_util.RELAXED_JSON_OPTIONS, indent=1) + "\n", "utf-8")
+    file.write_text(format_manifest(manifest), "utf-8")
     return file
+
+
+def format_manifest(manifest: Manifest) -> str:
+    """Return a manifest as the text of its file."""
+    return json_util.dumps(manifest, json_options=json_util.RELAXED_JSON_OPTIONS, indent=1) + "\n"
+
+
+def text_to_sign(manifest: Manifest) -> str:
+    """Return the text of a manifest without its signature, of which the signature is."""
+    return format_manifest(cast("Manifest", {name: each for name, each in manifest.items() if name != "signature"}))
 
 
 def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of a backup. Raises BackupError if the folder has no backup that this version can read."""
     try:
-        manifest: Any = json_util.loads((folder / FILE).read_text("utf-8"))
+        data = (folder / FILE).read_bytes()
     except FileNotFoundError:
         raise BackupError(f"{folder} is not a backup: it has no {FILE}") from None
+    return parse_manifest(data, str(folder / FILE))
+
+
+def parse_manifest(data: bytes, origin: str) -> Manifest:
+    """Return the manifest in a file, `origin`. Raises BackupError if it is none that this version can read."""
+    try:
+        manifest: Any = json_util.loads(data.decode("utf-8"))
     except ValueError:
-        raise BackupError(f"{folder / FILE} is damaged") from None
+        raise BackupError(f"{origin} is damaged") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise BackupError(f"{folder / FILE} is not the manifest of a backup")
-    if manifest["version"] != VERSION:
+        raise BackupError(f"{origin} is not the manifest of a backup")
+    if manifest["version"] not in (VERSION, PARTS_VERSION):
         raise BackupError(
-            f"{folder} was made by a newer version of the service, {manifest['serviceVersion']}: use that"
+            f"{origin} was made by a newer version of the service, {manifest['serviceVersion']}: use that"
         )
     return cast("Manifest", manifest)
 
@@ -132,3 +168,12 @@ def iterate_documents(file: Path) -> Iterator[bytes]:
             if len(document) != _LENGTH + rest or document[-1] != 0:
                 raise BackupError(f"{file} is damaged")
             yield document
+
+
+def split_documents(data: bytes) -> Iterator[bytes]:
+    """Iterate over BSON documents that are complete."""
+    start = 0
+    while start < len(data):
+        end = start + int.from_bytes(data[start : start + _LENGTH], "little")
+        yield data[start:end]
+        start = end

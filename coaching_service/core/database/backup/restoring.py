@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,7 +11,6 @@ from bson.raw_bson import RawBSONDocument
 
 from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.database import migrations
-from coaching_service.core.database.backup.creation import RESTORING
 from coaching_service.core.database.backup.manifest import (
     BackupError,
     CollectionEntry,
@@ -18,11 +18,15 @@ from coaching_service.core.database.backup.manifest import (
     Report,
     iterate_documents,
 )
+from coaching_service.core.database.backup.reading import RESTORING
 from coaching_service.core.database.context import Services
 
 _SECONDS = 24 * 3600.0
 _BATCH = 1_000
 _BATCH_BYTES = 8_000_000
+
+# Reads the documents of a collection.
+Source = Callable[[CollectionEntry], AsyncIterator[bytes]]
 
 
 def require_known(manifest: Manifest) -> None:
@@ -42,10 +46,20 @@ def require_keys(manifest: Manifest, vault: Vault) -> None:
         )
 
 
+def documents_in(folder: Path) -> Source:
+    """Return what reads the files of a backup that was verified."""
+
+    async def read(entry: CollectionEntry) -> AsyncIterator[bytes]:
+        for document in iterate_documents(folder / entry["file"]):
+            yield document
+
+    return read
+
+
 async def restore_backup(
-    services: Services, folder: Path, manifest: Manifest, report: Report, *, replacing: bool
+    services: Services, documents: Source, manifest: Manifest, report: Report, *, replacing: bool
 ) -> None:
-    """Store the documents of a backup that was verified, with its indexes.
+    """Store the `documents` of a backup, with its indexes.
 
     Each collection is stored under another name first, and all are renamed when they are complete, so that a failure
     before that changes nothing. `replacing`: what the database has is deleted then. Raises BackupError if it has
@@ -62,15 +76,15 @@ async def restore_backup(
                     f"The database {services.db.name} is not empty: restore into another one, or add --replace"
                 )
         for entry in manifest["collections"]:
-            await _store(services, folder, entry, report)
+            await _store(services, documents, entry, report)
         await _rename(services, manifest, existing)
 
 
-async def _store(services: Services, folder: Path, entry: CollectionEntry, report: Report) -> None:
+async def _store(services: Services, documents: Source, entry: CollectionEntry, report: Report) -> None:
     name = RESTORING + entry["name"]
     await services.db.create_collection(name)
     size, batch = 0, list[RawBSONDocument]()
-    for document in iterate_documents(folder / entry["file"]):
+    async for document in documents(entry):
         batch.append(RawBSONDocument(document))
         size += len(document)
         if len(batch) == _BATCH or size >= _BATCH_BYTES:

@@ -1,0 +1,21 @@
+"""Making a key for backups."""
+
+from __future__ import annotations
+
+import click
+
+from coaching_service.core.database.backup.encryption import new_identity
+
+
+@click.command("new-backup-key")
+def new_backup_key() -> None:
+    """Print a new private key for encrypted backups, and its public key, in the format of age.
+
+    The public key is for BACKUP_RECIPIENTS. Store the private key with the master key, in a password manager or on
+    paper, and not on the machine that makes the backups: without it no backup can be read.
+
+    \b
+      coaching-service new-backup-key > backup.key
+    """
+    private, public = new_identity()
+    click.echo(f"# public key: {public}\n{private}")

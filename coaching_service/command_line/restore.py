@@ -1,0 +1,162 @@
+"""Restoring backups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from coaching_service import runtime
+from coaching_service.command_line.admin.running import operator_name
+from coaching_service.command_line.backup import progress
+from coaching_service.command_line.options import data_option, settings_with
+from coaching_service.command_line.running import with_services
+from coaching_service.core.changes.numbering.sequencer import is_running
+from coaching_service.core.database import migrations
+from coaching_service.core.database.backup.encryption import Decryption
+from coaching_service.core.database.backup.manifest import (
+    FILE,
+    BackupError,
+    Manifest,
+    count_documents,
+    read_manifest,
+    verify,
+)
+from coaching_service.core.database.backup.parts import PartReader
+from coaching_service.core.database.backup.restoring import (
+    Source,
+    documents_in,
+    require_keys,
+    require_known,
+    restore_backup,
+)
+from coaching_service.core.database.backup.stored import StoredBackups, require_signature
+from coaching_service.core.database.backup.stores import BUCKET, Store, open_store
+from coaching_service.core.database.context import Services
+from coaching_service.lifecycle.administration.service import Operator
+from coaching_service.lifecycle.erasure import tombstones
+from coaching_service.lifecycle.erasure.repetition import Repetition, repeat_erasures
+from coaching_service.lifecycle.erasure.tombstones import Tombstone
+from coaching_service.settings import Settings
+
+
+@dataclass(frozen=True)
+class _Backup:
+    """A backup that can be restored: `verify` reads it before, if it is not read only once; `store` has it, if any."""
+
+    manifest: Manifest
+    documents: Source
+    verify: Callable[[], None]
+    store: Store | None
+
+
+@click.command()
+@click.argument("source")
+@click.option("--at", "name", metavar="NAME", help="The backup of a store, as `backups` lists it [the newest].")
+@click.option(
+    "--identity",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File with the private key of an encrypted backup.",
+)
+@click.option(
+    "--erasures",
+    metavar="LOCATION",
+    help="Folder or s3://bucket/prefix with the list of erasures [SOURCE, or BACKUP_STORE].",
+)
+@click.option("--replace", is_flag=True, help="Delete everything that the database has. Stop the service first.")
+@click.option("--allow-missing-keys", is_flag=True, help="Restore although API keys and other secrets cannot be read.")
+@data_option
+def restore(
+    source: str,
+    name: str | None,
+    identity: Path | None,
+    erasures: str | None,
+    replace: bool,
+    allow_missing_keys: bool,
+    data: Path | None,
+) -> None:
+    """Restore a backup from SOURCE into an empty database: a folder, or s3://bucket/prefix.
+
+    The service must not run. Everything is compared with its SHA-256. Documents are stored under other names and take
+    their places when all are complete, so that a failure before that changes nothing. Then missing indexes are created
+    and migrations applied: a backup of an older version can be restored, one of a newer version is refused. At last,
+    clients and companies who were erased after the backup are erased again, by the list in the store.
+
+    It is refused if SECRET_KEYS, or secret.key in the folder --data, is not the master key of the backup. For a new
+    embedded database, copy secret.key into the new folder first.
+
+    \b
+    coaching-service restore s3://bucket/coaching --identity backup.key --data /var/lib/coaching-service
+    Afterwards:
+      coaching-service doctor      checks the restored data
+      docs/backup.md               what to do about mail and keys since the backup
+    """
+    settings = settings_with(data)
+    chosen = _find(source, name, Decryption(identity))
+    require_known(chosen.manifest)
+    settings = _with_keys_of(chosen.manifest, settings, allow_missing_keys=allow_missing_keys)
+    if chosen.store is not None and not allow_missing_keys:
+        require_signature(chosen.manifest, settings.vault())
+    listed = _read_erasures(erasures or (source if chosen.store else settings.backup_store))
+    chosen.verify()
+    total = count_documents(chosen.manifest)
+
+    async def work(services: Services) -> tuple[list[str], Repetition]:
+        if await is_running(services):
+            raise BackupError("The service runs on this database: stop it, wait ten seconds, and restore again")
+        with progress("Restoring", total) as report:
+            await restore_backup(services, chosen.documents, chosen.manifest, report, replacing=replace)
+        await runtime.make_indexes(services, compares=True)
+        applied = await migrations.migrate(services.db, services.vault)
+        with progress("Erasing again", len(listed or ())) as report:
+            return applied, await repeat_erasures(Operator(services, operator_name()), listed or (), report)
+
+    applied, erased = with_services(settings, work, creates=True, prepares=False)
+    click.echo(f"Restored {total} documents of {chosen.manifest['createdAt']} into {settings.mongodb_database}")
+    if applied:
+        click.echo(f"Applied: {', '.join(applied)}")
+    if listed is None:
+        click.echo("No list of erasures was read: erase again who was erased since (docs/backup.md)", err=True)
+    else:
+        click.echo(f"Erased again: {erased.clients} clients, {erased.companies} companies")
+
+
+def _find(source: str, name: str | None, decryption: Decryption) -> _Backup:
+    """Return the backup in a folder of its own, or one of a store. Raises BackupError."""
+    folder = Path(source)
+    if not source.startswith(BUCKET) and ((folder / FILE).exists() or not (folder / "backups").is_dir()):
+        manifest = read_manifest(folder)
+
+        def compare() -> None:
+            with progress("Verifying", count_documents(manifest)) as report:
+                verify(folder, manifest, report)
+
+        return _Backup(manifest, documents_in(folder), compare, None)
+    store = open_store(source)
+    backups = StoredBackups(store)
+    manifest = backups.read(backups.find(name))
+    recipients = manifest.get("recipients", [])
+    decryption.require(recipients)
+    # Each part is compared when it is read, before anything takes the place of what the database has.
+    return _Backup(manifest, PartReader(store, decryption, recipients).documents, lambda: None, store)
+
+
+def _read_erasures(location: str | None) -> Sequence[Tombstone] | None:
+    """Return the list of erasures, before anything is changed; None if there is none. Raises BackupError."""
+    return None if location is None else tombstones.read_stored(open_store(location))
+
+
+def _with_keys_of(manifest: Manifest, settings: Settings, *, allow_missing_keys: bool) -> Settings:
+    """The settings with master keys. Raises BackupError if they are not those of the backup, before one is created."""
+    key_file = settings.data_dir / "secret.key"
+    is_new = settings.mongodb_uri is None and not settings.secret_keys and not key_file.exists()
+    if is_new and not allow_missing_keys:
+        raise BackupError(
+            f"{key_file} is missing: copy the secret.key of the backed up service there, or set SECRET_KEYS"
+        )
+    settings = settings.with_secret_keys()
+    if not allow_missing_keys:
+        require_keys(manifest, settings.vault())
+    return settings

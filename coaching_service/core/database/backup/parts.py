@@ -1,0 +1,158 @@
+"""Parts of a backup in a store, named by their content: what a backup has stored, the next one does not store again."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import zlib
+from collections import deque
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from coaching_service.core.database.backup.encryption import Decryption, Encryption
+from coaching_service.core.database.backup.manifest import (
+    BackupError,
+    CollectionContent,
+    CollectionEntry,
+    Manifest,
+    Part,
+    Report,
+    split_documents,
+)
+from coaching_service.core.database.backup.stores import Store
+
+OBJECTS = "objects"
+_SMALLEST, _USUAL, _LARGEST = 1 << 20, 4 << 20, 16 << 20  # bytes of a part
+_IDENTIFIER = slice(4, 21)  # of a document: the type and name of its first element, `_id`, and 12 bytes of its value
+_COMPRESSION = 1  # most of what is stored are photos, which cannot be compressed
+_AT_ONCE = 4
+
+
+def part_name(folder: str, digest: str) -> str:
+    """Return the name of a part in a store."""
+    return f"{OBJECTS}/{folder}/{digest[:2]}/{digest}"
+
+
+def part_names(manifest: Manifest) -> Iterator[str]:
+    """Yield the names of all parts of a backup."""
+    folder = Encryption(manifest.get("recipients", ())).folder
+    for entry in manifest["collections"]:
+        for part in entry.get("parts", ()):
+            yield part_name(folder, part["sha256"])
+
+
+async def divide(batches: AsyncIterator[bytes]) -> AsyncIterator[tuple[bytes, int]]:
+    """Yield documents, in their order, in parts of some MB, with the number of documents of each.
+
+    Where a part ends depends on the documents at its end alone: an inserted or deleted document changes the part that
+    has it, and the others are as before.
+    """
+    part, count = bytearray(), 0
+    async for batch in batches:
+        for document in split_documents(batch):
+            part += document
+            count += 1
+            if len(part) >= _LARGEST or (len(part) >= _SMALLEST and _ends_part(document)):
+                yield bytes(part), count
+                part, count = bytearray(), 0
+    if part:
+        yield bytes(part), count
+
+
+def _ends_part(document: bytes) -> bool:
+    """Whether a part ends after a document: so rarely that parts have their usual size."""
+    return zlib.crc32(document[_IDENTIFIER]) < (len(document) << 32) // _USUAL
+
+
+@dataclass
+class PartWriter:
+    """Stores parts that a store does not have yet, and counts those that it has stored."""
+
+    store: Store
+    encryption: Encryption
+    report: Report
+    copied: int = 0
+    copied_bytes: int = 0
+    _known: set[str] = field(default_factory=set, init=False)
+
+    def find_stored(self) -> set[str]:
+        """Read the names of the parts that the store has, and return them."""
+        self._known = {each.name for each in self.store.iterate(f"{OBJECTS}/{self.encryption.folder}")}
+        return self._known
+
+    async def write(self, _: str, batches: AsyncIterator[bytes]) -> CollectionContent:
+        """Store a collection in parts, some at the same time. Raises BackupError."""
+        pending: deque[asyncio.Task[Part]] = deque()
+        parts: list[Part] = []
+        try:
+            async for data, documents in divide(batches):
+                if len(pending) == _AT_ONCE:
+                    parts.append(await pending.popleft())
+                pending.append(asyncio.create_task(self._write_part(data, documents)))
+            while pending:
+                parts.append(await pending.popleft())
+        finally:
+            await asyncio.gather(*pending, return_exceptions=True)
+        return {
+            "parts": parts,
+            "documents": sum(part["documents"] for part in parts),
+            "bytes": sum(part["bytes"] for part in parts),
+        }
+
+    async def _write_part(self, data: bytes, documents: int) -> Part:
+        part: Part = {"sha256": await asyncio.to_thread(_digest, data), "documents": documents, "bytes": len(data)}
+        name = part_name(self.encryption.folder, part["sha256"])
+        if name not in self._known:
+            size = await asyncio.to_thread(self._store_part, name, data)
+            self._known.add(name)
+            self.copied, self.copied_bytes = self.copied + 1, self.copied_bytes + size
+        self.report(documents)
+        return part
+
+    def _store_part(self, name: str, data: bytes) -> int:
+        stored = self.encryption.encrypt(gzip.compress(data, _COMPRESSION, mtime=0))
+        self.store.write(name, stored)
+        if self.store.read(name) != stored:
+            self.store.delete([name])
+            raise BackupError(f"{self.store.location}/{name} is damaged: it is not what was stored")
+        return len(stored)
+
+
+@dataclass
+class PartReader:
+    """Reads the parts of a backup, and compares them with its manifest."""
+
+    store: Store
+    decryption: Decryption
+    recipients: Sequence[str]
+
+    async def documents(self, entry: CollectionEntry) -> AsyncIterator[bytes]:
+        """Yield the documents of a collection, reading some parts ahead. Raises BackupError if one is damaged."""
+        pending: deque[asyncio.Task[bytes]] = deque()
+        try:
+            for part in entry["parts"]:
+                if len(pending) == _AT_ONCE:
+                    for document in split_documents(await pending.popleft()):
+                        yield document
+                pending.append(asyncio.create_task(asyncio.to_thread(self._read, part)))
+            while pending:
+                for document in split_documents(await pending.popleft()):
+                    yield document
+        finally:
+            await asyncio.gather(*pending, return_exceptions=True)
+
+    def _read(self, part: Part) -> bytes:
+        name = part_name(Encryption(self.recipients).folder, part["sha256"])
+        stored = self.store.read(name)
+        try:
+            data = gzip.decompress(self.decryption.decrypt(stored, self.recipients))
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            data = b""
+        if _digest(data) != part["sha256"]:
+            raise BackupError(f"{self.store.location}/{name} is damaged: it is not what was backed up")
+        return data
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

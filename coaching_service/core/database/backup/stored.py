@@ -1,0 +1,78 @@
+"""The backups of a store: their names, which are times, and their manifests, which the service has signed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+
+from coaching_service.core.auth.secrets import Vault
+from coaching_service.core.database.backup.manifest import (
+    BackupError,
+    Manifest,
+    format_manifest,
+    parse_manifest,
+    text_to_sign,
+)
+from coaching_service.core.database.backup.stores import Store
+
+_FOLDER = "backups"
+_NAME = "%Y-%m-%dT%H%M%SZ"
+
+
+def time_of(name: str) -> datetime:
+    """Return the time that is the name of a backup."""
+    return datetime.strptime(name, _NAME).replace(tzinfo=UTC)
+
+
+def _is_name(text: str) -> bool:
+    try:
+        time_of(text)
+    except ValueError:
+        return False
+    return True
+
+
+class StoredBackups:
+    """The complete backups of a store: a backup has a manifest when all its parts are stored."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def list_names(self) -> list[str]:
+        """Return the names of all backups, oldest first."""
+        files = (each.name.removeprefix(f"{_FOLDER}/") for each in self._store.iterate(_FOLDER))
+        return sorted(name for file in files if _is_name(name := file.removesuffix(".json")))
+
+    def find(self, name: str | None) -> str:
+        """Return the name of the newest backup, or `name` if there is such a backup. Raises BackupError."""
+        names = self.list_names()
+        if not names:
+            raise BackupError(f"{self._store.location} has no backup")
+        if name is not None and name not in names:
+            raise BackupError(f"{self._store.location} has no backup {name}; the newest is {names[-1]}")
+        return name or names[-1]
+
+    def read(self, name: str) -> Manifest:
+        """Return the manifest of a backup. Raises BackupError if it is damaged."""
+        return parse_manifest(self._store.read(_file(name)), f"{self._store.location}/{_file(name)}")
+
+    def write(self, manifest: Manifest, vault: Vault) -> str:
+        """Store a signed manifest, and return the name of the backup."""
+        name = datetime.fromisoformat(manifest["createdAt"]).strftime(_NAME)
+        manifest["signature"] = vault.sign(text_to_sign(manifest))
+        self._store.write(_file(name), format_manifest(manifest).encode())
+        return name
+
+    def delete(self, names: Collection[str]) -> None:
+        """Delete the manifests of backups: their parts remain."""
+        self._store.delete([_file(name) for name in names])
+
+
+def require_signature(manifest: Manifest, vault: Vault) -> None:
+    """Raise BackupError if a manifest was not made by a service with one of these master keys, or was changed."""
+    if not vault.verify_signature(text_to_sign(manifest), manifest.get("signature", "")):
+        raise BackupError("The manifest of the backup was changed, or was not made by this service: do not restore it")
+
+
+def _file(name: str) -> str:
+    return f"{_FOLDER}/{name}.json"

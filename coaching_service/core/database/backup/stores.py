@@ -1,0 +1,123 @@
+"""Where backups are stored under names: a folder, or a bucket of S3-compatible storage."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Protocol
+
+from coaching_service.core.database.backup.manifest import BackupError
+from coaching_service.core.temporary_files import NO_SPACE
+
+BUCKET = "s3://"
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A stored file: its name, such as `backups/2026-11-23T031500Z.json`, its bytes, and when it was written."""
+
+    name: str
+    size: int
+    written_at: datetime
+
+
+class Store(Protocol):
+    """Files under names with slashes. Every method may wait for a network, and raises BackupError if it is refused."""
+
+    location: str
+
+    def iterate(self, folder: str) -> Iterator[StoredFile]:
+        """Yield the files of a folder and of those in it."""
+
+    def read(self, name: str) -> bytes:
+        """Return a file. Raises BackupError if there is none."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Store a file, in place of one of the same name; it is complete, or not there."""
+
+    def delete(self, names: Collection[str]) -> None:
+        """Delete files; those that are gone are ignored."""
+
+
+def open_store(location: str) -> Store:
+    """Return the store at `s3://bucket/prefix`, or in a folder. Raises BackupError if a package for it is missing."""
+    if not location.startswith(BUCKET):
+        return FolderStore(Path(location))
+    try:
+        from coaching_service.core.database.backup.bucket import BucketStore
+    except ModuleNotFoundError:
+        raise missing_extra() from None
+    return BucketStore(location)
+
+
+def missing_extra() -> BackupError:
+    """The error for an installation that cannot encrypt backups, or use a bucket."""
+    return BackupError(
+        "Buckets and encrypted backups need packages that are not installed: pip install 'coaching-service[backup]'"
+    )
+
+
+class FolderStore:
+    """A folder, readable by its owner alone; it is created with the first file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self.location = folder, str(folder)
+
+    def iterate(self, folder: str) -> Iterator[StoredFile]:
+        """Yield the files of a folder and of those in it, but none that are being written."""
+        for file in (self._folder / folder).rglob("[!.]*"):
+            if file.is_file():
+                facts = file.stat()
+                written_at = datetime.fromtimestamp(facts.st_mtime, UTC)
+                yield StoredFile(file.relative_to(self._folder).as_posix(), facts.st_size, written_at)
+
+    def read(self, name: str) -> bytes:
+        """Return a file. Raises BackupError if there is none."""
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            raise BackupError(f"{self._folder / name} is missing") from None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Store a file; it appears when it is on the disk. Raises BackupError if there is no space."""
+        target = self._folder / name
+        try:
+            self._create(target.parent)
+            with NamedTemporaryFile(dir=target.parent, prefix=".", suffix=".partial", delete=False) as draft:
+                try:
+                    draft.write(data)
+                    draft.flush()
+                    os.fsync(draft.fileno())
+                    Path(draft.name).replace(target)
+                finally:
+                    Path(draft.name).unlink(missing_ok=True)
+            synchronize(target.parent)
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise
+            raise BackupError(f"There is no space for the backup in {self._folder}") from None
+
+    def delete(self, names: Collection[str]) -> None:
+        """Delete files; those that are gone are ignored."""
+        for name in names:
+            (self._folder / name).unlink(missing_ok=True)
+
+    def _create(self, folder: Path) -> None:
+        if folder.is_dir():
+            return
+        if folder != self._folder:
+            self._create(folder.parent)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def synchronize(path: Path) -> None:
+    """Write a file, or the entries of a folder, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,164 @@
+"""Tombstones: which clients and companies were erased, in the database and in the store of backups.
+
+A backup still has clients who were erased after it was made. The list outside of the database says whom to erase again
+when it is restored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import TypedDict
+
+from coaching_service.core.database.backup.manifest import BackupError
+from coaching_service.core.database.backup.stores import Store
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
+from coaching_service.core.errors import Unavailable
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.people.account.events import CompanyDeleted
+from coaching_service.people.customers.events import CustomersDeleted
+
+STORE = "store_erasures"
+_FOLDER = "erasures"
+_PAUSE = timedelta(seconds=5)
+_BATCH = 500
+_READERS = 8
+
+
+class Tombstone(TypedDict):
+    """Clients of a company who were erased at a time; without clients, the company itself.
+
+    `storedAt` is when it was written to the store of backups, None before.
+    """
+
+    _id: ObjectId
+    erasedCompanyId: ObjectId
+    erasedCustomerIds: list[ObjectId]
+    erasedAt: datetime
+    storedAt: datetime | None
+
+
+_tombstones = Documents[Tombstone](
+    "erasures",
+    private=(),
+    global_indexes=(Index(("storedAt", "_id")),),
+    cross_company_reason="a list of erasures of all companies, which outlives their data",
+    placement=Unsharded("identifiers alone, which the operator needs together"),
+    transfer=NotExported("the log of erasures"),
+)
+
+
+async def record_clients(ctx: Context, event: CustomersDeleted) -> None:
+    """Record that clients were erased, in the caller's transaction."""
+    if event.customer_ids:
+        await _record(ctx, event.customer_ids)
+
+
+async def record_company(ctx: Context, _: CompanyDeleted) -> None:
+    """Record that the company was erased, in the caller's transaction."""
+    await _record(ctx, ())
+
+
+async def _record(ctx: Context, customer_ids: Sequence[ObjectId]) -> None:
+    tombstone: Tombstone = {
+        "_id": ObjectId(),
+        "erasedCompanyId": ctx.company_id,
+        "erasedCustomerIds": list(customer_ids),
+        "erasedAt": now(),
+        "storedAt": None,
+    }
+    await _tombstones.across_companies(ctx.services).insert_one(dict(tombstone), session=ctx.session)
+
+
+async def store_step(services: Services, _: Job) -> RunAgain:
+    """Write new tombstones to the store of backups, if there is one, every five seconds."""
+    if services.backup_store is not None:
+        try:
+            await write_new(services, services.backup_store)
+        except BackupError as error:
+            raise Unavailable(f"Erasures are not stored with the backups: {error}") from None
+    return RunAgain(_PAUSE)
+
+
+async def write_new(services: Services, store: Store) -> int:
+    """Write the tombstones that are not stored yet, and return how many. Raises BackupError."""
+    batch = await _find(services, {"storedAt": None})
+    for tombstone in batch:
+        await asyncio.to_thread(store.write, _name(tombstone["_id"]), _format(tombstone))
+    ids = [tombstone["_id"] for tombstone in batch]
+    await _tombstones.across_companies(services).update_many({"_id": {"$in": ids}}, {"$set": {"storedAt": now()}})
+    return len(ids)
+
+
+async def write_missing(services: Services, store: Store) -> None:
+    """Write all tombstones that a store lacks, such as a new one. Raises BackupError."""
+    present = await asyncio.to_thread(lambda: {each.name for each in store.iterate(_FOLDER)})
+    last: ObjectId | None = None
+    while batch := await _find(services, {} if last is None else {"_id": {"$gt": last}}):
+        for tombstone in batch:
+            if (name := _name(tombstone["_id"])) not in present:
+                await asyncio.to_thread(store.write, name, _format(tombstone))
+        last = batch[-1]["_id"]
+
+
+async def find_unknown(services: Services, listed: Sequence[Tombstone]) -> list[Tombstone]:
+    """Return those of `listed`, oldest first, that the database does not have: it is older than they are."""
+    ids = [tombstone["_id"] for tombstone in listed]
+    cursor = _tombstones.across_companies(services).find({"_id": {"$in": ids}}, {"_id": 1})
+    known = {each["_id"] async for each in cursor}
+    return sorted((each for each in listed if each["_id"] not in known), key=lambda each: each["erasedAt"])
+
+
+async def insert(services: Services, tombstone: Tombstone) -> None:
+    """Record an erasure that a restored database does not have."""
+    await _tombstones.across_companies(services).insert_one(dict(tombstone))
+
+
+def read_stored(store: Store) -> list[Tombstone]:
+    """Return all tombstones of a store. Raises BackupError if one cannot be read."""
+    names = [each.name for each in store.iterate(_FOLDER) if each.name.endswith(".json")]
+    with ThreadPoolExecutor(_READERS) as pool:
+        return list(pool.map(lambda name: _parse(store.read(name), f"{store.location}/{name}"), names))
+
+
+async def _find(services: Services, where: dict[str, object]) -> list[Tombstone]:
+    cursor = _tombstones.across_companies(services).find(where, sort=[("_id", 1)], limit=_BATCH)
+    return [each async for each in cursor]
+
+
+def _name(identifier: ObjectId) -> str:
+    return f"{_FOLDER}/{identifier}.json"
+
+
+def _format(tombstone: Tombstone) -> bytes:
+    """Return a tombstone as the text of its file, which has no personal data."""
+    facts = {
+        "_id": str(tombstone["_id"]),
+        "companyId": str(tombstone["erasedCompanyId"]),
+        "customerIds": [str(each) for each in tombstone["erasedCustomerIds"]],
+        "erasedAt": tombstone["erasedAt"].replace(tzinfo=UTC).isoformat(),
+    }
+    return json.dumps(facts).encode()
+
+
+def _parse(data: bytes, origin: str) -> Tombstone:
+    try:
+        facts = json.loads(data)
+        erased_at = datetime.fromisoformat(facts["erasedAt"]).astimezone(UTC).replace(tzinfo=None)
+        return {
+            "_id": ObjectId(facts["_id"]),
+            "erasedCompanyId": ObjectId(facts["companyId"]),
+            "erasedCustomerIds": [ObjectId(each) for each in facts["customerIds"]],
+            "erasedAt": erased_at,
+            "storedAt": now(),
+        }
+    except (ValueError, TypeError, KeyError):  # InvalidId is a ValueError
+        raise BackupError(f"{origin} is damaged: it is no record of an erasure") from None
