@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, cast, get_args
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -13,14 +13,22 @@ from coaching_service.command_line.running import as_owner, console, with_servic
 from coaching_service.core.database.context import Services
 from coaching_service.integrations import commands
 from coaching_service.integrations.background_jobs.models import ImportResult
+from coaching_service.people.customers.models import OnConflict
 
 
 @click.command("import")
 @click.option("--email", required=True, help="Sign-in address of the owner of the company.")
 @click.option("--dry-run", is_flag=True, help="Only check the file, and list its problems.")
+@click.option(
+    "--on-conflict",
+    type=click.Choice(get_args(OnConflict)),
+    default="error",
+    show_default=True,
+    help="Rows of a CSV file whose external identifier a client has: report them, or update the client.",
+)
 @click.argument("file", type=click.File("rb"))
 @data_option
-def import_file(email: str, dry_run: bool, file: IO[bytes], data: Path | None) -> None:
+def import_file(email: str, dry_run: bool, on_conflict: OnConflict, file: IO[bytes], data: Path | None) -> None:
     """Import FILE into a company: an export, or a CSV file of clients. Nothing is mailed, and it cannot be undone.
 
     If it is interrupted, the running service continues, or the next import.
@@ -36,6 +44,7 @@ def import_file(email: str, dry_run: bool, file: IO[bytes], data: Path | None) -
                 file,
                 Path(file.name).name,
                 dry_run=dry_run,
+                on_conflict=on_conflict,
                 on_progress=lambda done, total: bar.update(task, completed=done, total=total or None),
             )
         for error in job["errors"]:

@@ -50,6 +50,10 @@ class ServiceError(Exception):
         self.headers = dict(headers or {})
         self.details = details
 
+    def __str__(self) -> str:
+        """The message in one line."""
+        return self.message if isinstance(self.message, str) else "; ".join(self.message)
+
     def body(self) -> dict[str, Any]:
         """The JSON object of a REST response."""
         body: dict[str, Any] = {"statusCode": self.status, "message": self.message, "error": self.reason}

@@ -19,6 +19,7 @@ from coaching_service.integrations.background_jobs import service as background_
 from coaching_service.integrations.background_jobs.models import StoredCompanyJob
 from coaching_service.integrations.company_export import service as company_export
 from coaching_service.integrations.company_import import service as company_import
+from coaching_service.people.customers.models import OnConflict
 
 _POLL_SECONDS = 0.5
 
@@ -43,18 +44,24 @@ async def export_company(ctx: Context, target: Path, on_bytes: Callable[[int], N
 
 
 async def import_file(
-    ctx: Context, source: IO[bytes], name: str, *, dry_run: bool, on_progress: Callable[[int, int], None]
+    ctx: Context,
+    source: IO[bytes],
+    name: str,
+    *,
+    dry_run: bool,
+    on_conflict: OnConflict,
+    on_progress: Callable[[int, int], None],
 ) -> StoredCompanyJob:
     """Import a file into the caller's company and return the job once it has ended.
 
     `on_progress` is called with the records done and their number. Raises BadRequest if the file is neither an
-    export nor a CSV file, Conflict while another import of the company is not finished.
+    export nor a CSV file, and like company_import.begin.
     """
     try:
         async with storing(ctx, source, name=name, content_types=(ZIP, CSV), customer_id=None, max_pixels=1) as file:
 
             async def begin(tx: Context) -> StoredCompanyJob:
-                job = await company_import.begin(tx, file, dry_run=dry_run)
+                job = await company_import.begin(tx, file, dry_run=dry_run, on_conflict=on_conflict)
                 await files.attach(tx, file)
                 return job
 

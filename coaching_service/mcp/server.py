@@ -234,7 +234,7 @@ def _error_result(error: ServiceError, tool: Tool) -> Result:
     error = outcome.reported(error) if tool.writes else error
     if isinstance(error, OutcomeUnknown):
         return _error("It may have been saved", _REPEAT_WITH_KEY if error.has_key else _LOOK_FIRST)
-    message = error.message if isinstance(error.message, str) else "; ".join(error.message)
+    message = str(error)
     advice = _ADVICE_BY_CODE.get(error.code or "") or _ADVICE_BY_STATUS.get(error.status, _CORRECT_ARGUMENTS)
     is_unchanged = tool.writes and advice != _CORRECT_ARGUMENTS
     return _error(f"{message}; {_NOTHING_CHANGED}" if is_unchanged else message, advice)

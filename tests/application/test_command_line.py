@@ -332,7 +332,28 @@ async def test_export_and_import_of_a_company(operator: Operator, tmp_path: Path
     sheet.write_bytes(b"\x00\x01")
     broken = await operator.types("import", *target, str(sheet))
     assert (broken.exit_code, broken.out) == (1, "")
+    updated = await operator.types("import", *source, "--on-conflict", "update", str(archive))
+    assert updated.err.endswith("Error: onConflict is for CSV files: an export has new records only\n")
     assert "Error: The file is neither an export of a company nor a CSV file" in broken.err
+
+
+async def test_an_import_updates_known_clients_or_leaves_them_out(operator: Operator, tmp_path: Path) -> None:
+    email = "conflict-import@example.com"
+    words = ("create-company", "Conflicts", "--name", "Olga", "--email", email, "--password", PASSWORD)
+    (await operator.types(*words)).ok()
+    sheet, source = tmp_path / "clients.csv", ("import", "--email", email)
+    sheet.write_text("name,externalId\nAna,crm-1\n")
+    (await operator.types(*source, str(sheet))).ok()
+    sheet.write_text("name,externalId,surname\nAna,crm-1,Flores\nBo,crm-2,\n")
+
+    left_out = await operator.types(*source, "--dry-run", str(sheet))
+    assert left_out.ok() == "Would import: 1 customers; left out: 1\n"
+    assert "line 2: externalId is in use by another record" in left_out.err
+    (await operator.types(*source, "--on-conflict", "skip", str(sheet))).refused("'skip' is not one of", exit_code=2)
+    updated = await operator.types(*source, "--on-conflict", "update", str(sheet))
+    assert (updated.ok(), updated.err.count("line")) == ("Imported: 2 customers; left out: 0\n", 0)
+    again = await operator.types(*source, "--dry-run", str(sheet))
+    assert again.ok() == "Would import: nothing; left out: 2\n"
 
 
 async def test_only_an_owner_exports(operator: Operator, tmp_path: Path) -> None:

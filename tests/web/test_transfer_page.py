@@ -106,6 +106,13 @@ async def test_clients_that_an_import_has_updated_are_not_deleted(coach: CoachCl
     assert (await coach.get(f"/coach/customers/{chosen}")).ok()["name"] == "Bo"
 
 
+async def test_a_problem_links_to_the_client_who_is_here_already(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana", externalId="a-1")
+    job = await import_file(coach, b"name,externalId\nAnna,a-1\nBo,a b\n", name="clients.csv")
+    page = (await owner_page.get(f"{PATH}/{job['_id']}")).says("is in use by another record", "Open the client")
+    assert f"/app/customers/{ana['_id']}" in page.links
+
+
 async def test_clients_links_to_the_import_for_the_owner(owner_page: Visitor, colleague: Colleague) -> None:
     assert PATH in (await owner_page.get("/app/customers")).links
     employee = await colleague("customers.view", "customers.create")

@@ -14,12 +14,16 @@ JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
 class JobError(TypedDict):
-    """A problem: where (`entry`, such as `records/notes.jsonl:12`), which field, and what is wrong with it."""
+    """A problem: where (`entry`, such as `records/notes.jsonl:12`), which field, and what is wrong with it.
+
+    `_id`: the record that has the identifier in another system, or the client who is here already.
+    """
 
     entry: str
     field: str | None
     code: str
     message: str
+    _id: NotRequired[ObjectId]
 
 
 class ImportResult(TypedDict):

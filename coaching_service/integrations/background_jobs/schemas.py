@@ -31,6 +31,13 @@ class BackgroundJobError(Output):
         metadata={"description": "A stable code, such as `EXTERNAL_ID_TAKEN`. Absent in old jobs.", "optional": True}
     )
     message = fields.String(metadata={"description": "What is wrong, as the continuation of the field's name."})
+    _id = Identifier(
+        metadata={
+            "description": "Of a CSV file. With `EXTERNAL_ID_TAKEN`: the client who has the identifier. With "
+            "`ALREADY_EXISTS`: the client with the same name and e-mail address.",
+            **_OPTIONAL,
+        }
+    )
 
 
 class JobResult(Output):

@@ -87,16 +87,14 @@ class CustomerImport:
         checked = await batch.check(ctx, [_entry(details) for _, details in valid], self._on_conflict)
         for index, errors in checked.errors.items():
             for error in errors:
-                valid[index][0].reject(error["field"], error["code"], error["message"])
+                valid[index][0].reject(error["field"], error["code"], error["message"], error.get("_id"))
         new = [(row, details) for row, details in valid if details.get("externalId") not in checked.known]
         emails = [email for _, details in new if (email := details.get("email"))]
-        same = await customers.find_by_emails(ctx, emails)
-        known = {key_of(each) for each in same}
+        known = {key_of(each): each["_id"] for each in await customers.find_by_emails(ctx, emails)}
         for row, details in new:
-            if details.get("email") and key_of(details) in known:
-                row.reject(
-                    None, "ALREADY_EXISTS", "is a client of the company already: name and e-mail address are the same"
-                )
+            if details.get("email") and (holder := known.get(key_of(details))) is not None:
+                message = "is a client of the company already: name and e-mail address are the same"
+                row.reject(None, "ALREADY_EXISTS", message, holder)
 
 
 def _entry(details: CustomerDetails) -> NewCustomer:
@@ -104,8 +102,4 @@ def _entry(details: CustomerDetails) -> NewCustomer:
 
 
 def _errors(rows: Sequence[CustomerRow]) -> list[JobError]:
-    return [
-        {"entry": f"line {row.line}", "field": field_path, "code": code, "message": message}
-        for row in rows
-        for field_path, code, message in row.problems
-    ]
+    return [problem for row in rows for problem in row.problems]

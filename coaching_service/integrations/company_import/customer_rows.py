@@ -13,8 +13,10 @@ from typing import IO, Any, cast
 from marshmallow import ValidationError
 
 from coaching_service.core.csv_rows import restore
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.core.validation_messages import field_errors
+from coaching_service.integrations.background_jobs.models import JobError
 from coaching_service.integrations.company_import.archive_reader import InvalidArchive
 from coaching_service.people.customers.models import Customer, CustomerDetails
 from coaching_service.people.customers.schemas import CustomerFields as CustomerSchema
@@ -43,16 +45,17 @@ Key = tuple[str, str, str]
 
 @dataclass
 class CustomerRow:
-    """A line of the file: the client to create or change, or its problems: field, code and message."""
+    """A line of the file: the client to create or change, or its problems."""
 
     line: int
     details: CustomerDetails | None = None
-    problems: list[tuple[str | None, str, str]] = field(default_factory=list)
+    problems: list[JobError] = field(default_factory=list)
 
-    def reject(self, field_path: str | None, code: str, message: str) -> None:
-        """Leave the row out."""
+    def reject(self, field_path: str | None, code: str, message: str, holder: ObjectId | None = None) -> None:
+        """Leave the row out. `holder` is the client because of whom it is left out."""
         self.details = None
-        self.problems.append((field_path, code, message))
+        problem: JobError = {"entry": f"line {self.line}", "field": field_path, "code": code, "message": message}
+        self.problems.append(problem if holder is None else {**problem, "_id": holder})
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,7 @@ def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
         if (external_id := row.details.get("externalId")) is not None:
             line = first_of_ids.setdefault(external_id, row.line)
             if line != row.line:
-                row.reject("externalId", "DUPLICATE", f"is that of line {line} too")
+                row.reject("externalId", "DUPLICATE", f"is the same as in line {line}")
                 continue
         first = first_of_names.setdefault(key_of(row.details), row)
         if first is not row and not (external_id and first.details and first.details.get("externalId")):

@@ -128,11 +128,15 @@ def _find_trainer_error(entry: NewCustomer, coaches: set[ObjectId]) -> FieldErro
 def _find_conflict(ctx: Context, holder: Customer | None, on_conflict: OnConflict) -> FieldError | None:
     if holder is None:
         return None
-    error: FieldError = {"field": "externalId", "code": "EXTERNAL_ID_TAKEN", "message": "is that of another record"}
+    error: FieldError = {"field": "externalId", "code": "EXTERNAL_ID_TAKEN", "message": "is in use by another record"}
     if on_conflict == "update":
         if service.is_in_scope(ctx, holder):
             return None
-        error = {"field": "externalId", "code": "CUSTOMER_OUT_OF_SCOPE", "message": "is that of another coach's client"}
+        error = {
+            "field": "externalId",
+            "code": "CUSTOMER_OUT_OF_SCOPE",
+            "message": "is in use by another coach's client",
+        }
     return {**error, "_id": holder["_id"]}
 
 
@@ -141,8 +145,8 @@ def _find_repetition(entry: NewCustomer, first_of: dict[tuple[str, ...], int]) -
     if first is None:
         return None
     if entry.get("externalId") is not None:
-        return {"field": "externalId", "code": "DUPLICATE", "message": f"is that of entry {first} too"}
-    message = f"is that of entry {first} too, with the same surname and e-mail address"
+        return {"field": "externalId", "code": "DUPLICATE", "message": f"is the same as in entry {first}"}
+    message = f"is the same as in entry {first}, with the same surname and e-mail address"
     return {"field": "name", "code": "DUPLICATE", "message": message}
 
 
