@@ -1,3 +1,3 @@
 """The open coaching service: clients, training and progress over REST, MCP and a web application."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"

@@ -10,7 +10,7 @@ from marshmallow import ValidationError
 from multidict import MultiDict
 
 from coaching_service.core.validation import Input, Integer, Text
-from coaching_service.training.workout_text.lines import TextError
+from coaching_service.training.workout_text.lines import Problem
 
 FIELD = "correction"
 _NEEDS_MARKS = re.compile(r"[:|\[«»]|^\s*-")
@@ -30,12 +30,12 @@ class _Correction(Input):
     replacement = Text(required=True)
 
 
-def suggest(error: TextError) -> list[Suggestion]:
+def suggest(problem: Problem) -> list[Suggestion]:
     """Return the names to click for an unknown name in a text."""
-    correction = {"field": error.path, "line": error.line, "name": error.name}
+    correction = {"field": problem.path, "line": problem.line, "name": problem.name}
     return [
         {"name": name, "value": orjson.dumps({**correction, "replacement": name}).decode()}
-        for name in error.suggestions
+        for name in problem.suggestions
     ]
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from aiohttp import web
@@ -45,19 +45,26 @@ _COMPARE = "Fields that differ show the stored value: check each of them and sav
 FormData = MultiDict[str]
 
 
+class LineError(NamedTuple):
+    """What is wrong with a line of a text, and names to click instead of the one that it has."""
+
+    sentence: str
+    suggestions: list[Suggestion]
+
+
 @dataclass
 class FormState:
     """The submitted values of a form and its errors.
 
     `errors` has the message of each invalid field, `form_errors` those that concern no single field. `is_stale`: the
-    document was changed after the form was opened. `suggestions`: what to write instead in an invalid field.
+    document was changed after the form was opened. `line_errors`: the errors of a text that is read line by line.
     """
 
     name: str
     values: FormData = field(default_factory=MultiDict)
     errors: dict[str, str] = field(default_factory=dict)
     form_errors: list[str] = field(default_factory=list)
-    suggestions: dict[str, list[Suggestion]] = field(default_factory=dict)
+    line_errors: dict[str, list[LineError]] = field(default_factory=dict)
     is_stale: bool = False
 
     def get_all(self, name: str) -> list[str]:
@@ -181,9 +188,12 @@ def rejected_form(
     """
     form_state = FormState(name, data)
     if isinstance(error, TextError):
-        place = "" if error.line is None else f"Line {error.line}: "
-        form_state.errors[error.path] = place + _to_sentence(error.problem + ("?" if error.suggestions else ""))
-        form_state.suggestions[error.path] = suggest(error)
+        for problem in error.problems:
+            place = "" if problem.line is None else f"Line {problem.line}: "
+            sentence = place + _to_sentence(problem.description + ("?" if problem.suggestions else ""))
+            form_state.line_errors.setdefault(problem.path, []).append(LineError(sentence, suggest(problem)))
+        for path, line_errors in form_state.line_errors.items():
+            form_state.errors[path] = " ".join(each.sentence for each in line_errors)
         return form_state
     if not isinstance(error, ValidationError | InvalidFields):
         messages = [error.message] if isinstance(error.message, str) else error.message

@@ -73,7 +73,8 @@ async def test_the_typescript_library(
 async def test_the_packages_are_ready_to_publish(libraries: Path) -> None:
     """They have the version of the service, the generated modules and the marker of types, and nothing from npm."""
     packages = ROOT / "dist" / "clients"
-    python, typescript_package = f"coaching_service_client-{__version__}", f"coaching-service-client-{__version__}.tgz"
+    python = f"coaching_service_client-{__version__}"
+    typescript_package = f"coaching-service-client-{__version__.replace('.dev', '-dev.')}.tgz"
     with zipfile.ZipFile(packages / f"{python}-py3-none-any.whl") as wheel:
         names = {name.removeprefix("coaching_service_client/") for name in wheel.namelist()}
     with tarfile.open(packages / f"{python}.tar.gz") as source:

@@ -26,7 +26,7 @@ from tests.reliability.deployment import Node
 from tests.reliability.test_change_log import Log, Write, consume
 from tests.support.service_process import until
 from tests.upgrades.reading import read_clients
-from tests.upgrades.release import Document, last_release
+from tests.upgrades.release import Document, Release, last_release
 from tests.upgrades.usage import database_of, problems_of, run, send, use
 
 WRITERS, WRITES_OF_A_PHASE = 3, 25
@@ -133,10 +133,13 @@ async def run_job_of_a_later_version(settings: Settings) -> list[Document]:
 async def test_rolling_upgrade_from_the_last_release_and_back(settings: Settings, tmp_path: Path) -> None:
     """Both versions serve in turn under load: nothing fails, nothing is lost, and the change log and jobs continue.
 
-    Between a release and the first one of the next minor version that migrates, there is no rolling upgrade.
+    Between a release and the first one of the next minor version that migrates, there is no rolling upgrade: the
+    release refuses the database once it is migrated.
     """
     release = last_release()
-    if any(minor_version(step.release) > minor_version(release.version) for step in migrations.STEPS):
+    later = [step for step in migrations.STEPS if minor_version(step.release) > minor_version(release.version)]
+    if later:
+        await refuses_what_this_code_migrates(release, settings, tmp_path, later[0])
         return
     code = release.unpack(tmp_path / "code")
     async with database_of(release, settings) as (own, db):
@@ -205,10 +208,31 @@ def count_mails(folder: Path) -> int:
     return len(list(folder.glob("*/mail/*.eml")))
 
 
+async def refuses_what_this_code_migrates(
+    release: Release, settings: Settings, folder: Path, step: migrations.Step
+) -> None:
+    """The release serves its own database until this code has migrated it, and does not start again."""
+    async with database_of(release, settings) as (own, _):
+        old = Node(folder / "old", own, release.facts["apiKey"], code=release.unpack(folder / "code"))
+        try:
+            await old.start()
+            (await run(old, "migrate")).ok()
+            assert not await old.is_ready()
+            await does_not_start_again(old, f"migrated to {step.release} (step {step.number} {step.name})")
+        finally:
+            if old.process is not None:
+                await old.end()
+
+
 async def refuses_a_later_database(old: Node, db: Database[Document]) -> None:
     """The running process is not ready once a later minor version has migrated the database, and does not start again."""
     db[migrations.COLLECTION].insert_one({"_id": 9_999, "name": "of_later", "release": "99.0"})
     assert not await old.is_ready()
+    await does_not_start_again(old, "migrated to 99.0 (step 9999 of_later)")
+
+
+async def does_not_start_again(old: Node, reason: str) -> None:
+    """The process ends, and so does another one, with this reason."""
     await old.end()
     old.begin()
     process = old.process
@@ -216,4 +240,4 @@ async def refuses_a_later_database(old: Node, db: Database[Document]) -> None:
     await until(lambda: process.poll() is not None, "it has ended")
     old.process = None
     assert process.returncode == 1
-    assert "migrated to 99.0 (step 9999 of_later)" in old.logged
+    assert reason in old.logged

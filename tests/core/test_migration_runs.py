@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import tomllib
 from pathlib import Path
 
@@ -68,8 +69,25 @@ def test_numbers_of_steps_are_consecutive() -> None:
     modules = {file.stem for file in Path(migrations.__file__).parent.glob("step_*.py")}
     assert modules == {f"step_{step.number:04}_{step.name}" for step in migrations.STEPS}
     assert all(minor_version(step.release) <= minor_version(__version__) for step in migrations.STEPS)
-    package = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
-    assert package["project"]["version"] == __version__
+
+
+def test_steps_of_a_patch_version_only_add() -> None:
+    """Step 17 stores types of records that 0.2 does not know (docs/upgrading.md): it refuses a database that has it."""
+    assert [step.number for step in migrations.STEPS if step.release == "0.2"] == list(range(1, 17))
+    assert {step.number: step.release for step in migrations.STEPS if step.number > 16}[17] == "0.3"
+
+
+def test_service_and_clients_have_one_version() -> None:
+    root = Path(__file__).parents[2]
+    packages = [
+        tomllib.loads((root / name).read_text("utf-8"))["project"]
+        for name in ("pyproject.toml", "clients/python/pyproject.toml")
+    ]
+    assert [package["version"] for package in packages] == [__version__, __version__]
+    of_npm = __version__.replace(".dev", "-dev.")
+    lock = json.loads((root / "clients/typescript/package-lock.json").read_text("utf-8"))
+    package = json.loads((root / "clients/typescript/package.json").read_text("utf-8"))
+    assert [package["version"], lock["version"], lock["packages"][""]["version"]] == [of_npm] * 3
 
 
 async def test_command_applies_pending_steps(old_database: Services, settings: Settings) -> None:

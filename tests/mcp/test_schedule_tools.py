@@ -27,7 +27,7 @@ async def lines(mcp: McpHttpClient, client: dict[str, Any], first: int, last: in
 async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
     for name in ("Back squat", "Bench press", "Dumbbell press"):
-        await coach.create_exercise(name)
+        await coach.create_exercise(name, loadType="assistance" if name == "Dumbbell press" else "load")
     about = {"customerId": client["_id"]}
     tool_change(await mcp.call("create_workout", **about, days=[{"date": DAYS[0], "name": "A", "text": TEXT}]))
 
@@ -60,6 +60,10 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
         f"Replaced «Bench press» with «Dumbbell press» in 2 items of «Ana», {DAYS[4]} to {DAYS[4]}."
     )
     assert f"{DAYS[4]} - «Dumbbell press»: 1x6 @22.5kg" in await lines(mcp, client, 4, 4)
+    last = {**about, "startDate": DAYS[4], "endDate": DAYS[4], "exercises": ["dumbbell press"]}
+    easier = tool_change(await mcp.call("adjust_schedule", **last, addLoad=5))
+    assert "«Dumbbell press» 22.5 → 27.5 kg assistance" in easier["summary"]
+    tool_change(await mcp.call("undo", changeId=easier["changeId"]))
     tool_change(await mcp.call("undo", changeId=swapped["changeId"]))
     assert f"{DAYS[4]} - «Bench press»: 1x6 @22.5kg" in await lines(mcp, client, 4, 4)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -125,6 +126,38 @@ async def test_text_with_an_error_changes_nothing(
     days = [{"date": DAY, "name": "Legs", "text": text}]
     tool_error(await mcp.call("create_workout", customerId=client["_id"], days=days), words, "nothing was changed")
     assert (await read(mcp, client))["docs"] == []
+
+
+async def test_all_lines_with_errors_are_reported_at_once(mcp: McpHttpClient, client: dict[str, Any]) -> None:
+    """Texts of workouts, changes and logs, and arrays: one answer is enough to correct everything."""
+    text = "Back squat 4x8\nPlank: 3x30s\nxyzzy quux: 4x8 @60stone\ncircuit Finisher, 9999 rounds:\n- Burpee: ten"
+    days = [{"date": DAY, "name": "Legs", "text": text}, {"date": DAY, "name": "More", "text": "reminder 25:00: Drink"}]
+    answer = tool_error(await mcp.call("create_workout", customerId=client["_id"], days=days), "nothing was changed")
+    assert re.findall(r"days\.(\d)\.text line (\d): (\w+ \w+)", answer) == [
+        ("0", "1", "expected NAME"),
+        ("0", "3", "in the"),
+        ("0", "3", "no exercise"),
+        ("0", "4", "expected 1"),
+        ("0", "5", "in the"),
+        ("1", "1", "expected a"),
+    ]
+    arrays = [{"name": "xyzzy quux", "sets": "3x8"}, {"name": "Plank", "sets": "3x"}, {"name": "plugh", "sets": "1x1"}]
+    known: dict[str, Any] = {"customerId": client["_id"]}
+    answer = tool_error(await mcp.call("create_workout", **known, date=DAY, name="Legs", exercises=arrays))
+    assert re.findall(r"exercises\.\d\.\w+", answer) == ["exercises.1.sets", "exercises.0.name", "exercises.2.name"]
+
+    days = [{"date": DAY, "name": "Legs", "text": "Back squat: 4x8\nPlank: 3x30s"}]
+    (known["workoutId"],) = tool_change(await mcp.call("create_workout", **known, days=days))["workoutIds"]
+    squat, _ = ids((await read(mcp, client))["docs"][0]["lines"])
+    answer = tool_error(await mcp.call("log_workout", **known, text="Dip: 8\nBack squat: 8, 8 @60kg\nPlank: heavy"))
+    assert re.findall(r"line \d", answer) == ["line 1", "line 3"]
+    changes = [
+        {"action": "change", "itemId": squat, "text": "4x8 @"},
+        {"action": "add", "text": "Plank: 3x30s\nxyzzy quux: 1x1"},
+        {"action": "change", "itemId": squat, "text": "plugh: 3x3"},
+    ]
+    answer = tool_error(await mcp.call("update_workout_items", **known, changes=changes), "changes.1.text line 2")
+    assert re.findall(r"changes\.\d", answer) == ["changes.0", "changes.1", "changes.2"]
 
 
 async def test_items_are_added_changed_moved_and_removed(

@@ -91,11 +91,35 @@ async def test_items_with_nothing_done_are_adjusted(coach: CoachClient) -> None:
     assert loads([changed]) == [65, 65, 65, 20, None, 60, 60, 60]
     assert untouched == other
     assert result["loadChanges"] == [
-        {"exerciseId": squat["_id"], "exerciseName": "Squat", "before": 60, "after": 65, "sets": 3}
+        {
+            "exerciseId": squat["_id"],
+            "exerciseName": "Squat",
+            "loadType": "load",
+            "before": 60,
+            "after": 65,
+            "sets": 3,
+        }
     ]
     again = {"load": {"add": 0}, "rounding": 5}
     nothing = await operate(coach, ana, "adjust", startDate=SUNDAY, endDate=SUNDAY, progression=again)
     assert (nothing["items"], nothing["changed"], nothing["loadChanges"]) == (0, [], [])
+
+
+async def test_loads_of_assisted_exercises_are_marked(coach: CoachClient) -> None:
+    """Issue 35, 14: a lower load of an assisted machine is harder; by exercise, also where copies change it."""
+    ana = await coach.create_customer()
+    dip, pull_up = await coach.create_exercise("Dip"), await coach.create_exercise("Pull-up", loadType="assistance")
+    planned = [{"type": "reps_load", "minPlannedReps": 8, "load": 20}]
+    items = [{"type": "EXERCISE", "exerciseId": each["_id"], "exerciseSets": planned} for each in (dip, pull_up)]
+    await batch(coach, ana, {"name": "A", "date": MONDAY, "items": items})
+
+    copied = await operate(coach, ana, "copy", **WEEK, targetDate=NEXT_MONDAY, progression={"load": {"add": -5}})
+    result = await operate(coach, ana, "adjust", **WEEK, progression={"load": {"add": -5}}, dryRun=True)
+    assert [(each["exerciseName"], each["loadType"], each["after"]) for each in result["loadChanges"]] == [
+        ("Dip", "load", 15),
+        ("Pull-up", "assistance", 15),
+    ]
+    assert copied["loadChanges"] == result["loadChanges"]
 
 
 async def test_dumbbells_take_a_step_smaller_than_the_rounding(coach: CoachClient) -> None:

@@ -57,6 +57,19 @@ async def test_wrong_lines_are_named_and_nothing_is_created(coach: CoachClient, 
     assert (await coach.get("/coach/programs", archived="false", pageSize=10, pageNum=1)).ok()["totalDocs"] == 0
 
 
+async def test_all_wrong_lines_are_named_at_once(coach: CoachClient, owner_page: Visitor) -> None:
+    await library(coach)
+    page = await owner_page.get("/app/programs")
+    text = "Day 0: Push\nZrchr sqat: 3x8\nCossack step: three\nDay 2: Pull\nCsck stp: 3x8"
+    wrong = (await owner_page.submit(page, "/app/programs", name="Base", text=text)).ok(400)
+    wrong.says(
+        "Line 1: Write a day", "Line 2: “Zrchr sqat” is not", "Line 3: “three” cannot", "Line 5: “Csck stp” is not"
+    )
+    corrected = await owner_page.submit(wrong, "/app/programs", correction=correction_of(wrong)["Cossack step"])
+    corrected.ok(400).says("Line 2: “Zrchr sqat” is not", "Line 3: “three” cannot")
+    assert "Line 5" not in corrected.text
+
+
 async def test_workout_with_exercises_is_scheduled_in_one_form(coach: CoachClient, owner_page: Visitor) -> None:
     await library(coach)
     ana = await coach.create_customer("Ana")

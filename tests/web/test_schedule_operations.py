@@ -142,6 +142,16 @@ async def test_rounding_is_shown_and_chosen(coach: CoachClient, owner_page: Visi
     assert loads_of(block)[0] == 68
 
 
+async def test_assisted_exercises_are_marked(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, squat = await week_with_squats(coach)
+    (await coach.patch(f"/exercises/{squat['_id']}", {"loadType": "assistance"})).ok()
+    page = await owner_page.get(page_path(ana))
+    shown = await preview(owner_page, page, ana, "adjust", loadChange="-5")
+    shown.ok().says("Squat 60 → 55 kg assistance (3 sets, harder)")
+    shown = await preview(owner_page, shown, ana, "adjust", loadChange="5")
+    shown.ok().says("Squat 60 → 65 kg assistance (3 sets, easier)")
+
+
 async def test_days_with_workouts_are_marked_and_stay_as_they_are(coach: CoachClient, owner_page: Visitor) -> None:
     ana, squat = await week_with_squats(coach)
     await training.block_with(coach, ana, training.exercise_of(squat), date=WEEK_AFTER, name="Swim")

@@ -60,8 +60,11 @@ async def _resolve(ctx: Context, names: Sequence[str]) -> list[ResolvedName]:
     ]
 
 
-async def list_deleted_names(ctx: Context, name: str) -> list[str]:
-    """Return the names of the company's own exercises that were deleted and have all words of `name`."""
-    words = set(normalize(without_apostrophes(name)).split())
-    names = await store.find_deleted_names(ctx)
-    return [each for each in names if words <= set(normalize(without_apostrophes(each)).split())]
+async def find_deleted_names(ctx: Context, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return, for each of `names`, the company's own exercises that were deleted and have all its words."""
+    deleted = {name: _words_of(name) for name in await store.find_deleted_names(ctx)} if names else {}
+    return {name: [each for each, words in deleted.items() if _words_of(name) <= words] for name in names}
+
+
+def _words_of(name: str) -> set[str]:
+    return set(normalize(without_apostrophes(name)).split())

@@ -86,7 +86,7 @@ async def _suggest(ctx: Context, search: str) -> Suggestions:
     """Return the nearest exercises to a search without a match, and whether one was deleted."""
     [about] = await name_resolution.resolve_names(ctx, [search])
     nearest = [each for each in (about["match"], *about["alternatives"]) if each is not None]
-    deleted = await name_resolution.list_deleted_names(ctx, search)
+    deleted = (await name_resolution.find_deleted_names(ctx, [search]))[search]
     suggestions: Suggestions = {"hint": _NO_MATCH_HINT, "nearest": [_identify(each) for each in nearest]}
     if deleted:
         suggestions["archived"] = deleted

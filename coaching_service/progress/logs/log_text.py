@@ -18,6 +18,7 @@ from coaching_service.training.workout_text.done_sets import read_done_sets
 from coaching_service.training.workout_text.lines import (
     ITEM_ID,
     LABEL,
+    Problems,
     error_in_line,
     split_name,
     split_segments,
@@ -62,7 +63,10 @@ class NamedWork:
 def list_other_names(text: str, items: Sequence[WorkItem]) -> list[str]:
     """Return the names in a text that no item of the workout has: they may be other names of its exercises."""
     named = list(_list_names(items))
-    names = [name for _, _, name, _ in _read_lines(text)]
+    names = []
+    for number, line in _number_lines(text):
+        with Problems().collect():  # parse_log reports them
+            names.append(_split_line(number, line)[1])
     return [name for name in dict.fromkeys(names) if name and not any(_is_named(each, name) for each in named)]
 
 
@@ -74,38 +78,43 @@ def parse_log(
     A line is `NAME: SETS`, `NAME: done` or `NAME: skipped`, optionally followed by `| comment` (of a skipped item: the
     reason) and `| pain DESCRIPTION`. The name is that of an item of the workout, or of an exercise of one of its
     circuits; `#` and the identifier of an item may be before or instead of it. `other_names` has the exercises of other
-    names. Raises InvalidFields, with the line and what was expected.
+    names. Raises TextError for all lines that cannot be read, with what was expected, and InvalidFields without a line.
     """
     named = list(_list_names(items))
     texts: dict[ObjectId, ItemText] = {}
-    for number, short_id, name, content in _read_lines(text):
-        only = None
-        if short_id and (only := find_item(items, short_id)) is None:
-            raise error_in_line(_PATH, number, "the workout has no item with this identifier")
-        target = _find(named, only, name, other_names.get(name), number)
-        item_text = texts.setdefault(target.item["_id"], _unchanged(target.item))
-        segments = split_segments(content)
-        _read_done(ctx, item_text, target, segments[0], number)
-        _read_comments(item_text.log, segments[1:], number)
-        item_text.targets.append(target)
+    problems = Problems()
+    for number, line in _number_lines(text):
+        with problems.collect():
+            short_id, name, content = _split_line(number, line)
+            only = find_item(items, short_id) if short_id else None
+            if short_id and only is None:
+                raise error_in_line(_PATH, number, "the workout has no item with this identifier")
+            target = _find(named, only, name, other_names.get(name), number)
+            item_text = texts.setdefault(target.item["_id"], _unchanged(target.item))
+            segments = split_segments(content)
+            _read_done(ctx, item_text, target, segments[0], number)
+            _read_comments(item_text.log, segments[1:], number)
+            item_text.targets.append(target)
+    problems.raise_any()
     if not texts:
         raise invalid_field(_PATH, f"must have a line for each item, as in: {_EXAMPLE}", code="INVALID")
     return list(texts.values())
 
 
-def _read_lines(text: str) -> Iterator[tuple[int, str, str, str]]:
-    """Yield the number of each line, the identifier of an item or an empty text, the name, and what follows it."""
-    for number, line in enumerate(text.splitlines(), 1):
-        stripped = line.strip()
-        if not stripped:
-            continue
-        short_id = ITEM_ID.match(stripped)
-        content = (stripped[short_id.end() :] if short_id else stripped).removeprefix("- ")
-        label = LABEL.match(content)
-        parts = split_name(content[label.end() :] if label else content)
-        if parts is None:
-            raise error_in_line(_PATH, number, f"expected NAME: SETS, as in: {_EXAMPLE}")
-        yield number, short_id[1] if short_id else "", parts[0], parts[2]
+def _number_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not empty, with their numbers."""
+    return ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip())
+
+
+def _split_line(number: int, line: str) -> tuple[str, str, str]:
+    """Return the identifier of an item or an empty text, the name, and what follows it. Raises TextError."""
+    short_id = ITEM_ID.match(line)
+    content = (line[short_id.end() :] if short_id else line).removeprefix("- ")
+    label = LABEL.match(content)
+    parts = split_name(content[label.end() :] if label else content)
+    if parts is None:
+        raise error_in_line(_PATH, number, f"expected NAME: SETS, as in: {_EXAMPLE}")
+    return short_id[1] if short_id else "", parts[0], parts[2]
 
 
 def _list_names(items: Sequence[WorkItem]) -> Iterator[NamedWork]:

@@ -9,6 +9,7 @@ from typing import cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import LOAD
 from coaching_service.training.schedule.models import LoadChange
 from coaching_service.training.workouts.item_models import ItemInput, WorkItem
 from coaching_service.training.workouts.training_load import planned_sets
@@ -24,6 +25,7 @@ async def list_load_changes(ctx: Context, pairs: Iterable[tuple[Item, Item]]) ->
         {
             "exerciseId": exercise_id,
             "exerciseName": names[exercise_id]["name"],
+            "loadType": names[exercise_id].get("loadType", LOAD),
             "before": before,
             "after": after,
             "sets": count,

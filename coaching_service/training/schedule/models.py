@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises.models import LoadType
 from coaching_service.training.workouts.models import ScheduleChange
 
 # A date (`YYYY-MM-DD`) of a client's calendar, or a day of a program, from 1.
@@ -71,10 +72,14 @@ class ScheduleConflict(TypedDict):
 
 
 class LoadChange(TypedDict):
-    """How many planned sets of an exercise have another load, in the company's unit."""
+    """How many planned sets of an exercise have another load, in the company's unit.
+
+    With the `loadType` `assistance` a higher load is easier.
+    """
 
     exerciseId: ObjectId
     exerciseName: str
+    loadType: LoadType
     before: float
     after: float
     sets: int

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from coaching_service.core.database.context import Context
 from coaching_service.training.programs.models import LAST_DAY
-from coaching_service.training.workout_text.lines import error_in_line
+from coaching_service.training.workout_text.lines import Problem, error_in_line
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workouts.models import NewBlock
 
@@ -38,10 +38,10 @@ async def read_program_text(ctx: Context, text: str, path: str) -> tuple[list[Ne
     """Return the workouts of a program that a text describes, and remarks on how it was read (see ReadTexts).
 
     A day named Rest without lines is a day of rest. `path` is the field of the request that has the text. Raises
-    InvalidFields, with the line and what was expected.
+    TextError for all lines that cannot be read, with what was expected.
     """
-    days = _split(text, path)
-    read = await read_texts(ctx, [(path, day.text) for day in days])
+    days, problems = _split(text, path)
+    read = await read_texts(ctx, [(path, day.text) for day in days], problems)
     blocks: list[NewBlock] = [
         {"name": day.name or f"Day {day.day}", "day": day.day, "isRest": day.is_rest, "items": day_items}
         for day, day_items in zip(days, read.items, strict=True)
@@ -49,17 +49,19 @@ async def read_program_text(ctx: Context, text: str, path: str) -> tuple[list[Ne
     return blocks, read.remarks
 
 
-def _split(text: str, path: str) -> Sequence[_Day]:
+def _split(text: str, path: str) -> tuple[Sequence[_Day], Sequence[Problem]]:
+    """Return the days with their lines, and the headings that are wrong or missing."""
     days: list[_Day] = []
+    problems: list[Problem] = []
     for number, line in enumerate(text.splitlines(), 1):
         heading = _HEADING.fullmatch(line.strip())
         if heading is not None:
             day = int(heading[1])
             if not 1 <= day <= LAST_DAY:
-                raise error_in_line(path, number, f"expected a day from 1 to {LAST_DAY}")
+                problems += error_in_line(path, number, f"expected a day from 1 to {LAST_DAY}").problems
             days.append(_Day(day, heading[2].strip(), number))
         elif days:
             days[-1].lines.append(line)
-        elif line.strip():
-            raise error_in_line(path, number, f"expected the heading of a day, such as {EXAMPLE}")
-    return days
+        elif line.strip() and not problems:
+            problems += error_in_line(path, number, f"expected the heading of a day, such as {EXAMPLE}").problems
+    return days, problems

@@ -22,6 +22,7 @@ from coaching_service.core.validation import (
     Text,
 )
 from coaching_service.core.validation_messages import invalid
+from coaching_service.library.exercises.schemas import LOAD_TYPES
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.schedule.models import OnConflict
 from coaching_service.training.workouts.schemas import ScheduledWorkoutBlock, WorkoutBlock
@@ -230,6 +231,9 @@ class LoadChange(Output):
 
     exerciseId = Identifier()
     exerciseName = fields.String()
+    loadType = Choice(
+        *LOAD_TYPES, metadata={"description": "`assistance`: the load of an assisted machine, a higher one is easier."}
+    )
     before = fields.Float(metadata={"description": "In the company's unit."})
     after = fields.Float(metadata={"description": "In the company's unit."})
     sets = fields.Integer(metadata={"description": "How many planned sets, those of one round of a circuit."})

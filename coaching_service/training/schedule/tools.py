@@ -18,6 +18,7 @@ from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import ToolHandler, Tools
 from coaching_service.core.validation import Choice, Date, Integer, ListOf, Number, Text
 from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.people.account.load_units import convert_stored_load
 from coaching_service.people.customers import service as customers
 from coaching_service.training.schedule import service
@@ -231,6 +232,8 @@ def _describe_loads(ctx: Context, changes: Sequence[LoadChange]) -> str:
     by_exercise: dict[str, list[str]] = {}
     for change in changes:
         loads = f"{show(change['before']):.10g} → {show(change['after']):.10g} {ctx.caller.load_unit}"
+        if change["loadType"] == ASSISTANCE:
+            loads += " assistance"
         by_exercise.setdefault(change["exerciseName"], []).append(loads)
     shown = [f"{typed(name)} {join_some(loads, _MAX_NAMED)}" for name, loads in by_exercise.items()]
     return f"; {join_some(shown, _MAX_NAMED)}" if shown else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import invalid_field
+from coaching_service.core.errors import FieldError, InvalidFields, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.scanner import SetTextError
@@ -48,19 +48,30 @@ async def to_exercise_items(ctx: Context, exercises: Sequence[ToolExerciseArgume
 
 async def _to_items(ctx: Context, exercises: Mapping[str, ToolExerciseArguments]) -> list[ItemInput]:
     """Return exercises as items; the keys are their paths in the request."""
+    errors: list[FieldError] = []
+    sets: dict[str, list[PlannedSet]] = {}
+    for path, each in exercises.items():
+        try:
+            sets[path] = _read_sets(each["sets"], ctx.caller.load_unit, f"{path}.sets")
+        except InvalidFields as error:
+            errors += error.errors
     named = {path: str(each["name"]) for path, each in exercises.items() if each["exerciseId"] is None}
-    resolved = await resolve_exercises(ctx, {f"{path}.name": name for path, name in named.items()})
+    try:
+        resolved = await resolve_exercises(ctx, {f"{path}.name": name for path, name in named.items()})
+    except InvalidFields as error:
+        errors += error.errors
+    if errors:
+        raise InvalidFields(errors)
     ids = dict(zip(named, resolved, strict=True))
-    load_unit = ctx.caller.load_unit
-    read = [_to_item(each, each["exerciseId"] or ids[path], load_unit, path) for path, each in exercises.items()]
+    read = [_to_item(each, each["exerciseId"] or ids[path], sets[path]) for path, each in exercises.items()]
     return store_loads(read, ctx)
 
 
-def _to_item(exercise: ToolExerciseArguments, exercise_id: ObjectId, load_unit: str, path: str) -> ItemInput:
+def _to_item(exercise: ToolExerciseArguments, exercise_id: ObjectId, sets: list[PlannedSet]) -> ItemInput:
     return {
         "type": "EXERCISE",
         "exerciseId": exercise_id,
-        "exerciseSets": _read_sets(exercise["sets"], load_unit, f"{path}.sets"),
+        "exerciseSets": sets,
         "exerciseInstructions": exercise["instructions"],
         "supersetId": exercise["superset"],
     }

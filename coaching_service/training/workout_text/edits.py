@@ -13,8 +13,15 @@ from coaching_service.core.mcp.results import typed
 from coaching_service.core.variants import DeferredChange
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.scanner import SetTextError
-from coaching_service.training.workout_text.lines import Mention, ParsedItem, is_sets, parse_items, split_note
-from coaching_service.training.workout_text.mentions import resolve_mentions, resolve_names
+from coaching_service.training.workout_text.lines import (
+    ParsedItem,
+    ParsedWorkout,
+    Problem,
+    is_sets,
+    parse_items,
+    split_note,
+)
+from coaching_service.training.workout_text.mentions import resolve_workouts
 from coaching_service.training.workout_text.short_ids import find_item
 from coaching_service.training.workout_text.tool_schemas import ItemEditArguments
 from coaching_service.training.workout_text.writing import name_of, name_with_sets, superset_letters
@@ -55,7 +62,7 @@ async def apply_edits(
     Raises NotFound, Forbidden, and InvalidFields for a text or an item that cannot be read.
     """
     outcome, unit = Outcome(), ctx.caller.load_unit
-    await resolve_names(ctx, _list_mentions(edits, unit))
+    await resolve_workouts(ctx, _parse_texts(edits, unit))
     for number, edit in enumerate(edits):
         block = await service.read(ctx, owner, block_id)
         path = f"changes.{number}"
@@ -80,14 +87,25 @@ async def apply_edits(
     return outcome
 
 
-def _list_mentions(edits: Sequence[ItemEditArguments], load_unit: str) -> list[Mention]:
-    """Return what the texts of edits mention. Raises InvalidFields for a text that cannot be read."""
-    texts = {f"changes.{number}.text": str(edit["text"]) for number, edit in enumerate(edits) if _names_items(edit)}
-    return [mention for path, text in texts.items() for mention in parse_items(text, load_unit, path).mentions]
+def _parse_texts(edits: Sequence[ItemEditArguments], load_unit: str) -> list[ParsedWorkout]:
+    """Return what the texts of edits describe."""
+    return [
+        _check_sets(str(edit["text"]), load_unit, f"changes.{number}.text")
+        if edit["action"] == "change" and is_sets(str(edit["text"]))
+        else parse_items(str(edit["text"]), load_unit, f"changes.{number}.text")
+        for number, edit in enumerate(edits)
+        if edit["action"] in ("add", "change")
+    ]
 
 
-def _names_items(edit: ItemEditArguments) -> bool:
-    return edit["action"] == "add" or (edit["action"] == "change" and not is_sets(str(edit["text"])))
+def _check_sets(text: str, load_unit: str, path: str) -> ParsedWorkout:
+    """Return no items, and the problem of a text of sets that cannot be read."""
+    workout, (sets, _) = ParsedWorkout(), split_note(text)
+    try:
+        parse_planned(sets, load_unit)
+    except SetTextError as error:
+        workout.problems.append(Problem(path, None, str(error), error.problem))
+    return workout
 
 
 async def describe_move(ctx: Context, owner: ClientCalendar, item: WorkItem, source: ObjectId, target: ObjectId) -> str:
@@ -110,8 +128,8 @@ async def _add(
 ) -> None:
     unit = ctx.caller.load_unit
     parsed = parse_items(str(edit["text"]), unit, f"{path}.text")
+    await resolve_workouts(ctx, [parsed])
     store_loads([each.item for each in parsed.items], ctx)
-    await resolve_mentions(ctx, parsed.mentions)
     for offset, new in enumerate(parsed.items):
         _join_superset(block, new)
         added = await item_service.add_item(ctx, owner, block["_id"], new.details)
@@ -136,11 +154,11 @@ async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkI
         change = store_loads(_read_sets_change(text, ctx.caller.load_unit, path), ctx)
     else:
         parsed = parse_items(text, ctx.caller.load_unit, path)
+        await resolve_workouts(ctx, [parsed])
         store_loads([each.item for each in parsed.items], ctx)
         if len(parsed.items) != 1 or parsed.items[0].item["type"] != item["type"]:
             message = f"must describe one item of the type {item['type']}; remove the item and add another instead"
             raise invalid_field(path, message, code="INVALID")
-        await resolve_mentions(ctx, parsed.mentions)
         change = _planned_change(block, item, parsed.items[0])
     return await item_service.change_item(ctx, owner, block["_id"], item["_id"], ParsedChange(change))
 

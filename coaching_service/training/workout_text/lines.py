@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from marshmallow import ValidationError
 
-from coaching_service.core.errors import InvalidFields
+from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH
 from coaching_service.training.set_text.planned import parse_planned
@@ -20,27 +21,49 @@ from coaching_service.training.workouts.item_schemas import ScheduledTime
 from coaching_service.training.workouts.items import MAX_ITEMS
 
 
-class TextError(InvalidFields):
-    """A text cannot be read at a line, which counts from 1; None if the text is a single one.
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a line of the text in the field `path`; lines count from 1, None if the text is a single one.
 
-    `problem` says why in a person's words. `suggestions`: names of the library to write in place of `name`.
+    `description` says it in a person's words. `suggestions`: names of the library to write in place of `name`.
     """
 
-    def __init__(
-        self,
-        path: str,
-        line: int | None,
-        message: str,
-        problem: str,
-        *,
-        code: str = "INVALID",
-        name: str = "",
-        suggestions: Sequence[str] = (),
-    ) -> None:
-        place = "" if line is None else f"line {line}: "
-        super().__init__([{"field": path, "code": code, "message": place + message}])
-        self.path, self.line, self.problem = path, line, problem
-        self.name, self.suggestions = name, list(suggestions)
+    path: str
+    line: int | None
+    message: str
+    description: str
+    code: str = "INVALID"
+    name: str = ""
+    suggestions: Sequence[str] = ()
+
+
+class TextError(InvalidFields):
+    """Lines of texts cannot be read, or name nothing."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__([_field_error(each) for each in problems])
+        self.problems = list(problems)
+
+
+@dataclass
+class Problems:
+    """The problems of all lines, so that they are reported at once."""
+
+    entries: list[Problem] = field(default_factory=list)
+
+    @contextmanager
+    def collect(self) -> Iterator[None]:
+        """Remember the problems that the block raises."""
+        try:
+            yield
+        except TextError as error:
+            self.entries += error.problems
+
+    def raise_any(self) -> None:
+        """Raise TextError if there are problems, in the order of the lines."""
+        if self.entries:
+            paths = list(dict.fromkeys(each.path for each in self.entries))
+            raise TextError(sorted(self.entries, key=lambda each: (paths.index(each.path), each.line or 0)))
 
 
 Kind = Literal["exercise", "form", "metric set"]
@@ -95,26 +118,33 @@ class ParsedItem:
 
 @dataclass
 class ParsedWorkout:
-    """The items of a text in order, and the names in it that are still to be resolved."""
+    """The items of a text in order, the names in it that are still to be resolved, and lines that cannot be read."""
 
     items: list[ParsedItem] = field(default_factory=list)
     mentions: list[Mention] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
 
 def parse_items(text: str, load_unit: str, path: str) -> ParsedWorkout:
     """Return the items of a text, one for each line; the lines of a circuit's exercises begin with `- `.
 
     Items whose labels have the same letter (`A1)`, `A2)`) are a superset. `path` is the field of the request that has
-    the text. Raises InvalidFields, with the line and what was expected.
+    the text.
     """
-    parser = _Parser(load_unit, path)
+    parser, problems = _Parser(load_unit, path), Problems()
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
-            parser.read_line(number, line.strip())
-    parser.end_circuit()
-    if len(parser.workout.items) > MAX_ITEMS:
-        raise error_in_line(path, parser.workout.items[MAX_ITEMS].line, f"expected at most {MAX_ITEMS} items")
+            if not parser.continues_circuit(line.strip()):
+                with problems.collect():
+                    parser.end_circuit()
+            with problems.collect():
+                parser.read_line(number, line.strip())
+    with problems.collect():
+        parser.end_circuit()
+        if len(parser.workout.items) > MAX_ITEMS:
+            raise error_in_line(path, parser.workout.items[MAX_ITEMS].line, f"expected at most {MAX_ITEMS} items")
     _group_supersets(parser.workout.items)
+    parser.workout.problems = problems.entries
     return parser.workout
 
 
@@ -126,9 +156,9 @@ def describe_lone_labels(workouts: Sequence[ParsedWorkout]) -> str:
     return f" No superset: no other line of the workout has the letter {' or '.join(sorted(letters))}."
 
 
-def error_in_line(path: str, line: int, message: str, problem: str | None = None) -> TextError:
-    """Return the error for a line of a text, counted from 1; `problem` replaces the message for people."""
-    return TextError(path, line, message, problem or message.replace("expected ", "Write ", 1))
+def error_in_line(path: str, line: int, message: str, description: str | None = None) -> TextError:
+    """Return the error for a line of a text, counted from 1; `description` replaces the message for people."""
+    return TextError([Problem(path, line, message, description or message.replace("expected ", "Write ", 1))])
 
 
 def is_sets(text: str) -> bool:
@@ -188,15 +218,18 @@ class _Parser:
         self.workout = ParsedWorkout()
         self._circuit: ParsedItem | None = None
 
+    def continues_circuit(self, line: str) -> bool:
+        """Return whether a line is an exercise of the circuit before it."""
+        return self._circuit is not None and _ENTRY.match(_without_id(line)) is not None
+
     def read_line(self, number: int, line: str) -> None:
-        """Read one line that is not empty."""
-        line = ITEM_ID.sub("", line, count=1) if ITEM_ID.match(line) else line
+        """Read one line that is not empty. Raises TextError."""
+        line = _without_id(line)
         if self._circuit is not None and (entry := _ENTRY.match(line)):
-            self._circuit.item["circuitExercises"].append(
-                self._read_exercise(number, line[entry.end() :], "sets", "instructions")
-            )
+            exercise: dict[str, Any] = {}
+            self._circuit.item["circuitExercises"].append(exercise)
+            self._read_exercise(number, line[entry.end() :], exercise, "sets", "instructions")
             return
-        self.end_circuit()
         for pattern, read in self._readers():
             if match := pattern.match(line):
                 read(number, match, line[match.end() :])
@@ -204,13 +237,11 @@ class _Parser:
         self._read_exercise_item(number, line)
 
     def end_circuit(self) -> None:
-        """Check the circuit whose lines have ended."""
-        if self._circuit is not None and not (
-            1 <= len(self._circuit.item["circuitExercises"]) <= _MAX_CIRCUIT_EXERCISES
-        ):
+        """Check the circuit whose lines have ended. Raises TextError."""
+        circuit, self._circuit = self._circuit, None
+        if circuit is not None and not 1 <= len(circuit.item["circuitExercises"]) <= _MAX_CIRCUIT_EXERCISES:
             message = f"expected 1 to {_MAX_CIRCUIT_EXERCISES} exercises in the next lines, as in: - Burpee: 1x10"
-            raise error_in_line(self.path, self._circuit.line, message)
-        self._circuit = None
+            raise error_in_line(self.path, circuit.line, message)
 
     def _readers(self) -> Sequence[tuple[re.Pattern[str], Callable[[int, re.Match[str], str], None]]]:
         return ((_CIRCUIT, self._read_circuit), (_REMINDER, self._read_reminder), (_OTHER, self._read_other))
@@ -222,23 +253,23 @@ class _Parser:
     def _read_exercise_item(self, number: int, line: str) -> None:
         label = LABEL.match(line)
         superset = label and (label[1] or label[2] or label[3])[0].upper()
-        content = self._read_exercise(
-            number, line[label.end() :] if label else line, "exerciseSets", "exerciseInstructions"
-        )
-        content |= {"type": "EXERCISE", "supersetId": None}
+        content: dict[str, Any] = {"type": "EXERCISE", "supersetId": None}
         self._add(number, content, superset or None)
+        text = line[label.end() :] if label else line
+        self._read_exercise(number, text, content, "exerciseSets", "exerciseInstructions")
 
-    def _read_exercise(self, number: int, text: str, sets_field: str, note_field: str) -> dict[str, Any]:
+    def _read_exercise(self, number: int, text: str, content: dict[str, Any], sets_field: str, note_field: str) -> None:
+        """Read the name, sets and note of an exercise into `content`: the name first, so that all are checked."""
         parts = split_name(text)
         if parts is None:
             raise error_in_line(self.path, number, f"expected NAME: SETS, as in: {EXAMPLE}", _INCOMPLETE)
         name, exercise_id, rest_of_line = parts
         sets, note = split_note(rest_of_line)
-        content: dict[str, Any] = {"exerciseId": exercise_id, note_field: self._checked_note(number, note)}
-        content[sets_field] = self._read_sets(number, sets)
+        content["exerciseId"] = exercise_id
         if exercise_id is None:
             self._mention("exercise", number, name, content, "exerciseId")
-        return content
+        content[note_field] = self._checked_note(number, note)
+        content[sets_field] = self._read_sets(number, sets)
 
     def _read_sets(self, number: int, text: str) -> list[Any]:
         try:
@@ -251,16 +282,16 @@ class _Parser:
         rounds = _ROUNDS.search(text)
         name = unmark((text[: rounds.start()] if rounds else text).strip().rstrip(":"))
         count = int(rounds[1] or rounds[2]) if rounds else 1
-        if not 1 <= count <= 1000:
-            raise error_in_line(self.path, number, "expected 1 to 1000 rounds")
         item: dict[str, Any] = {
             "type": "CIRCUIT",
             "circuitName": name or "Circuit",
             "rounds": count,
             "circuitExercises": [],
         }
-        self._require_name(number, item["circuitName"])
         self._circuit = self._add(number, item)
+        if not 1 <= count <= 1000:
+            raise error_in_line(self.path, number, "expected 1 to 1000 rounds")
+        self._require_name(number, item["circuitName"])
 
     def _read_reminder(self, number: int, match: re.Match[str], text: str) -> None:
         message = unmark(text)
@@ -303,6 +334,15 @@ class _Parser:
         if note is not None and len(note) > TEXT_LENGTH:
             raise error_in_line(self.path, number, f"expected a note of at most {TEXT_LENGTH} characters")
         return note or None
+
+
+def _without_id(line: str) -> str:
+    return ITEM_ID.sub("", line, count=1) if ITEM_ID.match(line) else line
+
+
+def _field_error(problem: Problem) -> FieldError:
+    place = "" if problem.line is None else f"line {problem.line}: "
+    return {"field": problem.path, "code": problem.code, "message": place + problem.message}
 
 
 def _group_supersets(items: Sequence[ParsedItem]) -> None:

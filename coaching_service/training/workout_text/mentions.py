@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rapidfuzz import process
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import invalid_field
+from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.text import normalize
@@ -16,39 +16,44 @@ from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises.models import ResolvedName
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.training.workout_text.lines import Kind, Mention, TextError, error_in_line
+from coaching_service.training.workout_text.lines import Kind, Mention, ParsedWorkout, Problem, Problems, error_in_line
 
 _MAX_NAMES = 200
 _NEAREST, _MIN_SCORE = 4, 60
 
 
-async def resolve_mentions(ctx: Context, mentions: Sequence[Mention]) -> str:
-    """Put the identifiers of what the mentions name into their items.
+async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout]) -> str:
+    """Put the identifiers of what workouts mention into their items.
 
     Returns a sentence about names that were read as other names of exercises, with a space before it; empty for none.
-    Raises InvalidFields for the first name that means nothing or more than one document; it has the nearest ones.
+    Raises TextError for all lines that cannot be read, and all names that mean nothing or more than one document, with
+    the nearest ones.
     """
+    problems = Problems([problem for workout in workouts for problem in workout.problems])
     of_kind: dict[Kind, list[Mention]] = {"exercise": [], "form": [], "metric set": []}
-    for mention in mentions:
+    for mention in (mention for workout in workouts for mention in workout.mentions):
         of_kind[mention.kind].append(mention)
     if of_kind["form"]:
-        _match_names(of_kind["form"], {form["_id"]: form["name"] for form in await forms.list_all(ctx)})
+        problems.entries += _match_names(
+            of_kind["form"], {form["_id"]: form["name"] for form in await forms.list_all(ctx)}
+        )
     if of_kind["metric set"]:
-        _match_names(of_kind["metric set"], {each["_id"]: each["name"] for each in await metric_sets.list_all(ctx)})
-    return await _resolve_exercises(ctx, of_kind["exercise"]) if of_kind["exercise"] else ""
-
-
-async def resolve_names(ctx: Context, mentions: Sequence[Mention]) -> None:
-    """Resolve the names of exercises in mentions all at once, so that each can be resolved afterwards at no cost."""
-    names = dict.fromkeys(mention.name for mention in mentions if mention.kind == "exercise")
-    await name_resolution.resolve_names(ctx, [*names])
+        problems.entries += _match_names(
+            of_kind["metric set"], {each["_id"]: each["name"] for each in await metric_sets.list_all(ctx)}
+        )
+    remarks = ""
+    if of_kind["exercise"]:
+        with problems.collect():
+            remarks = await _resolve_exercises(ctx, of_kind["exercise"])
+    problems.raise_any()
+    return remarks
 
 
 async def resolve_exercises(ctx: Context, texts: Mapping[str, str]) -> list[ObjectId]:
     """Return the exercises that texts name, or whose identifiers they are, with or without brackets, in order.
 
-    The keys are the paths of the texts in the request. Raises InvalidFields for the first text that does not mean
-    exactly one exercise, with the nearest ones.
+    The keys are the paths of the texts in the request. Raises InvalidFields for the texts that do not mean exactly one
+    exercise, with the nearest ones.
     """
     identifiers = {
         path: parse_id(text.strip().removeprefix("[").removesuffix("]").lower()) for path, text in texts.items()
@@ -56,10 +61,15 @@ async def resolve_exercises(ctx: Context, texts: Mapping[str, str]) -> list[Obje
     names = {path: texts[path] for path, identifier in identifiers.items() if identifier is None}
     if names:
         resolved = await name_resolution.resolve_names(ctx, list(names.values()))
+        errors: list[FieldError] = []
         for path, about in zip(names, resolved, strict=True):
-            if about["match"] is None:
-                raise invalid_field(path, f"is unknown: {describe_nearest('exercise', about)}", code="UNKNOWN_NAME")
-            identifiers[path] = about["match"]["_id"]
+            if about["match"] is not None:
+                identifiers[path] = about["match"]["_id"]
+            else:
+                message = f"is unknown: {describe_nearest('exercise', about)}"
+                errors.append({"field": path, "code": "UNKNOWN_NAME", "message": message})
+        if errors:
+            raise InvalidFields(errors)
     return [identifier for identifier in identifiers.values() if identifier is not None]
 
 
@@ -74,13 +84,20 @@ async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention]) -> str:
     if len(names) > _MAX_NAMES:
         raise error_in_line(mentions[0].field, mentions[0].line, f"expected at most {_MAX_NAMES} different exercises")
     resolved = {about["name"]: about for about in await name_resolution.resolve_names(ctx, names)}
+    unknown = [name for name, about in resolved.items() if about["match"] is None]
+    deleted_by_name = await name_resolution.find_deleted_names(ctx, unknown)
+    problems = Problems()
     for mention in mentions:
         about = resolved[mention.name]
-        if about["match"] is None:
-            deleted = await name_resolution.list_deleted_names(ctx, mention.name)
-            note = f". Deleted: {', '.join(map(typed, deleted))}" if deleted else ""
-            raise _unknown(mention, describe_nearest("exercise", about) + note, _names_of(about), deleted)
-        mention.target[mention.key] = about["match"]["_id"]
+        if about["match"] is not None:
+            mention.target[mention.key] = about["match"]["_id"]
+            continue
+        deleted = deleted_by_name[mention.name]
+        note = f". Deleted: {', '.join(map(typed, deleted))}" if deleted else ""
+        problems.entries.append(
+            _unknown(mention, describe_nearest("exercise", about) + note, _names_of(about), deleted)
+        )
+    problems.raise_any()
     read_as = [
         f"{typed(name)} as {typed(about['match']['name'])}"
         for name, about in resolved.items()
@@ -89,7 +106,8 @@ async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention]) -> str:
     return f" Read {', '.join(read_as)}." if read_as else ""
 
 
-def _match_names(mentions: Iterable[Mention], names: Mapping[ObjectId, str]) -> None:
+def _match_names(mentions: Iterable[Mention], names: Mapping[ObjectId, str]) -> Iterator[Problem]:
+    """Put identifiers into mentions by exact names; yields the problems of the others."""
     for mention in mentions:
         wanted = normalize(mention.name)
         matching = [identifier for identifier, name in names.items() if normalize(name) == wanted]
@@ -97,15 +115,16 @@ def _match_names(mentions: Iterable[Mention], names: Mapping[ObjectId, str]) -> 
             normalized = {identifier: normalize(name) for identifier, name in names.items()}
             near = process.extract(wanted, normalized, limit=_NEAREST, score_cutoff=_MIN_SCORE)
             message = _describe(mention.kind, [(names[key], key) for _, _, key in near])
-            raise _unknown(mention, message, [names[key] for _, _, key in near])
-        mention.target[mention.key] = matching[0]
+            yield _unknown(mention, message, [names[key] for _, _, key in near])
+        else:
+            mention.target[mention.key] = matching[0]
 
 
-def _unknown(mention: Mention, message: str, nearest: Sequence[str], deleted: Sequence[str] = ()) -> TextError:
-    """Return the error for a name; only names that one document has can be written in its place."""
+def _unknown(mention: Mention, message: str, nearest: Sequence[str], deleted: Sequence[str] = ()) -> Problem:
+    """Return the problem of a name; only names that one document has can be written in its place."""
     counts = Counter(map(normalize, nearest))
     suggestions = [name for name in nearest if counts[normalize(name)] == 1]
-    return TextError(
+    return Problem(
         mention.field,
         mention.line,
         message,

@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.validation import Choice, Input, Integer, Number
+from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.training.schedule.models import (
     CopiedSchedule,
     LoadChange,
@@ -128,11 +129,18 @@ def describe_copy(result: CopiedSchedule, on_conflict: OnConflict) -> str:
 
 
 def describe_loads(changes: Sequence[LoadChange], unit: str) -> list[str]:
-    """Describe changed loads, an entry for each exercise: `Squat 60 → 62.5 kg (3 sets)`."""
+    """Describe changed loads, an entry for each exercise: `Squat 60 → 62.5 kg (3 sets)`.
+
+    Less assistance is harder: `Assisted dip 20 → 22.5 kg assistance (3 sets, easier)`.
+    """
     by_exercise: dict[str, list[str]] = {}
     for change in changes:
         loads = f"{format_number(change['before'])} → {format_number(change['after'], unit)}"
-        by_exercise.setdefault(change["exerciseName"], []).append(f"{loads} ({quantity(change['sets'], 'set')})")
+        sets = quantity(change["sets"], "set")
+        if change["loadType"] == ASSISTANCE:
+            loads += " assistance"
+            sets += ", easier" if change["after"] > change["before"] else ", harder"
+        by_exercise.setdefault(change["exerciseName"], []).append(f"{loads} ({sets})")
     return [f"{name} {', '.join(loads)}" for name, loads in by_exercise.items()]
 
 

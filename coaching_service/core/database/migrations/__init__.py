@@ -88,8 +88,8 @@ STEPS = (
     Step(15, "group_totals", step_0015_group_totals.apply, "0.2"),
     # Not for a patch version: the code before it does not store the batches, and names the indexes that it drops.
     Step(16, "number_batches", step_0016_number_batches.apply, "0.2"),
-    # Not for a patch version: the code before it does not know the new types of records.
-    Step(17, "training_load", step_0017_training_load.apply, "0.2"),
+    # Not for a patch version of 0.2: its code does not know the new types of records.
+    Step(17, "training_load", step_0017_training_load.apply, "0.3"),
 )
 
 

@@ -14,7 +14,7 @@ from coaching_service.core.validation import TEXT_LENGTH, Input, Integer, ListOf
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.set_text.scanner import SetTextError
-from coaching_service.training.workout_text.lines import TextError
+from coaching_service.training.workout_text.lines import Problem, TextError
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_models import WorkItem
@@ -145,7 +145,7 @@ def _declare_set_text_form(owner_pages: WorkoutOwnerPages, item_page: Handler) -
         try:
             sets = parse_planned(form["setText"], ctx.caller.company.load_unit)
         except SetTextError as error:
-            raise TextError("setText", None, str(error), error.problem) from None
+            raise TextError([Problem("setText", None, str(error), error.problem)]) from None
         owner = owner_pages.owner_type(owner_id)
         highest = {"setText": max((load for load in loads_of(sets) if load), default=None)}
         known = await _load_known(ctx, owner, block_id, witem_id)
