@@ -5,27 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from coaching_service.people.activity.record_types import (
-    ESTIMATED_ONE_REP_MAX,
-    FARTHEST_DISTANCE,
-    FASTEST,
-    HEAVIEST_LOAD,
-    LEAST_ASSISTANCE,
-    LONGEST_TIME,
-    MOST_REPS,
-)
+from coaching_service.people.activity import record_types
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.workouts.set_records import COUNT, RecordKey, is_better
 from coaching_service.web.formatting import format_duration, format_number
 
 RECORD_NAMES: Mapping[str, str] = {
-    HEAVIEST_LOAD: "Heaviest load",
-    MOST_REPS: "Most reps",
-    ESTIMATED_ONE_REP_MAX: "Estimated 1RM",
-    LONGEST_TIME: "Longest time",
-    FARTHEST_DISTANCE: "Farthest distance",
-    FASTEST: "Fastest",
-    LEAST_ASSISTANCE: "Least assistance",
+    record_types.HEAVIEST_LOAD: "Heaviest load",
+    record_types.MOST_REPS: "Most reps",
+    record_types.ESTIMATED_ONE_REP_MAX: "Estimated 1RM",
+    record_types.LONGEST_TIME: "Longest time",
+    record_types.FARTHEST_DISTANCE: "Farthest distance",
+    record_types.FASTEST: "Fastest",
+    record_types.LEAST_ASSISTANCE: "Least assistance",
 }
 
 
@@ -44,7 +36,7 @@ def format_record_value(record_type: str, value: float, unit: str) -> str:
     """Return a value of a type of record with its unit; times in minutes and hours."""
     if unit == "s":
         return format_duration(value)
-    places = 1 if record_type == ESTIMATED_ONE_REP_MAX else 2
+    places = 1 if record_type == record_types.ESTIMATED_ONE_REP_MAX else 2
     return format_number(round(value, places), "reps" if unit == COUNT else unit)
 
 

@@ -12,6 +12,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job
 from coaching_service.core.media import ZIP
 from coaching_service.integrations.background_jobs import store
 from coaching_service.integrations.background_jobs.models import (
@@ -25,6 +26,7 @@ from coaching_service.integrations.background_jobs.models import (
     StoredCompanyJob,
 )
 from coaching_service.people.bulk_jobs import service as bulk_jobs
+from coaching_service.people.team import service as team
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 
@@ -92,6 +94,23 @@ async def find_unfinished(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | 
     """Return a job with what its next step needs; None if it has ended or been removed."""
     job = await store.find_with_work(ctx, job_id)
     return job if job is not None and job["status"] in ("queued", "running") else None
+
+
+async def load_step(
+    services: Services, job: Job, operation: str, *, is_batch: bool = False
+) -> tuple[Context, StoredCompanyJob] | None:
+    """Return what the next step of the queued `job` needs, with a context of the company's owner.
+
+    `is_batch`: the changes of the job share its identifier. None if the company has been deleted or the job has ended.
+    """
+    job_id: ObjectId = job.arguments["jobId"]
+    try:
+        owner_of_company = await team.load_owner(services, job.company_id or ObjectId())
+    except NotFound:
+        return None
+    ctx = Context(services, operation=operation, batch_id=job_id if is_batch else None).acting_as(owner_of_company)
+    stored = await find_unfinished(ctx, job_id)
+    return None if stored is None else (ctx, stored)
 
 
 async def list_unfinished(services: Services, kind: JobKind) -> dict[ObjectId, ObjectId]:

@@ -97,15 +97,9 @@ async def begin(
 
 async def run_step(services: Services, job: Job) -> RunAgain | None:
     """Continue an import for about 15 seconds."""
-    try:
-        owner = await team.load_owner(services, job.company_id or ObjectId())
-    except NotFound:  # the company has been deleted
+    if (step := await background_jobs.load_step(services, job, OPERATION, is_batch=True)) is None:
         return None
-    job_id: ObjectId = job.arguments["jobId"]
-    ctx = Context(services, operation=OPERATION, batch_id=job_id).acting_as(owner)
-    stored = await background_jobs.find_unfinished(ctx, job_id)
-    if stored is None:
-        return None
+    ctx, stored = step
     progress = Progress(ctx, stored)
     if job.attempts > _MAX_ATTEMPTS:
         await _end(

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, cast
 from coaching_service.core import audit
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import in_transaction, transactional
-from coaching_service.core.errors import Conflict, NotFound
+from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
@@ -25,7 +25,6 @@ from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.people.account import service as account
 from coaching_service.people.account.load_units import Conversion, convert_stored_load
 from coaching_service.people.customers import service as customers
-from coaching_service.people.team import service as team
 from coaching_service.progress.personal_records import load_conversion as records
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import load_conversion as templates
@@ -69,14 +68,9 @@ async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) 
 
 async def run_step(services: Services, job: Job) -> RunAgain | None:
     """Continue a conversion for about 15 seconds."""
-    try:
-        owner = await team.load_owner(services, job.company_id or ObjectId())
-    except NotFound:  # the company has been deleted
+    if (step := await background_jobs.load_step(services, job, _OPERATION)) is None:
         return None
-    ctx = Context(services, operation=_OPERATION).acting_as(owner)
-    stored = await background_jobs.find_unfinished(ctx, job.arguments["jobId"])
-    if stored is None:
-        return None
+    ctx, stored = step
     try:
         if not cast("ConversionWork", stored["work"])["isDryRun"]:
             await background_jobs.require_none_unfinished(ctx, "import")

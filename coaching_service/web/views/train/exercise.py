@@ -16,16 +16,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Input, Integer
 from coaching_service.library.exercises import service as exercises
-from coaching_service.people.activity.record_types import (
-    ESTIMATED_ONE_REP_MAX,
-    FARTHEST_DISTANCE,
-    FASTEST,
-    HEAVIEST_LOAD,
-    LEAST_ASSISTANCE,
-    LONGEST_TIME,
-    MOST_REPS,
-    RecordType,
-)
+from coaching_service.people.activity import record_types
 from coaching_service.progress.exercise_history import lift_progress
 from coaching_service.progress.exercise_history import service as exercise_history
 from coaching_service.progress.exercise_history.models import ExerciseSession
@@ -36,7 +27,7 @@ from coaching_service.training.workouts.set_records import RecordKey, unit_of
 from coaching_service.web import charts
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages
-from coaching_service.web.record_words import record_name
+from coaching_service.web.record_words import RECORD_NAMES, record_name
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.lift_words import DoneSet, Point, best_points, describe_records, describe_set
@@ -47,13 +38,14 @@ _SESSIONS_PER_PAGE = 8
 _PERIODS = {"3": "3 months", "12": "1 year", "120": "All"}
 _DAYS_PER_MONTH = 30.5
 _DISTANCES = 2
-_USUAL_COLUMNS = (ESTIMATED_ONE_REP_MAX, HEAVIEST_LOAD)
-_COLUMNS: dict[RecordType, str] = {
-    ESTIMATED_ONE_REP_MAX: "Estimated 1RM",
-    HEAVIEST_LOAD: "Top load",
-    LEAST_ASSISTANCE: "Least assistance",
-    LONGEST_TIME: "Longest time",
-    FARTHEST_DISTANCE: "Farthest distance",
+_USUAL_COLUMNS = (record_types.ESTIMATED_ONE_REP_MAX, record_types.HEAVIEST_LOAD)
+_COLUMNS: dict[record_types.RecordType, str] = {
+    record_types.ESTIMATED_ONE_REP_MAX: "Estimated 1RM",
+    record_types.HEAVIEST_LOAD: "Top load",
+    **{
+        each: RECORD_NAMES[each]
+        for each in (record_types.LEAST_ASSISTANCE, record_types.LONGEST_TIME, record_types.FARTHEST_DISTANCE)
+    },
 }
 
 
@@ -119,14 +111,14 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: dict[str
 
 def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[LiftChart]:
     """The charts of the values that at least two workouts have; repetitions only where no load was lifted."""
-    loads = best_points(results, RecordKey(HEAVIEST_LOAD))
+    loads = best_points(results, RecordKey(record_types.HEAVIEST_LOAD))
     values = [
-        ("Estimated 1RM", unit, best_points(results, RecordKey(ESTIMATED_ONE_REP_MAX))),
+        ("Estimated 1RM", unit, best_points(results, RecordKey(record_types.ESTIMATED_ONE_REP_MAX))),
         ("Top load", unit, loads),
-        ("Least assistance", unit, best_points(results, RecordKey(LEAST_ASSISTANCE))),
-        ("Most reps in a set", "reps", [] if loads else best_points(results, RecordKey(MOST_REPS))),
-        ("Longest time", "s", best_points(results, RecordKey(LONGEST_TIME))),
-        ("Farthest distance", "m", best_points(results, RecordKey(FARTHEST_DISTANCE))),
+        ("Least assistance", unit, best_points(results, RecordKey(record_types.LEAST_ASSISTANCE))),
+        ("Most reps in a set", "reps", [] if loads else best_points(results, RecordKey(record_types.MOST_REPS))),
+        ("Longest time", "s", best_points(results, RecordKey(record_types.LONGEST_TIME))),
+        ("Farthest distance", "m", best_points(results, RecordKey(record_types.FARTHEST_DISTANCE))),
         *((record_name(key._asdict()), "s", best_points(results, key)) for key in _frequent_distances(results)),
         ("Volume (load × reps)", unit, [(each["date"], each["volumeLoad"]) for each in results if each["volumeLoad"]]),
     ]
@@ -148,7 +140,7 @@ def _frequent_distances(results: Sequence[LiftResult]) -> list[RecordKey]:
         RecordKey(best["kind"], best.get("meters"))
         for result in results
         for best in result["bests"]
-        if best["kind"] == FASTEST
+        if best["kind"] == record_types.FASTEST
     )
     return [key for key, _ in counts.most_common(_DISTANCES)]
 

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
-from coaching_service.people.activity.record_types import (
-    ESTIMATED_ONE_REP_MAX,
-    FARTHEST_DISTANCE,
-    FASTEST,
-    HEAVIEST_LOAD,
-    LEAST_ASSISTANCE,
-    LONGEST_TIME,
-    MOST_REPS,
-    RecordType,
-)
+from coaching_service.people.activity import record_types
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.workouts.query_models import LiftResult
 from coaching_service.training.workouts.set_models import CustomerSet
@@ -24,13 +15,13 @@ from coaching_service.web.record_words import best_records, record_name, record_
 
 _FASTEST_SHOWN = 3
 # The types of values that say most about an exercise, the one to prefer first.
-_MAIN_TYPES: tuple[RecordType, ...] = (
-    ESTIMATED_ONE_REP_MAX,
-    HEAVIEST_LOAD,
-    LEAST_ASSISTANCE,
-    MOST_REPS,
-    FARTHEST_DISTANCE,
-    LONGEST_TIME,
+_MAIN_TYPES: tuple[record_types.RecordType, ...] = (
+    record_types.ESTIMATED_ONE_REP_MAX,
+    record_types.HEAVIEST_LOAD,
+    record_types.LEAST_ASSISTANCE,
+    record_types.MOST_REPS,
+    record_types.FARTHEST_DISTANCE,
+    record_types.LONGEST_TIME,
 )
 
 Point = tuple[str, float]
@@ -78,10 +69,12 @@ def describe_records(records: Iterable[PersonalRecord]) -> list[NamedRecord]:
     Of the fastest times over a distance, the latest three.
     """
     best = best_records(records)
-    fastest = sorted((each for each in best if each["type"] == FASTEST), key=lambda each: each["date"], reverse=True)
+    fastest = sorted(
+        (each for each in best if each["type"] == record_types.FASTEST), key=lambda each: each["date"], reverse=True
+    )
     left_out = [each["_id"] for each in fastest[_FASTEST_SHOWN:]]
-    if any(each["type"] in (HEAVIEST_LOAD, LEAST_ASSISTANCE) for each in best):
-        left_out += [each["_id"] for each in best if each["type"] == MOST_REPS]
+    if any(each["type"] in (record_types.HEAVIEST_LOAD, record_types.LEAST_ASSISTANCE) for each in best):
+        left_out += [each["_id"] for each in best if each["type"] == record_types.MOST_REPS]
     return [
         {"name": _short_name(each), "value": _record_value(each), "date": each["date"]}
         for each in best
@@ -90,13 +83,13 @@ def describe_records(records: Iterable[PersonalRecord]) -> list[NamedRecord]:
 
 
 def _short_name(record: PersonalRecord) -> str:
-    return "Heaviest" if record["type"] == HEAVIEST_LOAD else record_name(record)
+    return "Heaviest" if record["type"] == record_types.HEAVIEST_LOAD else record_name(record)
 
 
 def _record_value(record: PersonalRecord) -> str:
-    if record["type"] == MOST_REPS:
+    if record["type"] == record_types.MOST_REPS:
         return quantity(int(record["value"]), "rep")
-    with_reps = record["type"] in (HEAVIEST_LOAD, LEAST_ASSISTANCE) and record["reps"]
+    with_reps = record["type"] in (record_types.HEAVIEST_LOAD, record_types.LEAST_ASSISTANCE) and record["reps"]
     return record_value(record) + (f" × {record['reps']}" if with_reps else "")
 
 
@@ -110,9 +103,9 @@ def best_points(results: Iterable[LiftResult], key: RecordKey) -> list[Point]:
     ]
 
 
-def main_points(results: Sequence[LiftResult]) -> tuple[RecordType, list[Point]]:
+def main_points(results: Sequence[LiftResult]) -> tuple[record_types.RecordType, list[Point]]:
     """Return the type of value that says most about an exercise, with its points: none if it has no such values."""
     for record_type in _MAIN_TYPES:
         if points := best_points(results, RecordKey(record_type)):
             return record_type, points
-    return MOST_REPS, []
+    return record_types.MOST_REPS, []
