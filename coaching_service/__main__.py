@@ -11,7 +11,7 @@ __all__ = ["main", "run"]
 
 
 def run() -> None:
-    """Run the command line, and exit without waiting for threads: those of a frozen database cannot be interrupted."""
+    """Run the command line, and exit without waiting for threads: with a frozen database they cannot be interrupted."""
     code = 0
     try:
         main()

@@ -43,7 +43,7 @@ from coaching_service.training.workouts.subscribers import follow_restored_worko
 
 
 def assemble() -> EventBus:
-    """An event bus with every subscriber; those of one event are called in the order given here."""
+    """An event bus with every subscriber; subscribers of one event are called in the order given here."""
     events = EventBus()
     events.subscribe(ResponseReplayed, customers.require_customer_in_scope)
     events.subscribe(CustomersCreated, customer_access.invite_new_customers, metrics.assign_automatic_sets)

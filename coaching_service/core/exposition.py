@@ -8,7 +8,7 @@ from typing import Literal
 
 Rule = Literal["sum", "largest", "smallest", "own"]
 
-# What a gauge of several workers is; counters and histograms are added. `own`: that of the worker which answers, for
+# What a gauge of several workers is; counters and histograms are added. `own`: of the worker that answers, for
 # what is the same in all of them.
 GAUGES: dict[str, Rule] = {
     "backup_age_seconds": "own",
@@ -57,7 +57,7 @@ class _Family:
 
 
 def add_up(own: str, others: Iterable[str]) -> str:
-    """Return the metrics `own` with those of other workers, each in the text format."""
+    """Return the metrics `own` with the metrics of other workers, each in the text format."""
     families = _parse(own)
     for text in others:
         for name, family in _parse(text).items():

@@ -99,7 +99,7 @@ class Metadata(fields.Dict):
         except ValidationError as error:
             if not isinstance(error.messages, dict):
                 raise
-            # marshmallow separates the errors of a key from those of its value.
+            # marshmallow separates the errors of a key from the errors of its value.
             texts = {key: [text for each in kinds.values() for text in each] for key, kinds in error.messages.items()}
             raise ValidationError(texts) from None
         return loaded
@@ -154,12 +154,12 @@ def stored_identity(sent: Mapping[str, Any]) -> StoredIdentity:
 
 
 def stored_fields(sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all fields that were sent, with those of an external identity as they are stored."""
+    """Return all fields that were sent, with an external identity as it is stored."""
     return {**sent, **stored_identity(sent)}
 
 
 def find_differences(stored: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of `fields`, by path (`a.b`), with other values than the stored record has.
+    """Return the `fields`, by path (`a.b`), with other values than the stored record has.
 
     The order of metadata is not a difference, nor is null for a field that the record does not have.
     """

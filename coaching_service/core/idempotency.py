@@ -186,7 +186,7 @@ async def run_in_steps(
 
 
 async def find_done_steps(ctx: Context, claim: Claim, steps: Collection[ObjectId]) -> set[ObjectId]:
-    """Return those of `steps` that were carried out under a claim. Raises IdempotencyKeyReused for another body."""
+    """Return which of `steps` were carried out under a claim. Raises IdempotencyKeyReused for another body."""
     identifiers = {_step_id(claim, step): step for step in steps}
     done = await _replays.find(ctx, {"_id": {"$in": list(identifiers)}}, fields=("fingerprint",))
     if any(each["fingerprint"] != claim.fingerprint for each in done):

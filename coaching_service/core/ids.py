@@ -13,7 +13,7 @@ __all__ = ["NameOrId", "ObjectId", "parse_id", "stable_id"]
 _HEX24 = re.compile(r"[0-9a-fA-F]{24}", re.ASCII)
 
 
-# A stored text that is a name or an identifier: that of a question of a form, among names of fields.
+# A stored text that is a name or an identifier: of a question of a form, among names of fields.
 NameOrId: TypeAlias = Annotated[str, "identifier"]
 
 

@@ -1,4 +1,4 @@
-"""Which entries of a list are asked for, and in which order: those of some identifiers, or changed since a time.
+"""Which entries of a list are asked for, and in which order: with some identifiers, or changed since a time.
 
 A program that keeps a copy of a list reads what has changed since the `X-As-Of` of its previous reading. `updatedAt` is
 set before the transaction that writes it is committed, and by the clock of one of several processes: `X-As-Of` is so

@@ -77,7 +77,7 @@ class QueueMetrics:
 class Metrics:
     """The metrics of one process. `declared` has the labels of each by its name.
 
-    `add_others` adds those of the other workers to a response of /metrics; None without a supervisor.
+    `add_others` adds the metrics of the other workers to a response of /metrics; None without a supervisor.
     """
 
     add_others: Callable[[str], Awaitable[str]] | None = None

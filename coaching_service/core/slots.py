@@ -92,7 +92,7 @@ class RequestSlots:
         return None if self._seconds == math.inf else self._seconds - waited
 
     def holding(self, company: Hashable, waited: float = 0.0) -> _Holding:
-        """The context to hold a slot in; the arguments are those of `acquire`."""
+        """The context to hold a slot in; the arguments are the same as of `acquire`."""
         return _Holding(self, company, waited)
 
     def paced(self, company: Hashable, least_rest: float = _MIN_REST_SECONDS) -> _Paced:

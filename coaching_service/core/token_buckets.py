@@ -121,7 +121,7 @@ class TokenBuckets:
         return (share.tokens > 0 and now < share.expires) or (share.tokens == 0 and now < share.refused_until)
 
     async def _take_share(self, credential_id: ObjectId, share: _Share) -> None:
-        """Return the tokens that were not used, and take those of another second."""
+        """Return the tokens that were not used, and take the tokens of another second."""
         returned, share.tokens = share.tokens, 0
         bucket = await _buckets.upsert_not_durable(self._services, credential_id, self._taking(returned))
         now = self._clock()

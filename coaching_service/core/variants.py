@@ -81,7 +81,7 @@ def find_unknown_fields(
 ) -> Iterator[FieldError]:
     """Yield an error for each field of `data`, nested ones included, that `schema` does not have.
 
-    `path` is that of `data`. What has another type than the schema's is left to validation.
+    `path` is the path of `data`. What has another type than the schema's is left to validation.
     """
     if isinstance(schema, fields.List) and isinstance(data, list):
         for index, entry in enumerate(data):

@@ -27,7 +27,7 @@ class _Part:
         self._page, self._size, self._after = page, size, after
 
     def page(self, docs: Sequence[T], total: int, cursor: str | None) -> Page[T]:
-        """Return this part with its entries `docs`, of `total` in the list; `cursor` is that of what follows."""
+        """Return this part with its entries `docs`, of `total` in the list; `cursor` is the cursor of what follows."""
         if self._after is None:
             return {**page_document(docs, total, self._page, self._size), "nextCursor": cursor}
         return {

@@ -119,7 +119,7 @@ class SupervisorConnection:
         self._send({"kind": "ready"})
 
     async def add_others(self, text: str) -> str:
-        """Return the metrics `text` of this process with those of all others. Raises Unavailable."""
+        """Return the metrics `text` of this process with the metrics of all others. Raises Unavailable."""
         number = next(self._numbers)
         total: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._asked[number] = total

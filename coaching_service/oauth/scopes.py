@@ -12,7 +12,7 @@ SUPPORTED = [SCOPE, *_PARTS]
 
 
 def requested_scopes(text: str) -> str:
-    """Returns those of the requested scopes that exist; `mcp` if there are none, as unknown ones are ignored."""
+    """Returns which of the requested scopes exist; `mcp` if there are none, as unknown ones are ignored."""
     known = [word for word in dict.fromkeys(text.split()) if word in SUPPORTED]
     return " ".join(known) or SCOPE
 

@@ -87,7 +87,7 @@ class Supervisor:
         self._run_task(self._fill(number, pause))
 
     async def total(self, asking: Worker, text: str) -> str:
-        """Return the metrics of all workers, of which `text` are those of the one that asks."""
+        """Return the metrics of all workers, of which `text` are the metrics of the one that asks."""
         async with self._reporting:
             ended = self._ended_metrics  # without those that end meanwhile, and are among the others
             others = await asyncio.gather(*(each.report() for each in self._all if each is not asking))

@@ -32,7 +32,7 @@ class Owner(Protocol):
         """The process has ended."""
 
     async def total(self, asking: Worker, text: str) -> str:
-        """Return the metrics of all workers, of which `text` are those of the one that asks."""
+        """Return the metrics of all workers, of which `text` are the metrics of the one that asks."""
 
 
 class Worker:

@@ -56,7 +56,7 @@ class BrowserSession:
 
     A form's CSRF token is a random number and its signature with a secret that only this browser's cookies hold: the
     session token or, before sign-in, the `visitor` cookie. `is_suspended`: the session is one of a suspended company,
-    and continues when that is resumed. `device_tokens`: those of the accounts that signed in on this browser before.
+    and continues when that is resumed. `device_tokens`: of the accounts that signed in on this browser.
     """
 
     services: Services

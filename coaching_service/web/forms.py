@@ -183,7 +183,7 @@ def rejected_form(
 ) -> FormState:
     """Return the state of a form that was rejected.
 
-    `known_fields`: the names of its fields, without those of rows. Errors of other fields become `form_errors`.
+    `known_fields`: the names of its fields, without the names of rows. Errors of other fields become `form_errors`.
     `field_messages`: messages by code that apply to this form only.
     """
     form_state = FormState(name, data)

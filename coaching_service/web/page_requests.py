@@ -30,7 +30,7 @@ class PageRequest:
     ctx: Context
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of the page's handler, without those of its form."""
+        """Return the arguments of the page's handler, without its form."""
         page = self.page
         arguments: dict[str, Any] = {**self._identifiers()}
         if page.query is not None:

@@ -46,7 +46,7 @@ def reject(
 ) -> tuple[FormState, int]:
     """Return the state of a rejected form with this name that was sent to `path`, and the status of the response.
 
-    `known_fields`: the names of its fields, without those of rows. `field_messages`: messages by code that apply to
+    `known_fields`: the names of its fields, without the names of rows. `field_messages`: messages by code that apply to
     this form only.
     """
     if isinstance(error, ValidationError):

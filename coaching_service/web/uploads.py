@@ -93,7 +93,7 @@ async def with_file(
 ) -> AsyncIterator[Page]:
     """Store the form's files, add them to `arguments`, and yield the page with a handler that keeps them.
 
-    They are those of the client in the path, or of the client who sent the form. A form that has no file field is
+    They belong to the client in the path, or of the client who sent the form. A form that has no file field is
     yielded unchanged; one that may be sent without a file has None then. Of several files those that are accepted are
     stored, as `files` (ReceivedFiles). Raises InvalidFields for a file that is missing, too large or not accepted; of
     several if none is accepted.

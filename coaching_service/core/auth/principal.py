@@ -51,7 +51,7 @@ class Principal:
     `credential_id` identifies the key or session. `restricted`: an API key with fewer rights than the coach who
     created it. `may_read` and `may_reach_out` restrict assistants: reading, and sending mail and messages or changing
     several clients at once. `application` is the name of the OAuth application of an assistant. `timezone` and
-    `own_load_unit` are those of a client, if they are known; else the company's apply.
+    `own_load_unit` are known of a client; else the company's apply.
     """
 
     id: ObjectId
@@ -83,7 +83,7 @@ class Principal:
         return self.role != "CUSTOMER"
 
     def today(self, timezone: str | None = None) -> date:
-        """Returns today's date in `timezone`, by default that of a client, else the company's."""
+        """Returns today's date in `timezone`, by default the client's, else the company's."""
         return local_date(datetime.now(UTC), timezone or self.timezone or self.company.timezone)
 
 

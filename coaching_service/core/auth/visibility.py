@@ -16,7 +16,7 @@ from coaching_service.core.ids import ObjectId
 class Visibility:
     """What the caller of one request may see.
 
-    `customer_ids`: the clients in scope; None: all of the company. `permissions`: those of a coach; None: a client, who
+    `customer_ids`: the clients in scope; None: all of the company. `permissions`: a coach's; None: a client, who
     sees all areas of their own data. `hidden_days`: the days that are hidden from a client, as `YYYY-MM-DD`.
     """
 

@@ -1,4 +1,4 @@
-"""The activity feed: the entries that changes have for a client's feed, and for those of all clients."""
+"""The activity feed: the entries that changes have for a client's feed, and for the feed of all clients."""
 
 from __future__ import annotations
 

@@ -13,6 +13,6 @@ _INTERVAL = timedelta(hours=1)
 
 
 async def remove_old_patches(services: Services, job: Job) -> RunAgain:
-    """Remove those of a batch of changes; runs again at once while there are more, else in an hour."""
+    """Remove the outdated ones of a batch of changes; runs again at once while there are more, else in an hour."""
     del job
     return RunAgain() if await store.remove_old_patches(services) else RunAgain(_INTERVAL)

@@ -18,7 +18,7 @@ from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
 
 _LISTED_BYTES = 100_000  # of identifiers, in memory
-_SECONDS = 3600.0  # of one operation of a check, instead of that of requests
+_SECONDS = 3600.0  # of one operation of a check, instead of the deadline of requests
 
 log = structlog.get_logger("coaching_service.checks")
 
@@ -128,7 +128,7 @@ async def run_checks(
     """
     results = []
     for check in checks:
-        await services.db.command("ping")  # with the deadlines of requests: those of checks are long
+        await services.db.command("ping")  # with the deadlines of requests: checks have long ones
         may_repair = repairing and (deleting_files or not check.deletes_files)
         results.append(result := CheckResult(check))
         report(result)

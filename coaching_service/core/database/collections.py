@@ -142,7 +142,7 @@ class ReadableCollection(Generic[D]):
         return within_company(ctx.company_id, where)
 
     def projection(self, fields: Sequence[str] | None, including: Sequence[str] = ()) -> dict[str, Any] | None:
-        """The projection to `fields` and `_id`; without `fields`, to the public ones and those of `including`."""
+        """The projection to `fields` and `_id`; without `fields`, to the public ones and `including`."""
         if fields is not None:
             return dict.fromkeys(fields, 1)
         return dict.fromkeys((name for name in self.private if name not in including), 0) or None
@@ -227,7 +227,7 @@ class ReadableCollection(Generic[D]):
     ) -> AsyncIterator[D]:
         """Iterate over the company's own documents, private fields included, in bounded memory.
 
-        With `fields`, only those and `_id`. Those of one client follow each other.
+        With `fields`, only those and `_id`. Documents of one client follow each other.
         """
         cursor = self._in(ctx).find(
             within_company(ctx.company_id, where or {}),

@@ -59,7 +59,7 @@ class ChangeLog(Protocol):
     async def write(self, ctx: Context) -> list[ObjectId]:
         """Store the changes that `ctx.recorder` has collected, in the transaction of `ctx`; returns their identifiers.
 
-        An undo takes them: the identifiers of the changes, or that of their batch.
+        An undo takes them: the identifiers of the changes, or the identifier of their batch.
         """
 
 
@@ -71,7 +71,7 @@ class Services:
     public address without a trailing slash; `registration`: companies may sign up by themselves; `disk_space`: that
     of the embedded database; `invitations_per_day`: how many invitations a company may send, after its first week;
     `client_documents`: OAuth applications may identify themselves by the URL of a document; `upload_limits` limits the
-    size of files, `storage_quota` those of a company; `media_worker` rewrites uploaded pictures and PDF files;
+    size of files, `storage_quota` of a company; `media_worker` rewrites uploaded pictures and PDF files;
     `sign_in_slot` is held while a password is verified, and network addresses take turns; `job_available` notifies the
     background worker;
     `file_write_slots` limits how many files are written to GridFS at the same time, and `work_slots` other work;
@@ -79,7 +79,7 @@ class Services:
     `schedule_locks` serialise requests that change the schedule of one owner (see RequestSlot);
     `database_response_seconds`: how long a request waits at most while the database does not respond;
     `outbound` sends requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery
-    is tried again; `metrics` are those of this process; `tracer` measures pieces of work; `complete_counts` names the
+    is tried again; `metrics` count in this process; `tracer` measures pieces of work; `complete_counts` names the
     stored counts that this process knows to be complete; `shared_exercise_names` has exercises of the shared
     library, which only a new version of the service changes, as they were at most a minute ago; `exercise_uses` counts
     exercises that have been planned until the counts are stored; `key_holders` has the coaches of API keys, by the
@@ -152,7 +152,7 @@ class Context:
     are committed; `batch_id` groups the changes of several clients under one identifier. `cache_wait`: see CacheWait.
     `resolved_names`: what names of exercises mean that the transaction needs (see Unprepared).
     `load_caller` authenticates the request again and checks its access, where that can end while it is answered.
-    `turn` returns a context in which a request that is held uses the database, in turn with those of other companies.
+    `turn` returns a context in which a request that is held uses the database, in turn with other companies.
     `prefers_job`: the caller prefers a job to waiting for a bulk operation.
     """
 

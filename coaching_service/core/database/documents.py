@@ -368,7 +368,7 @@ def _upsert_stage(fields: Mapping[str, Any]) -> list[Document]:
 
 
 def _changed_parts(before: Mapping[str, Any], fields: Mapping[str, Any]) -> Document:
-    """Return what to set for `fields` to have these values in a document whose version is that of `before`.
+    """Return what to set for `fields` to have these values in a document at the version of `before`.
 
     Of a list that keeps its length, only the elements that are not the same objects as before: a log of one of several
     items is a smaller write.

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypedDict
 
 from coaching_service.core.ids import ObjectId
 
-# Fields of a document of any collection: each feature declares those of its own documents.
+# Fields of a document of any collection: each feature declares the fields of its own documents.
 DocumentFields: TypeAlias = dict[str, Any]
 # The value of one field of a document of any collection.
 FieldValue: TypeAlias = Any

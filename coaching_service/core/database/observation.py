@@ -106,7 +106,7 @@ class ConnectionObserver(ConnectionPoolListener):
         self._waiting.append(None)
 
     def connection_check_out_failed(self, event: ConnectionCheckOutFailedEvent) -> None:
-        """It got none."""
+        """The command failed without a reply."""
         self._waiting.pop()
 
     def connection_checked_out(self, event: ConnectionCheckedOutEvent) -> None:

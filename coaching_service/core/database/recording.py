@@ -38,7 +38,7 @@ class Actor(TypedDict):
 class EventData(TypedDict):
     """An event derived from a change of a document.
 
-    `fields` of an `.updated` event are the names of what changed, by default those of the document's changed fields.
+    `fields` of an `.updated` event are the names of what changed, by default the document's changed fields.
     """
 
     type: EventType

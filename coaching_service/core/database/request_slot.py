@@ -21,7 +21,7 @@ _OWNERS = ("customer", "program", "template")
 def schedule_key(ctx: Context, *arguments: Mapping[str, Any]) -> Hashable | None:
     """Return the key of the lock for the schedule that a request changes: of a client, a program or a template.
 
-    It follows from the `arguments` of the request, or is that of the caller, a client. None if there is no such
+    It follows from the `arguments` of the request, or is the schedule of the caller, a client. None if there is no such
     argument, such as for a change of many clients.
     """
     if ctx.principal is None:

@@ -1,4 +1,4 @@
-"""The embedded database of a folder for a command: that of the running service, else one of its own.
+"""The embedded database of a folder for a command: the database of the running service, else one of its own.
 
 Only the process that has locked the folder runs a mongod on it; it writes the port to `mongod.port`. The database has
 one writer of its files, and any number of connections, so a command that connects to it needs no lock.
@@ -29,7 +29,7 @@ _CONNECT_MILLISECONDS = 500
 
 @contextmanager
 def shared_mongod(folder: Path) -> Iterator[str]:
-    """Yield the URI of the embedded database of `folder`: that of the process that has it open, if there is one.
+    """Yield the URI of the embedded database of `folder`: of the process that has it open, if there is one.
 
     Otherwise runs a mongod while the context is open, as `running_mongod` does. Raises DatabaseUnavailable if neither
     is possible.
@@ -56,7 +56,7 @@ def shared_mongod(folder: Path) -> Iterator[str]:
 def _find_running(folder: Path) -> str | None:
     """The URI of the mongod that runs on `folder`; None if there is none, or it does not accept writes.
 
-    The port may be that of a service that was killed, and belong to another program now: the folder is compared.
+    The port may have been used by a service that was killed, and belong to another program now: the folder is compared.
     """
     try:
         port = int((folder / PORT_FILE).read_text())

@@ -79,7 +79,7 @@ class HandlerDependencies:
     The slots, which companies share, limit how many requests use the database at once (`database_slots`), how many
     long-running ones run at once (`bulk_slots`), and how many downloads read at once (`download_slots`). `proxies`:
     number of our own reverse proxies in front of the service. `request_limits` counts the requests of each session of
-    the web application; `authenticate` counts those of REST.
+    the web application; `authenticate` counts requests of REST.
     """
 
     services: Services

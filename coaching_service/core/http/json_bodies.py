@@ -33,7 +33,7 @@ class ValueCounter:
         self._ctx, self._count = ctx, 0
 
     async def add(self, piece: bytes) -> None:
-        """Count those of the next piece; companies take turns. Raises BadRequest for more than 50,000 in total."""
+        """Count the values of the next piece; companies take turns. Raises BadRequest for more than 50,000 in total."""
         if len(piece) <= _MAX_BYTES_AT_ONCE:
             self._add(piece)
             return

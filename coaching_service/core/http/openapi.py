@@ -328,7 +328,7 @@ def _success_headers(route: Route) -> dict[str, Any]:
     if route.reports_as_of:
         headers["X-As-Of"] = {
             "description": "90 seconds before the request: the `updatedSince` of the next reading. Of several pages, "
-            "that of the first.",
+            "the one of the first.",
             "schema": {"type": "string", "format": "date-time"},
         }
     if route.idempotent:
@@ -342,7 +342,7 @@ def _success_headers(route: Route) -> dict[str, Any]:
 
 
 def _dry_run_response(route: Route) -> dict[str, Any]:
-    """The response to a dry run: its schema is that of the other, so that clients get one type for both."""
+    """The response to a dry run: its schema is the same as of the other, so that clients get one type for both."""
     description = (
         "With `dryRun`: what the operation would do. Nothing is written, and what would be new has null as identifier."
     )

@@ -81,7 +81,7 @@ ERROR_SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 def schema_name(schema: Any) -> str:
-    """The name of a schema's component: that of its class."""
+    """The name of a schema's component: the name of its class."""
     if isinstance(schema, str):
         return schema
     return (schema if isinstance(schema, type) else type(schema)).__name__

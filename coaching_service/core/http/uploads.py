@@ -73,7 +73,7 @@ class Upload:
 
     @property
     def digest(self) -> str:
-        """What distinguishes the files of one body from those of another."""
+        """What distinguishes the files of one body from the files of another."""
         return " ".join([self.sha256, *(f"{name}:{each.sha256}" for name, each in sorted(self.more_files.items()))])
 
     @property
@@ -107,7 +107,7 @@ async def read_upload(
 ) -> Upload:
     """Returns the parts of a multipart body, which may come in any order. The file is never read into memory.
 
-    `limit`: bytes of the file. `extra_fields`: text fields to read in addition to those of the schema.
+    `limit`: bytes of the file. `extra_fields`: text fields to read in addition to the schema's.
     `drain_oversized`: read a larger file to its end and discard it, instead of raising TooLarge at once: a browser
     shows no response before it has sent the whole body.
 

@@ -21,7 +21,7 @@ _BLOCKED: Document = {
 
 
 async def iterate(services: Services, kind: str | None = None) -> AsyncIterator[StoredJob]:
-    """Yield the jobs of all companies, or those of a kind: by kind, and when they are due."""
+    """Yield the jobs of all companies, or of a kind: by kind, and when they are due."""
     where = {} if kind is None else {"kind": kind}
     order = [("kind", 1), ("runAfter", 1)]
     cursor = stored_jobs.across_companies(services).find(where, sort=order, hint="kind_runAfter")

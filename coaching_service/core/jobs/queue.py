@@ -186,7 +186,7 @@ def new_job(
     company_id: ObjectId | None = None,
     about: ObjectId | None = None,
 ) -> Document:
-    """The fields of a new job, as expressions: its times are those of the database."""
+    """The fields of a new job, as expressions: its times are set by the database."""
     return {
         "companyId": company_id,
         "about": about,

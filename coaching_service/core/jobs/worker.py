@@ -69,7 +69,7 @@ def working(
     *,
     start: asyncio.Event | None = None,
 ) -> AbstractAsyncContextManager[None]:
-    """Run jobs in the background while the context is open, and store those of the `standing_kinds`.
+    """Run jobs in the background while the context is open, and store the jobs of the `standing_kinds`.
 
     One job of each kind runs at a time, or as many as `places` has for the kind; kinds do not wait for each other. With
     `start`, no job runs before that event.

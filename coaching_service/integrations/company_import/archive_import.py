@@ -65,7 +65,7 @@ class ArchiveImport:
     async def start(self) -> None:
         """Check the whole file, count its records, and take over the settings of the account.
 
-        Raises InvalidArchive, also if its loads are in another unit than those of the company.
+        Raises InvalidArchive, also if its loads are in another unit than the company's.
         """
         known = {name for name, *_ in self._collections}
         for name in self._reader.collections:
@@ -142,7 +142,7 @@ class ArchiveImport:
 async def _find_fixed_ids(
     ctx: Context, reader: ArchiveReader
 ) -> tuple[dict[ObjectId, ObjectId], dict[ObjectId, ObjectId], list[JobError]]:
-    """Return the identifiers that are not mapped to new ones, with what they are mapped to; those of authors likewise;
+    """Return the identifiers that are not mapped to new ones, with what they are mapped to; likewise of authors;
     and coaches not found.
 
     Muscles, units and shared exercises are the same everywhere. The owner of the export becomes the owner of the

@@ -19,8 +19,8 @@ class IdMap:
     """Maps the identifiers of an export to those that the import stores.
 
     The new ones are derived from the old ones with the secret `seed` of the import, which is stored with its job. They
-    keep the time of creation, and those of one process their order, so that records which are ordered by identifier
-    stay in order. `fixed` are those of what exists already: the company, its coaches, and what all companies share.
+    keep the time of creation, and those made by one process their order, so that records ordered by identifier
+    stay in order. `fixed` are known already: the company, its coaches, and what all companies share.
     `authors` are the coaches who are the same person as one of the company: others are not in the company.
     """
 

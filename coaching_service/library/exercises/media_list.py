@@ -19,7 +19,7 @@ def merge(stored: Sequence[StoredMedia], sent: Sequence[MediaInput], *, keep_equ
     """Return the media in the order in which they are sent.
 
     Links that are not sent are dropped. Uploaded files stay as they are: they follow the links if they are not sent,
-    and are only removed one by one. With `keep_equal`, a link without an identifier has that of an equal one.
+    and are only removed one by one. With `keep_equal`, a link without an identifier has the identifier of an equal one.
     """
     known = {each["_id"]: each for each in stored}
     merged: list[StoredMedia] = []

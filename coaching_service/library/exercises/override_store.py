@@ -53,7 +53,7 @@ async def find_one(ctx: Context, exercise_id: ObjectId) -> Override | None:
 
 
 async def find_instructions(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
-    """Return the instructions of those of the exercises for which the company has its own."""
+    """Return the instructions of the exercises for which the company has its own."""
     if not ctx.caller.company.has_overrides:
         return {}
     where = {"exerciseId": {"$in": list(exercise_ids)}, "defaultInstructions": {"$ne": None}}

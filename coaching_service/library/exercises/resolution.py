@@ -175,7 +175,7 @@ def _similarity(words: Sequence[str], name: Sequence[str]) -> float:
 
 
 def _has_same_words(words: Sequence[str], name: Sequence[str], others: Collection[str], vocabulary: Vocabulary) -> bool:
-    """Return whether the words of a name are those of an exercise's name, or its `others`, with typing errors.
+    """Return whether the words of a name are in an exercise's name, or its `others`, with typing errors.
 
     The name of the exercise may have more words, but none that is a part of the body.
     """

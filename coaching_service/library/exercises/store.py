@@ -175,7 +175,7 @@ async def find_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseName
 
 
 async def _find_recent(ctx: Context, ids: Sequence[ObjectId]) -> list[StoredExerciseName]:
-    """Read the names of exercises, those of shared ones from the memory of this process if they were read recently."""
+    """Read the names of exercises, of shared ones from the memory of this process if they were read recently."""
     recent: dict[ObjectId, StoredExerciseName] = ctx.services.shared_exercise_names.select(ids)
     others = [each for each in ids if each not in recent]
     if not others:
@@ -282,7 +282,7 @@ async def find_uses(ctx: Context) -> dict[ObjectId, int]:
 async def publish(services: Services, shared: Sequence[SharedExercise]) -> int:
     """Make `shared` the content of the shared library. Returns how many exercises were written or deleted.
 
-    Exercises that it no longer has are marked as deleted, as those of a company are.
+    Exercises that it no longer has are marked as deleted, like exercises of a company.
     """
     collection, at = exercises.across_companies(services), now()
     cursor = collection.find({"companyId": None}, {"digest": 1})

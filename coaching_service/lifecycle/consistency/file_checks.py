@@ -91,7 +91,7 @@ async def find_missing_bytes(services: Services, count_read: CountRead) -> Async
 
 
 async def _incomplete(services: Services, ids: Sequence[ObjectId], session: Any) -> list[ObjectId]:
-    """Return those of the files that exist and do not have as many chunks, numbered from 0, as their length needs."""
+    """Return which of the files exist and do not have as many chunks, numbered from 0, as their length needs."""
     attached = services.collection(files.files.name).find(
         {"_id": {"$in": list(ids)}, **_ATTACHED}, {"length": 1, "chunkSize": 1}, session=session
     )

@@ -54,7 +54,7 @@ async def find_broken(services: Services, count_read: CountRead) -> AsyncIterato
             count_read(len(batch))
         for reference, broken in occurrences.items():
             problem = f"Documents of {name} whose {reference.path} is not in {reference.target}"
-            advice = f"Restore the documents of {reference.target} from a backup, or delete or correct those of {name}"
+            advice = f"Restore the documents of {reference.target} from a backup, or delete or correct {name}"
             for finding in broken.finding(problem, advice):
                 yield finding
 

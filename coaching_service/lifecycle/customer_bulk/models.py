@@ -76,6 +76,6 @@ class CustomerConflict(TypedDict):
 
 
 class BulkAssignmentResult(BulkResult):
-    """The result of assigning a program; in a dry run with the blocks on its days, those of at most 1,000 clients."""
+    """The result of assigning a program; in a dry run with the blocks on its days, of at most 1,000 clients."""
 
     conflicts: NotRequired[list[CustomerConflict]]

@@ -265,7 +265,7 @@ async def _run_batch(
 async def _apply(
     ctx: Context, ids: Sequence[ObjectId], operation: Operation, claim: Claim | None, *, dry_run: bool
 ) -> dict[ObjectId, tuple[str, str]]:
-    """Apply the change to those of `ids` that it can be applied to; returns code and message for the others.
+    """Apply the change to the clients `ids` where possible; returns code and message for the others.
 
     Access is checked in the transaction of the change, so that every client who is counted has been changed.
     """

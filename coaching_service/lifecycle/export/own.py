@@ -55,7 +55,7 @@ async def export_own(ctx: Context) -> Download:
 async def _zip(
     ctx: Context, profile: OwnProfile, hidden: Collection[str], file_ids: set[ObjectId]
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the archive. `file_ids` are the files of the profile; those of the records are added."""
+    """Yield the archive. `file_ids` are the files of the profile; the files of the records are added."""
     archive = Archive()
     async for output in archive.add_records("records/profile.jsonl", _only(profile)):
         yield output

@@ -21,5 +21,5 @@ async def find(services: Services, company_id: ObjectId) -> Account | None:
 
 
 async def find_existing(services: Services, company_ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Return those of the companies that have not been deleted."""
+    """Return which of the companies have not been deleted."""
     return await store.find_existing(services, company_ids)

@@ -90,7 +90,7 @@ async def lock_load_unit(ctx: Context, load_unit: str) -> bool:
 
 
 async def begin_conversion(ctx: Context, conversion: LoadConversion) -> bool:
-    """Store that loads are being converted; returns False if they are already, or the unit is that of the company."""
+    """Store that loads are being converted; returns False if they are already, or the company has this unit."""
     where = {"loadUnit": {"$ne": conversion["loadUnit"]}, "loadConversion": {"$exists": False}}
     return await companies.set_derived(ctx, where, {"$set": {"loadConversion": conversion}}) == 1
 
@@ -185,7 +185,7 @@ async def find(services: Services, company_id: ObjectId) -> Account | None:
 
 
 async def find_existing(services: Services, company_ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Return those of the companies that exist."""
+    """Return which of the companies exist."""
     cursor = companies.across_companies(services).find({"_id": {"$in": list(company_ids)}}, {"_id": 1})
     return [company["_id"] async for company in cursor]
 

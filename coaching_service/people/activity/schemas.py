@@ -42,7 +42,7 @@ class ItemEventData(WorkoutEventData):
     witemId = Identifier()
     itemType = fields.String(metadata={"description": "The type of the item, such as `EXERCISE`."})
     itemName = fields.String(
-        metadata={"description": "The name of the item, such as that of its exercise.", **_OPTIONAL}
+        metadata={"description": "The name of the item, such as the name of its exercise.", **_OPTIONAL}
     )
 
 

@@ -67,7 +67,7 @@ async def record_event(
 ) -> None:
     """Report an event by the caller with its entry in a client's feed, in the caller's transaction.
 
-    The entry replaces that of the same type about the same source document.
+    The entry replaces an entry of the same type about the same source document.
     """
     _record(ctx, activity_type, customer_id, FeedEntry(source_id, data))
 

@@ -173,7 +173,7 @@ def _present_change(change: ChangeSummary, names: Mapping[ObjectId | None, str])
 
 
 def _show_load(event: ChangedEvent, load_unit: str) -> ChangedEvent:
-    """Return an entry; that of a personal record that is a load, with this load in `load_unit`."""
+    """Return an entry; of a personal record that is a load, with this load in `load_unit`."""
     data = event["data"]
     if event["type"] != "personal_record" or data["unit"] not in LOAD_UNITS or data["unit"] == load_unit:
         return event

@@ -16,7 +16,7 @@ routes = Routes("/coach/api-keys", tag="API keys", path_descriptions={"keyId": "
 async def list_api_keys(ctx: Context) -> list[models.ApiKey]:
     """List the keys.
 
-    The caller's own; for the owner, those of the whole company.
+    The caller's own; for the owner, all of the company.
     """
     return await service.list_keys(ctx)
 

@@ -20,7 +20,7 @@ routes = Routes(
 async def list_assistants(ctx: Context) -> list[models.Grant]:
     """List the connected assistants.
 
-    Those that the caller has connected; for the owner, those of the whole company.
+    Those that the caller has connected; for the owner, all of the company.
     """
     return await service.list_assistants(ctx)
 

@@ -203,7 +203,7 @@ async def authenticate(services: Services, access_token: str) -> Principal:
 
 
 async def list_assistants(ctx: Context) -> list[Grant]:
-    """Return the assistants that the caller has connected, or those of the whole company for its owner."""
+    """Return the assistants that the caller has connected, or all of the company for its owner."""
     return await store.list_in_use(ctx, _manageable(ctx))
 
 

@@ -41,9 +41,9 @@ async def list_events(
     customer_id: ObjectId | None = None,
     wait: int = 0,
 ) -> EventPage:
-    """Return at most `limit` events after a cursor, oldest first; without a cursor, those of the last 30 days.
+    """Return at most `limit` events after a cursor, oldest first; without a cursor, the events of the last 30 days.
 
-    Only `types` (empty: all) and those of a client, if given. If there are none, waits up to `wait` seconds for the
+    Only `types` (empty: all) and events of a client, if given. If there are none, waits up to `wait` seconds for the
     next ones, as long as the caller is connected and the service does not stop; requests that wait for the same
     changes share what is read. The database is used in `ctx.turn`. Raises InvalidFields for a text that is not a
     cursor, CursorExpired for one older than 30 days or ahead of the log, TooManyWaiting, CompanySuspended; after

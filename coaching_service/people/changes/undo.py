@@ -33,7 +33,7 @@ _AT_ONCE = 50
 async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = None) -> UndoResult:
     """Restore the documents of a change, or of every change of a batch, as they were before it.
 
-    Each change is undone completely or not at all; those of a batch that cannot be undone are in `failed`. What was
+    Each change is undone completely or not at all; changes of a batch that cannot be undone are in `failed`. What was
     undone under the same `claim` is counted and not undone again. Raises
     NotFound if the caller may not see such a change, Forbidden without the permission of the reverse operation,
     Conflict (NOT_UNDOABLE, VERSION_CONFLICT) for a single change that cannot be undone, and for a batch of which none
@@ -101,7 +101,7 @@ async def _undo_batch(ctx: Context, changes: list[StoredChange], claim: Claim | 
 
 
 async def _process(ctx: Context, _: StoredBulkJob, ids: list[ObjectId], claim: Claim) -> Outcome:
-    """Undo changes of a job; those of clients who have been erased meanwhile are gone."""
+    """Undo changes of a job; changes of clients who have been erased meanwhile are gone."""
     stored = [await history.find_one(ctx, change_id) for change_id in ids]
     changes = [change for change in stored if change is not None]
     ctx = replace(ctx, batch_id=bulk_jobs.batch_of(claim))

@@ -1,4 +1,4 @@
-"""Which changes and events the caller may see: those of clients in scope, and of areas with the permission to view."""
+"""Which changes and events the caller may see: of clients in scope, and of areas with the permission to view."""
 
 from __future__ import annotations
 

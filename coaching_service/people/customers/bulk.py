@@ -15,7 +15,7 @@ from coaching_service.people.customers.search import substring_filter
 
 
 async def find_accessible(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, bool]:
-    """Return those of `ids` that are the company's clients, each with whether it is in the coach's scope."""
+    """Return the company's clients among `ids`, each with whether it is in the coach's scope."""
     scoped = ctx.caller.customers_scope == "assigned"
     return {
         customer["_id"]: not scoped or customer["customerRoleData"]["assignedTo"] == ctx.caller.id
@@ -31,7 +31,7 @@ async def list_names(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]
 
 
 async def load_names(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
-    """Return the full names of those of `ids` in the coach's scope."""
+    """Return the full names of the clients `ids` in the coach's scope."""
     scope = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
     customers = await bulk_store.find_names(ctx, scope | {"_id": {"$in": ids}}, len(ids))
     return {customer["_id"]: service.full_name(customer) for customer in customers}
@@ -66,7 +66,7 @@ async def add_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> No
 
 
 async def find_over_group_limit(ctx: Context, ids: list[ObjectId], groups: list[str]) -> dict[ObjectId, str]:
-    """Return those of `ids` that would be in more groups than allowed, each with the message of the failure."""
+    """Return the clients among `ids` who would be in more groups than allowed, each with the message of the failure."""
     message = f"groups must not hold more than {MAX_STRINGS} entries"
     return dict.fromkeys(await bulk_store.find_over_group_limit(ctx, ids, groups, MAX_STRINGS), message)
 

@@ -113,7 +113,7 @@ async def count_attention(
 ) -> int:
     """Return how many active clients in the coach's scope need attention, counting no further than MOST_COUNTED.
 
-    The filters are those of `list_attention`.
+    The filters are as in `list_attention`.
     """
     where = _attention_filter(ctx, reasons, groups, trainers)
     return await figures_store.count_by_attention(ctx, where, MOST_COUNTED)
@@ -128,7 +128,7 @@ async def count_attention_values(
 ) -> AttentionCounts:
     """Return how many active clients in the coach's scope that need attention have each reason, trainer and group.
 
-    The filters are those of `list_attention`; each value is counted with the filters of the others. Of more than
+    The filters are as in `list_attention`; each value is counted with the filters of the others. Of more than
     MOST_COUNTED clients only the most urgent ones are counted.
     """
     conditions: dict[str, Filter] = {"reasons": {}, "groups": {}, "trainers": {}}

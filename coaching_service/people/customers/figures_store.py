@@ -90,7 +90,7 @@ async def find_by_name(
 async def find_by_attention(ctx: Context, where: Filter, condition: Filter, *, limit: int) -> list[Customer]:
     """Return at most `limit` clients of `where` that need attention, highest score first.
 
-    `condition` is that of a cursor. Each client has the fields of the attention list.
+    `condition` is the condition of a cursor. Each client has the fields of the attention list.
     """
     score = {SCORE: {"$gt": 0} | condition.get(SCORE, {})}
     return await customers.find(
@@ -133,7 +133,7 @@ def _score_hint(where: Filter) -> str:
 
 
 async def find_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
-    """Return `createdAt`, `attention` and `erasureRequestedAt` of those of `ids` that exist, with what `stages` add."""
+    """Return `createdAt`, `attention` and `erasureRequestedAt` of the clients `ids`, with what `stages` add."""
     project = {"$project": {"createdAt": 1, "attention": 1, "erasureRequestedAt": 1}}
     return await customers.aggregate(ctx, {"_id": {"$in": list(ids)}}, project, *stages, hint=BY_ID)
 

@@ -84,7 +84,7 @@ def _number(field: str) -> Document:
 _KEY: Document = {"company": "$companyId", "group": "$group"}
 _SUMS: Document = {field: {"$sum": f"${field}"} for field in _FIELDS}
 _IS_ARCHIVED = "$customerRoleData.isArchived"
-# The numbers that are stored and, negative, those of the clients that there are.
+# The numbers that are stored and, negative, the numbers of the clients that there are.
 _STORED: list[Document] = [{"$group": {"_id": _KEY, **_SUMS}}]
 _COUNTED: list[Document] = [
     {

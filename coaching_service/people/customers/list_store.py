@@ -127,7 +127,7 @@ async def find_page_by(
 
 
 async def _count_filtered(ctx: Context, where: Filter, hint: str) -> int:
-    """Return how many clients match `where`: the stored number for those of one group."""
+    """Return how many clients match `where`: the stored number for the clients of one group."""
     is_group = where.keys() == {ARCHIVED, GROUPS} and len(set(where[GROUPS]["$in"])) == 1
     if is_group and await group_totals.are_complete(ctx):
         return await group_totals.read(ctx, where[GROUPS]["$in"][0], archived=where[ARCHIVED])
@@ -135,7 +135,7 @@ async def _count_filtered(ctx: Context, where: Filter, hint: str) -> int:
 
 
 def _list_index(where: Filter, walk: Walk) -> str:
-    """Return the index that serves a list: the changes since a time are few, and so are those of a group or trainer."""
+    """Return the index that serves a list: the changes since a time are few, as are clients of a group or trainer."""
     if UPDATED in where:
         return UPDATE_INDEX
     if GROUPS in where:
@@ -175,14 +175,14 @@ async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:
     if not email:
         return []
     clients = await customers.find(ctx, {"email": email}, fields=("email",), hint=EMAIL_INDEX, ignore_case=True)
-    # The order of the index also ignores other differences, such as those of width.
+    # The order of the index also ignores other differences, such as of width.
     return [each["_id"] for each in clients if account_key(each["email"] or "") == account_key(email)]
 
 
 async def count_groups(ctx: Context, where: Filter) -> list[GroupCount]:
     """Return the groups of the clients of `where`, each with the number of clients in it, by name.
 
-    Those of all clients, without a condition, are stored.
+    The numbers of all clients, without a condition, are stored.
     """
     if not where and await group_totals.are_complete(ctx):
         return await group_totals.list_all(ctx)

@@ -199,7 +199,7 @@ class NewCustomer(CustomerDetails):
     sendInvitation: bool
 
 
-# What becomes of an entry whose identifier in another system is that of a client.
+# What becomes of an entry whose identifier in another system a client has.
 OnConflict = Literal["error", "update"]
 
 

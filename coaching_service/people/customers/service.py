@@ -110,7 +110,7 @@ async def is_archived(ctx: Context, customer_id: ObjectId) -> bool:
 
 
 async def find_references(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, CustomerReference]:
-    """Return identifier and full name of those of `ids` that are the company's clients, whatever the caller's scope."""
+    """Return identifier and full name of the company's clients among `ids`, whatever the caller's scope."""
     customers = await store.find_full_names(ctx, ids)
     return {customer["_id"]: {"_id": customer["_id"], "name": full_name(customer)} for customer in customers}
 

@@ -188,7 +188,7 @@ async def find_one(ctx: Context, customer_id: ObjectId, fields: Sequence[str] | 
 
 
 def add_client(ctx: Context, customer_id: ObjectId, fields: Sequence[str]) -> PipelineStage:
-    """Return the stage that adds a document to those of a pipeline: the client, with `fields`, in its field ADDED.
+    """Return the stage that adds a document to each of a pipeline: the client, with `fields`, in its field ADDED.
 
     There is none if the company has no such client.
     """
@@ -198,7 +198,7 @@ def add_client(ctx: Context, customer_id: ObjectId, fields: Sequence[str]) -> Pi
 
 
 async def find_with_photo(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
-    """Return `profilePhoto` of those of the clients that have one."""
+    """Return `profilePhoto` of the clients that have one."""
     where = {"_id": {"$in": list(ids)}, "profilePhoto": {"$ne": None}}
     return await customers.find(ctx, where, fields=("profilePhoto",), hint=BY_ID)
 
@@ -305,7 +305,7 @@ async def find_ids_of_trainer(ctx: Context, coach_id: ObjectId) -> list[ObjectId
 
 
 async def find_full_names(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
-    """Return `_id`, name and surname of those of `ids` that are the company's clients."""
+    """Return `_id`, name and surname of the company's clients among `ids`."""
     return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name", "surname"), hint=BY_ID)
 
 

@@ -10,13 +10,13 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import ServiceError
 
 ACCOUNT_FAILURES, NETWORK_FAILURES = 6, 30
-# The names under which failures are counted; the last one: those of an account from a network address.
+# The names under which failures are counted; the last one: failures of an account from a network address.
 _DEVICE, _ACCOUNT, _NETWORK, _ACCOUNT_IN_NETWORK = "device", "account", "address", "account at address"
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Whose failures a sign-in counts to: those of `device` or, if it is None, of the account and the network."""
+    """Whose failures a sign-in counts to: of `device` or, if it is None, of the account and the network."""
 
     account: str
     network: str
@@ -52,7 +52,7 @@ async def count(ctx: Context, attempt: Attempt) -> None:
 
 
 async def clear(ctx: Context, attempt: Attempt) -> None:
-    """Reset the failures of an account and a device; those of the account no longer count to the network address.
+    """Reset the failures of an account and a device; the account's no longer count to the network address.
 
     So users who share a network address and sign in after some failures do not lock it for one another.
     """

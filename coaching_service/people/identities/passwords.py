@@ -26,7 +26,7 @@ async def hash_password(password: str) -> str:
 
 
 async def verify_password(password: str, password_hash: str | None) -> bool:
-    """Return whether the hash is that of `password`; without a hash, False after the same time."""
+    """Return whether the hash is of `password`; without a hash, False after the same time."""
     matches = await asyncio.get_running_loop().run_in_executor(
         _thread, _matches, password_hash or _UNKNOWN_USER, password
     )

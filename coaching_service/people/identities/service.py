@@ -213,7 +213,7 @@ async def verify_sign_in(
 
 
 async def check_password(ctx: Context, subject_id: ObjectId, password: str) -> bool:
-    """Return whether `password` is that of a coach or client of the company, who is signed in.
+    """Return whether `password` is the password of a coach or client of the company, who is signed in.
 
     A wrong one counts as a failed sign-in of the session. Raises TooManyRequests as verify_sign_in does.
     """
@@ -234,7 +234,7 @@ async def clear_failures(ctx: Context, email: str) -> None:
 
 
 async def is_known_device(ctx: Context, email: str, device_tokens: Iterable[str]) -> bool:
-    """Return whether one of `device_tokens` is that of a device that signed in before by an e-mail address."""
+    """Return whether one of `device_tokens` is the token of a device that signed in before by an e-mail address."""
     stored = await store.find_by_email(ctx.services, email)
     return devices.find_device(ctx.services, stored, device_tokens) is not None
 

@@ -23,8 +23,8 @@ class StoredAccessToken(TypedDict):
 class Session(Stored):
     """A sign-in session of a coach or client, with its access tokens and, unless it ends soon, a refresh token.
 
-    `application` is `web` for sessions of the web application and missing for those of the REST interface; neither is
-    accepted by the other. `device` (the User-Agent header) and `lastUsedAt` (to the hour) are those of a client's
+    `application` is `web` for sessions of the web application and missing for the REST interface; neither is
+    accepted by the other. `device` (the User-Agent header) and `lastUsedAt` (to the hour) are of a client's
     session of the web application.
     """
 

@@ -24,14 +24,14 @@ from coaching_service.people.sessions.models import KeysToDelete, NewPassword
 from coaching_service.people.sessions.service import load_principal
 
 RESET_REQUESTED = "password_forgotten"
-# Limits within 15 minutes; that of a network address is higher because many users may share it.
+# Limits within 15 minutes; the limit of a network address is higher because many users may share it.
 _RESET_MAILS, _RESET_REQUESTS = 3, 20
 
 
 async def request_password_reset(ctx: Context, email: str, device_tokens: Iterable[str] = ()) -> None:
     """Queue a password reset; whether anyone signs in by `email` is looked up by the worker, so timing reveals nothing.
 
-    Raises TooManyRequests after too many requests from one network address, unless one of `device_tokens` is that of a
+    Raises TooManyRequests after too many requests from one network address, unless one of `device_tokens` is of a
     device on which the user signed in before.
     """
     tokens = list(device_tokens)

@@ -201,7 +201,7 @@ async def release_mail_of_confirmed_owner(ctx: Context, event: EmailConfirmed) -
 async def _send_invitation(ctx: Context, employee_id: ObjectId, name: str, email: str) -> None:
     """Queue a mail with a token to set a password.
 
-    The token expires within an hour, so that of a company whose mail is held is created when the mail is released.
+    The token expires within an hour, so the token of a company whose mail is held is created when the mail is released.
     """
     if ctx.caller.company.holds_mail:
         return

@@ -101,7 +101,7 @@ class Dispatcher:
     async def _follow_webhooks(self, tasks: asyncio.TaskGroup) -> None:
         """Begin with webhooks that have become active, end with those that no longer are, and notify the others.
 
-        Those of suspended companies pause: deliveries and the position in the change log stay as they are.
+        Webhooks of suspended companies pause: deliveries and the position in the change log stay as they are.
         """
         suspended = await suspension.list_suspended(self._services)
         active = {

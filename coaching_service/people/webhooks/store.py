@@ -189,7 +189,7 @@ async def request_attempt(ctx: Context, webhook_id: ObjectId, delivery_id: Objec
 async def list_queued(ctx: Context, webhook_id: ObjectId, after: int, limit: int) -> list[Delivery]:
     """Return what an attempt needs of deliveries that wait for their first one, in the order of the events.
 
-    Only those of events with a number greater than `after`.
+    Only deliveries of events with a number greater than `after`.
     """
     where = {"webhookId": webhook_id, "isQueued": True, "seq": {"$gt": after}}
     return await deliveries.find(ctx, where, sort=("seq",), limit=limit, fields=_TO_ATTEMPT)

@@ -54,7 +54,7 @@ class DatedReason:
 class ClientState:
     """What the reasons of a client are found from; dates are local to the client.
 
-    `days`: those of the last 90 and the next days with anything scheduled, in order. `pending_forms`: the number of
+    `days`: the days of the last 90 and the next days with anything scheduled, in order. `pending_forms`: the number of
     forms without an answer by date, `records` the number of personal records. `program_end`: the last date of the
     assigned programs. `previous`: the `since` of the reasons that were found the last time.
     """

@@ -90,7 +90,7 @@ async def dismiss(ctx: Context, customer_id: ObjectId, dismissal: NewDismissal) 
 async def dismiss_all(
     ctx: Context, customer_id: ObjectId, reason_types: Collection[ReasonType], *, until: str | None = None
 ) -> AttentionEntry:
-    """Dismiss those of several reasons of a client that still apply, as `dismiss` does.
+    """Dismiss the reasons of a client that still apply, out of several, as `dismiss` does.
 
     Raises Conflict if none of them applies, NotFound and Forbidden as `dismiss`.
     """

@@ -31,7 +31,7 @@ class CheckInInput(Recurrence):
 
 
 class CheckInContent(CheckInInput):
-    """A check-in of a client; `name` is that of the form, metric set or task when it was last scheduled.
+    """A check-in of a client; `name` is the name of the form, metric set or task when it was last scheduled.
 
     Private: `scheduledUntil` is the last date for which blocks have been scheduled (None: none yet), and `dueAt` the
     time (UTC) at which the next date has to be scheduled (None: there is none).

@@ -95,7 +95,7 @@ class DayCompliance(Output):
     isRestDay = fields.Boolean(metadata={"description": "Rest is scheduled, and no workout."})
     isCompleted = fields.Boolean(metadata={"description": "All items of the day's workouts are completed."})
     totalItems = fields.Integer(metadata={"description": "Items of the day's workouts."})
-    completedItems = fields.Integer(metadata={"description": "Those of them that are completed."})
+    completedItems = fields.Integer(metadata={"description": "How many of them are completed."})
     workoutBlocks = fields.List(fields.Nested(BlockCompliance))
 
 
@@ -112,7 +112,7 @@ class Compliance(Output):
     totalWorkoutDays = fields.Integer(
         metadata={"description": "Workout days up to yesterday, and today once it is completed; not those after today."}
     )
-    completedWorkoutDays = fields.Integer(metadata={"description": "Those of them that are completed."})
+    completedWorkoutDays = fields.Integer(metadata={"description": "How many of them are completed."})
     workoutCompletionPercentage = fields.Float(
         allow_none=True,
         metadata={"description": "completedWorkoutDays of totalWorkoutDays, in percent; null without a workout day."},
@@ -130,7 +130,7 @@ class ClientCompliance(Output):
         metadata={"description": "Workout days up to yesterday, and today once it is completed; null with `period`."},
     )
     completedWorkoutDays = fields.Integer(
-        allow_none=True, metadata={"description": "Those of them that are completed; null with `period`."}
+        allow_none=True, metadata={"description": "How many of them are completed; null with `period`."}
     )
     workoutCompletionPercentage = fields.Float(
         allow_none=True, metadata={"description": "In percent, 0 to 100; null without a workout day."}

@@ -130,7 +130,7 @@ async def upload_message_attachment(
 async def list_conversations(ctx: Context, query: dict[str, Any]) -> CursorPage[models.Conversation]:
     """List the conversations, the one with the newest message first.
 
-    Those of the clients in the coach's scope; clients without any message are not listed.
+    The conversations of the clients in the coach's scope; clients without any message are not listed.
     """
     return await service.list_conversations(ctx, unread=query.get("unread"), limit=query["limit"], after=query["after"])
 

@@ -75,7 +75,7 @@ async def list_conversations(
 ) -> CursorPage[Conversation]:
     """Return part of the conversations of the clients in the coach's scope, the one with the newest message first.
 
-    `unread`: only those that the company has, or has not, unread messages in. Raises InvalidFields if `after` is not a
+    `unread`: only with unread messages of the company, or without. Raises InvalidFields if `after` is not a
     cursor of this list.
     """
     position = Position(ctx, "conversations", {"unread": unread}, store.CONVERSATION_ORDER, after)

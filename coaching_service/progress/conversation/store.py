@@ -191,7 +191,7 @@ async def find_conversations(
 ) -> list[StoredConversation]:
     """Return at most `limit` conversations, the one with the newest message first.
 
-    `unread`: only those that the company has, or has not, unread messages in. `customer_ids`: only those of these
+    `unread`: only conversations that the company has, or has not, unread messages in. `customer_ids`: only of these
     clients.
     """
     where: Filter = {"isUnread": {"$in": [True, False]} if unread is None else unread, **after}

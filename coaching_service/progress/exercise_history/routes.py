@@ -41,7 +41,7 @@ async def get_exercise_progress(
 ) -> list[models.ProgressPoint]:
     """Read how a client's results in an exercise develop, by date.
 
-    One entry for each session, or for each week with a session; warm-up sets do not count. The estimated 1RM is that of
+    One entry for each session, or for each week with a session; warm-up sets do not count. The estimated 1RM is of
     the best set: Epley up to 12 reps, to which repetitions in reserve (RIR, or 10 - RPE) are added first, the load
     itself for 1.
     """
@@ -86,7 +86,7 @@ async def get_own_exercise_progress(
 ) -> list[models.ProgressPoint]:
     """Read how my results in an exercise develop, by date.
 
-    One entry for each session, or for each week with a session; warm-up sets do not count. The estimated 1RM is that of
+    One entry for each session, or for each week with a session; warm-up sets do not count. The estimated 1RM is of
     the best set: Epley up to 12 reps, to which repetitions in reserve (RIR, or 10 - RPE) are added first, the load
     itself for 1. Days that are hidden from the client are left out.
     """

@@ -35,7 +35,7 @@ class OneRepMaxEstimate(Output):
             "(RIR, or 10 - RPE) added to the reps; `load`: one repetition."
         },
     )
-    setIndex = fields.Integer(metadata={"description": "The index of the set it is computed from: that of `bestSet`."})
+    setIndex = fields.Integer(metadata={"description": "The index of the set it is computed from: `bestSet`."})
 
 
 class ProgressQuery(DateRange):
@@ -69,7 +69,7 @@ class ProgressPoint(Output):
         metadata={"description": _BEST_SET},
     )
     estimatedOneRepMax = fields.Nested(
-        OneRepMaxEstimate, allow_none=True, metadata={"description": "That of `bestSet`; null above 12 reps."}
+        OneRepMaxEstimate, allow_none=True, metadata={"description": "The estimate of `bestSet`; null above 12 reps."}
     )
     bests = fields.List(
         fields.Nested(ProgressBest), metadata={"description": "The best value of each type of record that it has."}
@@ -115,5 +115,5 @@ class ExerciseSession(Output):
     estimatedOneRepMax = fields.Nested(
         OneRepMaxEstimate,
         allow_none=True,
-        metadata={"description": "The highest of its sets: that of `bestSet`; null above 12 reps."},
+        metadata={"description": "The highest of its sets: the estimate of `bestSet`; null above 12 reps."},
     )

@@ -94,7 +94,7 @@ def summarize_sets(items: Sequence[WorkItem], exercise_id: ObjectId) -> DoneSets
 
 
 def _describe_estimate(best: CustomerSet, *, assisted: bool) -> OneRepMaxEstimate | None:
-    """Return the highest estimate of several sets: that of the best of them."""
+    """Return the highest estimate of several sets, which the best of them has."""
     estimate = estimate_of_set(best, is_assisted=assisted)
     if estimate is None:
         return None

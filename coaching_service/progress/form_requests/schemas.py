@@ -13,7 +13,7 @@ from coaching_service.people.customers.schemas import NamedCustomer
 class FormRequestQuery(CursorQuery):
     """Filters of the pending forms; they combine with AND."""
 
-    overdue = QueryBoolean(metadata={"description": "`true`: only those of past dates; `false`: only the others."})
+    overdue = QueryBoolean(metadata={"description": "`true`: only requests of past dates; `false`: only the others."})
     customerId = Identifier(metadata={"description": "Only forms of this client."})
 
 

@@ -19,7 +19,7 @@ class LabelledAnswer(TypedDict):
 
 
 class ResponseFields(TypedDict):
-    """The content of a response; `formId` is null if the form was made for the item, `date` is that of the session."""
+    """The content of a response; `formId` is null if the form was made for the item; `date` is the session's."""
 
     formId: ObjectId | None
     formName: str

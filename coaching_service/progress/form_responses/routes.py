@@ -24,7 +24,7 @@ inbox_routes = Routes(
 async def list_form_responses(ctx: Context, customer_id: ObjectId, query: dict[str, str]) -> list[models.FormResponse]:
     """List a client's responses to forms, newest first.
 
-    `date` is that of the session; each answer has the text of its question at the time.
+    `date` is the date of the session; each answer has the text of its question at the time.
     """
     return await service.list_between(ctx, customer_id, query.get("from"), query.get("to"))
 
@@ -35,7 +35,7 @@ async def list_form_responses(ctx: Context, customer_id: ObjectId, query: dict[s
 async def list_received_form_responses(ctx: Context, query: dict[str, Any]) -> CursorPage[models.ReceivedResponse]:
     """List the responses of all clients to forms, the one with the latest date first.
 
-    Those of clients that the caller may not see are left out.
+    Responses of clients whom the caller may not see are left out.
     """
     return await service.list_received(
         ctx,
@@ -77,6 +77,6 @@ async def set_form_response_reviewed(
 async def list_own_form_responses(ctx: Context, query: dict[str, str]) -> list[models.FormResponse]:
     """List my responses to forms, newest first.
 
-    `date` is that of the session; those of days that are hidden from the client are left out.
+    `date` is the date of the session; responses of days that are hidden from the client are left out.
     """
     return await service.list_between(ctx, ctx.caller.id, query.get("from"), query.get("to"))

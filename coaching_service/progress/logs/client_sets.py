@@ -41,7 +41,7 @@ def exercise_of_set(
 ) -> ObjectId | None:
     """Return the `exerciseId` to store with a set: null if the item has only the planned exercise.
 
-    `swapped_id` is the exercise that was done in its place, and `sent` that of the set; None: the swapped one, else the
+    `swapped_id` is the exercise that was done in its place, and `sent` that in the set; None: the swapped one, else the
     planned one. Raises InvalidFields, naming the field after `path`, if it is neither.
     """
     if sent is not None and sent not in (item["exerciseId"], swapped_id):

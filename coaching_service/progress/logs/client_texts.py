@@ -40,7 +40,7 @@ def keep_item_texts(caller: Principal, item: WorkItem, log: ItemLog) -> ItemLog:
 def keep_block_texts(caller: Principal, comment: str | None, client_texts: Collection[str], log: BlockLog) -> BlockLog:
     """Return the log of a session with the client's own words preserved, as `keep_item_texts` does.
 
-    `comment` and `client_texts` are those of the stored block.
+    `comment` and `client_texts` are from the stored block.
     """
     texts, names = _merge(caller, {COMMENT: comment}, client_texts, {COMMENT: log["comment"]})
     merged = texts[COMMENT]

@@ -76,7 +76,7 @@ def parse_log(
     """Return the logs that a text describes, one for each item that it names, in order.
 
     A line is `NAME: SETS`, `NAME: done` or `NAME: skipped`, optionally followed by `| comment` (of a skipped item: the
-    reason) and `| pain DESCRIPTION`. The name is that of an item of the workout, or of an exercise of one of its
+    reason) and `| pain DESCRIPTION`. The name is the name of an item of the workout, or of an exercise of one of its
     circuits; `#` and the identifier of an item may be before or instead of it. `other_names` has the exercises of other
     names. Raises TextError for all lines that cannot be read, with what was expected, and InvalidFields without a line.
     """

@@ -12,7 +12,7 @@ from coaching_service.training.workouts.set_models import CustomerSet
 
 
 class LogFields(TypedDict, total=False):
-    """The fields of a log to set; `values` are those of a metric set."""
+    """The fields of a log to set; `values` are the values of a metric set."""
 
     isCompleted: bool
     comment: str | None

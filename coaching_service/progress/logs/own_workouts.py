@@ -64,7 +64,7 @@ async def log_set(
 async def list_records_of(ctx: Context, customer_id: ObjectId, block: Block) -> list[PersonalRecord]:
     """Return the personal records that a client set in a workout whose items have `lastTime`.
 
-    Without those of exercises that were never done before, and those that are not as good as a record entered by a
+    Without records of exercises that were never done before, and those that are not as good as a record entered by a
     coach. Raises what `personal_records.list_records` raises.
     """
     return _records_of(block, await personal_records.list_records(ctx, customer_id))

@@ -30,7 +30,7 @@ class AlreadyLogged(Exception):
 
 
 def merge_set(item: WorkItem, sent: CustomerSet, now: datetime) -> ItemLog:
-    """Return the log of an item with a set in the place of that of the same exercise, round and index.
+    """Return the log of an item with a set in place of the set of the same exercise, round and index.
 
     Without `loggedAt` the set was done `now`. The item is completed when every planned set has a completed one, and
     stays completed until one of its sets is not. Raises AlreadyLogged, BadRequest if the item has no sets,

@@ -14,7 +14,7 @@ from coaching_service.training.workouts.totals_models import Best
 class _Record(Stored):
     """Loads are in the company's unit, times in seconds, distances in meters, `most_reps` is a count.
 
-    `reps` are those of the set. Only the fastest time over a distance has `meters`.
+    `reps` are the reps of the set. Only the fastest time over a distance has `meters`.
     """
 
     customerId: ObjectId

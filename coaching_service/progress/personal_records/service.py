@@ -136,7 +136,7 @@ async def delete(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> No
 async def count_by_date(ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str) -> list[DailyRecords]:
     """Return how many records clients achieved on each date from `first` to `last`, by date. Access is not checked.
 
-    Without those of an exercise that was done for the first time.
+    Without records of an exercise that was done for the first time.
     """
     stage = exercise_queries.earlier_session_stage(ctx)
     return await store.count_by_date(ctx, customer_ids, first, last, stage)
@@ -306,7 +306,7 @@ async def _store_better(
 async def _find_first_results(
     ctx: Context, customer_id: ObjectId, stored: Sequence[tuple[RecordToStore, PersonalRecord]]
 ) -> set[ObjectId]:
-    """Return those of some records derived from logs whose exercise the client did for the first time."""
+    """Return which of some records derived from logs have an exercise that the client did for the first time."""
     unsure = [new["_id"] for old, new in stored if old.previous is None or old.previous["date"] >= new["date"]]
     if not unsure:
         return set()
@@ -335,7 +335,7 @@ async def _add_name(ctx: Context, record: StoredRecord) -> PersonalRecord:
 
 
 async def _add_names(ctx: Context, records: Sequence[StoredRecord]) -> list[PersonalRecord]:
-    """Add the names of the exercises, those of deleted ones included."""
+    """Add the names of the exercises, deleted ones included."""
     names = await exercises.load_names(ctx, {record["exerciseId"] for record in records})
     return [{**record, "exerciseName": names[record["exerciseId"]]["name"]} for record in records]
 

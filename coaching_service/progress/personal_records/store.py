@@ -68,7 +68,7 @@ async def list_achieved(
 async def find_first_results(
     ctx: Context, customer_id: ObjectId, record_ids: Sequence[ObjectId], earlier_session: PipelineStage
 ) -> set[ObjectId]:
-    """Return those of some records of a client that are of an exercise without an earlier session."""
+    """Return which of some records of a client are of an exercise without an earlier session."""
     where = {"customerId": customer_id, "_id": {"$in": list(record_ids)}}
     stages: list[PipelineStage] = [earlier_session, {"$match": {"earlierSession": []}}, {"$project": {"_id": 1}}]
     return {record["_id"] for record in await records.aggregate(ctx, where, *stages, hint="_id_")}

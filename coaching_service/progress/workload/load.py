@@ -52,7 +52,7 @@ class LoadCurve:
         )
 
     def ratio(self, day: date, first_session: date | None) -> tuple[float | None, LoadKind]:
-        """The mean daily load of the 7 days up to `day` over that of 28 (Hulin et al. 2014), and of which load.
+        """The mean daily load of the 7 days up to `day` over the mean of 28 (Hulin et al. 2014), and of which load.
 
         Of session load if every session in the 28 days was rated, else of volume load. None in the first 28 days
         since the first session, or when the chronic mean is 0.

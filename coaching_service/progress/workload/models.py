@@ -21,7 +21,7 @@ class Session(TypedDict):
 class Period(TypedDict):
     """What was done in one period; `date` is its first day.
 
-    `sessionLoad` is None if no session was rated; `acuteChronicRatio` is that of the last day, of the load named by
+    `sessionLoad` is None if no session was rated; `acuteChronicRatio` is of the last day, of the load named by
     `ratioOf`.
     """
 

@@ -18,6 +18,6 @@ async def get_workload(ctx: Context, customer_id: ObjectId, query: dict[str, str
 
     Lists every period of the range (less than 3,700 days), including empty ones. A session counts on its block's date.
     Session load is the rating of perceived exertion x minutes; the acute:chronic ratio compares the mean of 7 days with
-    that of 28.
+    the mean of 28.
     """
     return await service.read_workload(ctx, customer_id, query["startDate"], query["endDate"], query["groupBy"])

@@ -29,7 +29,7 @@ class WorkloadPeriod(Output):
     acuteChronicRatio = fields.Float(
         allow_none=True,
         metadata={
-            "description": "On the period's last day: mean daily load of 7 days over that of 28; null in the first "
+            "description": "On the period's last day: mean daily load of 7 days over the mean of 28; null in the first "
             "28 days and when the mean of 28 is 0."
         },
     )

@@ -27,7 +27,7 @@ async def read_workload(
 ) -> Workload:
     """Return every period (`day`, `week`, `month`) between two dates, both included, with what was done in it.
 
-    The acute:chronic ratio is that of the period's last day. Raises InvalidFields for more than ten years, NotFound if
+    The acute:chronic ratio is of the period's last day. Raises InvalidFields for more than ten years, NotFound if
     the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     start, end = date.fromisoformat(start_date), date.fromisoformat(end_date)

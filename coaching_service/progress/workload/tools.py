@@ -32,7 +32,7 @@ async def get_training_load(
 ) -> Answer:
     """Read how much a client trained, period by period, for at most a year: sessions, sets, reps, volume load (reps x
     load), session load (perceived exertion x minutes) and the acute:chronic ratio on the period's last day (mean daily
-    load of 7 days over that of 28; ratioOf names the load). A ratio alone proves nothing."""
+    load of 7 days over the mean of 28; ratioOf names the load). A ratio alone proves nothing."""
     customer, workload = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),

@@ -14,7 +14,7 @@ Status = Literal["current", "ended", "upcoming"]
 class AssignmentContent(TypedDict):
     """A program assigned to a client; the blocks are stored by training/workouts and name it (`assignmentId`).
 
-    `programName` is the name at that time. `startDate` is the date of day 1, `endDate` that of the last block when it
+    `programName` is the name at that time. `startDate` is the date of day 1, `endDate` of the last block when it
     was assigned. `endedDate` is the client's local date on which a coach ended it; None until then.
     """
 

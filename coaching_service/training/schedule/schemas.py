@@ -33,7 +33,7 @@ MAX_REPEAT = 12
 
 
 class LoadProgression(Input):
-    """How loads change: by an amount, or by a percentage; those of assisted exercises as all others."""
+    """How loads change: by an amount, or by a percentage; of assisted exercises as of all others."""
 
     add = Number(
         minimum=-MAX_LOAD,
@@ -129,7 +129,7 @@ class WorkoutBlockBatch(DryRun):
         minimum=1,
         maximum=100,
         required=True,
-        metadata={"description": "The blocks; those of one day in order."},
+        metadata={"description": "The blocks; blocks of one day are in order."},
     )
 
 
@@ -236,7 +236,7 @@ class LoadChange(Output):
     )
     before = fields.Float(metadata={"description": "In the company's unit."})
     after = fields.Float(metadata={"description": "In the company's unit."})
-    sets = fields.Integer(metadata={"description": "How many planned sets, those of one round of a circuit."})
+    sets = fields.Integer(metadata={"description": "How many planned sets, of a circuit in one round."})
 
 
 class _Copied(Output):

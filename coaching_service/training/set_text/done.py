@@ -45,7 +45,7 @@ def parse_done(
     """Return the done sets of a text, in the fields in which they are stored.
 
     `load_unit` (`kg` or `lb`) is the unit of loads without one, and of the result. `exercise_id`: the exercise of a
-    circuit. `sets_per_round`: how many sets each round has, so that sets without `round` are those of round 1, then 2.
+    circuit. `sets_per_round`: how many sets each round has, so that sets without `round` are of round 1, then 2.
     `8/8/7` is `8, 8, 7`; two numbers such as `8/8` are not accepted, as they may mean two sides. Raises SetTextError.
     """
     scanner = Scanner(text, EXAMPLE)

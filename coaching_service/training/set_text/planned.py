@@ -35,7 +35,7 @@ _LONGEST_TEMPO = 20
 
 @dataclass
 class _Group:
-    """Equal sets while they are read: `fields` are those of each set, but its index."""
+    """Equal sets while they are read: `fields` are the fields of each set, but its index."""
 
     scanner: Scanner
     load_unit: str

@@ -54,7 +54,7 @@ class TemplateName(TypedDict):
 
 
 class Template(Stored):
-    """A template; its `items` have the fields of stored items in the database, and those of read items in results."""
+    """A template; its `items` have the fields of stored items in the database, and of read items in results."""
 
     name: str
     type: str | None

@@ -50,7 +50,7 @@ class ParsedChange(DeferredChange):
         self._change = change
 
     def as_type(self, stored_type: str) -> dict[str, Any]:
-        """Return the change: its fields are those of the stored item."""
+        """Return the change: its fields are the fields of the stored item."""
         return dict(self._change)
 
 
@@ -173,7 +173,7 @@ def _read_sets_change(text: str, load_unit: str, path: str) -> dict[str, Any]:
 
 
 def _planned_change(block: Block, item: WorkItem, parsed: ParsedItem) -> dict[str, Any]:
-    """Return the fields that a text states: a missing note or label leaves those of the item."""
+    """Return the fields that a text states: a missing note or label leaves the item's."""
     change = {name: parsed.item[name] for name in PLANNED_FIELDS[item["type"]]}
     if item["type"] != "EXERCISE":
         return change

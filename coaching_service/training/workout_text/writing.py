@@ -203,7 +203,7 @@ def _write_result(item: WorkItem, load_unit: str) -> list[str]:
 
 
 def _write_sets(item: ExerciseItem, load_unit: str) -> str:
-    """Return the done sets of an exercise, and by name those of the exercise that was done in its place."""
+    """Return the done sets of an exercise, and by name the sets of the exercise that was done in its place."""
     swap = item.get("swappedFor")
     own = [each for each in item["customerSets"] if each["exerciseId"] in (None, item["exerciseId"])]
     others = [each for each in item["customerSets"] if each not in own]

@@ -43,7 +43,7 @@ class Batch:
 async def read_between(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, limit: int) -> list[StoredBlock]:
     """Return at most `limit` blocks from `first` to `last` of an owner whose access has been checked, in order.
 
-    Those of recurring check-ins are left out.
+    Blocks of recurring check-ins are left out.
     """
     return await store.find_first_between(ctx, owner.block_filter, owner.day_field, first, last, limit)
 
@@ -155,7 +155,7 @@ async def write(
 def _orders(
     owner: ScheduleOwner, days: Sequence[DayBlock], removed: Sequence[ObjectId], created: Sequence[StoredBlock]
 ) -> dict[ObjectId, int]:
-    """Return the position of blocks among those of their day, from 0; new ones follow those that are there."""
+    """Return the position of blocks among the blocks of their day, from 0; new ones follow the ones that are there."""
     gone = set(removed)
     orders: dict[ObjectId, int] = {}
     counts: defaultdict[Day | None, int] = defaultdict(int)

@@ -21,7 +21,7 @@ class CalendarBlock(BlockOutline):
 
 
 class CalendarDay(TypedDict):
-    """A day with its blocks in order; `status` is that of its workouts, None without a workout or rest."""
+    """A day with its blocks in order; `status` is the status of its workouts, None without a workout or rest."""
 
     date: str
     status: Status | None

@@ -10,7 +10,7 @@ from coaching_service.training.workouts import totals_store
 
 
 async def find_wrong_totals(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
-    """Find blocks whose stored totals of sets, repetitions and volume are not those of their items."""
+    """Find blocks whose stored totals of sets, repetitions and volume differ from their items."""
     occurrences = Occurrences()
     async for block_id in totals_store.iterate_wrong(services, {}):
         occurrences.add(block_id)

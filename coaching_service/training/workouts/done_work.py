@@ -1,4 +1,4 @@
-"""Which blocks the operations on a schedule leave alone: those with work that has been done, and those of check-ins."""
+"""Which blocks the operations on a schedule leave alone: with work that has been done, or of check-ins."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_work(block: Mapping[str, Any]) -> bool:
 
 
 def regular_blocks(blocks: Iterable[B]) -> list[B]:
-    """Return the blocks that a coach scheduled, without those of recurring check-ins (`checkInId`).
+    """Return the blocks that a coach scheduled, without blocks of recurring check-ins (`checkInId`).
 
     Copying, clearing, shifting, adjusting and assigning ignore the blocks of check-ins.
     """

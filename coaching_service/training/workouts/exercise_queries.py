@@ -48,7 +48,7 @@ async def find_exercise_sessions(
 ) -> tuple[list[ExerciseSession], int]:
     """Return a client's blocks in which an exercise was done for one part of their list, and the total number.
 
-    Only those of the selection. With `include_planned` also those in which it is only planned. Each has only the items
+    Only sessions of the selection. With `include_planned` also if it is only planned. Each has only the items
     with the exercise. Blocks on the dates in `without` are left out.
     """
     field, hint = (

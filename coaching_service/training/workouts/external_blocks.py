@@ -28,9 +28,9 @@ async def upsert_external(
 ) -> Upserted:
     """Change the owner's block with this identifier in another system, or create one of what `complete` returns.
 
-    `items` that are sent replace those of the block, except for equal ones at the same position. What is stored already
+    `items` that are sent replace the block's, except for equal ones at the same position. What is stored already
     is not a change. Raises NotFound, Forbidden, Conflict if the block has changed since `version`, if its items change
-    and something in it is done, or if it is of a check-in, and ExternalIdTaken if the identifier is that of a block of
+    and something in it is done, or if it is of a check-in, and ExternalIdTaken if the identifier belongs to a block of
     another owner.
     """
 
@@ -66,7 +66,7 @@ async def _change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, sent: 
 async def _replace_items(
     ctx: Context, owner: ScheduleOwner, block: StoredBlock, details: list[ItemInput]
 ) -> list[WorkItem] | None:
-    """Return the items to store in place of those of the block; None if these have the same plan."""
+    """Return the items to store in place of the block's; None if these have the same plan."""
     unchanged = match_items(block["items"], details)
     if len(unchanged) == len(block["items"]) and None not in unchanged:
         return None

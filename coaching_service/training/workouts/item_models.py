@@ -18,7 +18,7 @@ WORKOUT_TYPES: tuple[ItemType, ...] = ("EXERCISE", "CIRCUIT", "TASK")
 
 
 class CircuitExercise(TypedDict):
-    """An exercise of a circuit; `sets` are those of one round. `exercise` and `plannedSetsTotal` are added on read."""
+    """An exercise of a circuit; `sets` are done in each round. `exercise` and `plannedSetsTotal` are added on read."""
 
     exerciseId: ObjectId
     sets: list[PlannedSet]
@@ -209,7 +209,7 @@ class ItemInput(ItemChange):
 
 
 class ItemLog(TypedDict):
-    """What a client did of an item; `version` is that of the block it is based on."""
+    """What a client did of an item; `version` is the version of the block it is based on."""
 
     isCompleted: bool
     comment: str | None

@@ -70,7 +70,7 @@ async def _append(
 async def change_item(
     ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId, deferred: DeferredChange
 ) -> WorkItem:
-    """Change the fields of an item that are sent, validated by the type of the item; those of other types are ignored.
+    """Change the fields of an item that are sent, validated by the type of the item; fields of other types are ignored.
 
     Raises BadRequest, NotFound, Forbidden, and Conflict if the block has changed since `version`.
     """

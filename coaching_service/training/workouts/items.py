@@ -48,7 +48,7 @@ LOGGED_FIELDS: Mapping[str, Mapping[str, list[Any]]] = {
     "FORM": {"answers": []},
     "METRICS": {"values": []},
 }
-# The areas that the logs of items belong to; those of other types lie under the client.
+# The areas that the logs of items belong to; logs of other types lie under the client.
 LOG_AREAS: Mapping[str, Area] = {"FORM": FORMS, "METRICS": METRICS}
 
 _NOT_SHOWN = (*DERIVED_FIELDS, "assistedExerciseIds", "clientTexts")
@@ -133,7 +133,7 @@ def find_index(items: Sequence[WorkItem], item_id: ObjectId) -> int:
 
 
 def exercise_ids(items: Iterable[WorkItem | ItemChange]) -> set[ObjectId]:
-    """Return the exercises that items plan, those of circuits included."""
+    """Return the exercises that items plan, circuits included."""
     return {exercise_id for item in items for exercise_id in planned_exercise_ids(item)}
 
 

@@ -126,7 +126,7 @@ class ScheduleChange(TypedDict):
 
 
 class BlockLog(SessionFields):
-    """What a client reports about a session; `version` is that of the block it is based on.
+    """What a client reports about a session; `version` is the version of the block it is based on.
 
     Without `feeling` the stored one stays.
     """

@@ -1,4 +1,4 @@
-"""Items of an import: validated like those of a request, and with what is derived from them."""
+"""Items of an import: validated like items of a request, and with what is derived from them."""
 
 from __future__ import annotations
 

@@ -38,12 +38,12 @@ _BY_PENDING_FORM = blocks.index_name("date", "_id", "customerId")
 
 
 async def find_existing_ids(ctx: Context, block_ids: Collection[ObjectId]) -> set[ObjectId]:
-    """Return those of some blocks that still exist. Access is not checked."""
+    """Return which of some blocks still exist. Access is not checked."""
     return {block["_id"] for block in await blocks.find(ctx, {"_id": {"$in": list(block_ids)}}, fields=("_id",))}
 
 
 async def find_trained_ids(ctx: Context, block_ids: Collection[ObjectId]) -> set[ObjectId]:
-    """Return those of some blocks that still exist and are workouts, rest or not. Access is not checked."""
+    """Return which of some blocks still exist and are workouts, rest or not. Access is not checked."""
     where: Filter = {"_id": {"$in": list(block_ids)}} | HAS_WORKOUT_ITEM | IS_REGULAR
     return {block["_id"] for block in await blocks.find(ctx, where, fields=("_id",))}
 
@@ -150,7 +150,7 @@ async def find_scheduled_blocks(
 ) -> list[ScheduledBlock]:
     """Return the blocks of clients from the date `first` to `last`, by client and date, in order.
 
-    Those of recurring check-ins are left out.
+    Blocks of recurring check-ins are left out.
     """
     condition: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
     return await blocks.aggregate(
@@ -260,6 +260,6 @@ async def find_completed_dates(
 
 
 def iterate_logged_blocks(ctx: Context) -> AsyncIterator[StoredBlock]:
-    """Iterate over the blocks of all clients that have logged sets: those of a client follow each other, by date."""
+    """Iterate over the blocks of all clients that have logged sets: blocks of a client follow each other, by date."""
     where: Filter = {"customerId": {"$ne": None}, "items.customerSets.0": {"$exists": True}}
     return blocks.stream_own(ctx, ("customerId", "date", "name", "comment", "items"), where)

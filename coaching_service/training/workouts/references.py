@@ -47,7 +47,7 @@ async def load_references(
 ) -> References:
     """Return what stored items refer to: documents of the libraries, deleted ones included, and training maximums.
 
-    `customer_id` is the client whose items they are; None for those of a program or template. `known`: their exercises,
+    `customer_id` is the client whose items they are; None for items of a program or template. `known`: their exercises,
     if they have been read.
     """
     names, sets, maxes = await gather_reads(

@@ -79,7 +79,7 @@ async def upsert_workout_block(ctx: Context, customer_id: ObjectId, external_id:
     """Create or change a client's workout block with an external identifier.
 
     201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. `items` replace
-    those of the block, except for equal ones at the same position: 409 `WORKOUT_LOGGED` if something in it is done.
+    the items of the block, except for equal ones at the same position: 409 `WORKOUT_LOGGED` if something in it is done.
     """
     return await external_blocks.upsert_external(
         ctx,

@@ -289,7 +289,7 @@ async def fix_load_unit(
 ) -> None:
     """Fix the company's unit of load if any of the items to be stored has a load.
 
-    `owner` is that of the items; None for templates. Raises Conflict if the unit has changed since the request began.
+    `owner` has the items; None for templates. Raises Conflict if the unit has changed since the request began.
     """
     if not any(items.has_load(item) for item in changed):
         return

@@ -104,7 +104,7 @@ def best_set(sets: Iterable[CustomerSet], *, is_assisted: bool) -> CustomerSet |
 def record_values(done: CustomerSet, *, is_assisted: bool) -> dict[RecordKey, float]:
     """Return the value of a set for each record that it may hold.
 
-    A load counts with repetitions, a time or a distance. The longest time is that of a set without repetitions (or
+    A load counts with repetitions, a time or a distance. The longest time is the time of a set without repetitions (or
     one) and without a distance, as a distance is covered in the shortest time.
     """
     reps, load, seconds, meters = done["reps"], done["load"], done["seconds"], done["meters"]

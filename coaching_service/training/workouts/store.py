@@ -112,7 +112,7 @@ async def find_between(
 
 
 async def find_orders(ctx: Context, owner: Filter, day_field: str, days: Sequence[Any]) -> dict[ObjectId, int]:
-    """Return the positions of the owner's blocks of some days among those of their day, from 0."""
+    """Return the positions of the owner's blocks of some days among the blocks of their day, from 0."""
     sort = (day_field, "position", "_id")
     counts: Counter[str | int | None] = Counter()
     orders: dict[ObjectId, int] = {}
@@ -128,7 +128,7 @@ async def find_first_between(
 ) -> list[StoredBlock]:
     """Return at most `limit` of the owner's blocks whose `day_field` is from `first` to `last`, in order.
 
-    Those of recurring check-ins are left out.
+    Blocks of recurring check-ins are left out.
     """
     condition = owner | {day_field: {"$gte": first, "$lte": last}, "checkInId": None}
     return await blocks.find(ctx, condition, sort=(day_field, "position", "_id"), limit=limit)
@@ -225,7 +225,7 @@ async def insert(ctx: Context, block: BlockContent, position: int) -> StoredBloc
 
 
 async def insert_many(ctx: Context, new_blocks: Sequence[BlockContent], *, after: int = 0) -> list[StoredBlock]:
-    """Store new blocks; those of one day are in the order given, after the position `after`."""
+    """Store new blocks; blocks of one day are in the order given, after the position `after`."""
     return await blocks.insert_many(ctx, _with_positions(new_blocks, after))
 
 

@@ -1,4 +1,4 @@
-"""Blocks whose stored totals differ from those of their items."""
+"""Blocks whose stored totals differ from their items."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOLERANCE = 0.01  # of sums in another order
 
 
 async def iterate_wrong(services: Services, where: Document, session: Any = None) -> AsyncIterator[ObjectId]:
-    """Iterate over the blocks of `where` whose totals are not the sums of those of their items."""
+    """Iterate over the blocks of `where` whose totals are not the sums of their items."""
     differences = [
         {"$abs": {"$subtract": [{"$sum": f"$items.tally.{name}"}, {"$ifNull": [f"$done.{name}", 0]}]}}
         for name in _TOTALS

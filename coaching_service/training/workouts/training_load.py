@@ -64,7 +64,7 @@ def derive_fields(item: WorkItem) -> DerivedFields:
 
 
 def planned_exercise_ids(item: WorkItem | ItemChange) -> list[ObjectId]:
-    """Return the exercises that an item plans, those of a circuit included, without duplicates."""
+    """Return the exercises that an item plans, a circuit's included, without duplicates."""
     exercise_id = item.get("exerciseId")
     ids = [exercise_id] if isinstance(exercise_id, ObjectId) else []
     return list(dict.fromkeys([*ids, *(entry["exerciseId"] for entry in _circuit_exercises(item))]))
@@ -186,7 +186,7 @@ def _own_exercise_id(item: WorkItem) -> ObjectId:
 
 
 def planned_sets(item: WorkItem) -> Iterator[tuple[ObjectId, PlannedSet]]:
-    """Yield the planned sets of an item, those of one round of a circuit, each with its exercise."""
+    """Yield the planned sets of an item, of a circuit in one round, each with its exercise."""
     if item["type"] == "EXERCISE":
         for planned in item["exerciseSets"]:
             yield item["exerciseId"], planned

@@ -34,7 +34,7 @@ class _NewKey(Input):
 
 @pages.get("", access=session_only(), template="settings/api_keys.html")
 async def api_keys_page(ctx: Context) -> dict[str, Any]:
-    """The coach's API keys; for the owner, those of the whole company."""
+    """The coach's API keys; for the owner, all of the company."""
     keys, coaches = await gather_reads(ctx, api_keys.list_keys(ctx), team.list_coaches(ctx))
     timezone = ctx.caller.company.timezone
     expiry_times = {key["_id"]: key["restrictions"]["expiresAt"] for key in keys}

@@ -29,7 +29,7 @@ class _ChangesQuery(Input):
 
 @pages.get("", access=session_only(), template="settings/assistants.html")
 async def assistants_page(ctx: Context) -> dict[str, Any]:
-    """The assistants that the coach connected; for the owner, those of the whole company."""
+    """The assistants that the coach connected; for the owner, all of the company."""
     connected, coaches = await gather_reads(ctx, assistants.list_assistants(ctx), team.list_coaches(ctx))
     return {
         "assistants": connected,

@@ -31,7 +31,7 @@ RHYTHMS = (
 
 
 class _CheckInForm(Input):
-    """`content` is `task`, or `form-` or `metrics-` with an identifier; `title` is that of a task."""
+    """`content` is `task`, or `form-` or `metrics-` with an identifier; `title` is the title of a task."""
 
     content = fields.String(required=True)
     title = Text(allow_blank=True, load_default="")

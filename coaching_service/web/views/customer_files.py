@@ -68,7 +68,7 @@ async def photos_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]
 
 @pages.post("/photos", access=coach(CUSTOMERS.EDIT), form=PHOTOS_FORM, on=photos_page)
 async def add_photos(ctx: Context, customer_id: ObjectId, form: dict[str, Any], files: ReceivedFiles) -> Redirect:
-    """Add the photos of a date, replacing those of the same sides."""
+    """Add the photos of a date, replacing the photos of the same sides."""
     await require_plausible_date(ctx, customer_id, "createdAt", form["createdAt"])
     _, notice = await add_received(ctx, customer_id, form["createdAt"], files)
     return Redirect(f"{customer_path(customer_id, '/photos')}?right={form['createdAt']}", notice)

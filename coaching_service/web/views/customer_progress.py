@@ -62,7 +62,7 @@ class _ValueForm(ConfirmedValues):
 
 
 class MetricSummary(TypedDict):
-    """A metric in a period: points are `(date, value)`; `change` is the latest value minus that of `change_since`."""
+    """A metric in a period: points are `(date, value)`; `change` is the difference since `change_since`."""
 
     _id: ObjectId
     name: str

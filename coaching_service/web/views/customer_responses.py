@@ -1,4 +1,4 @@
-"""The answers of a client to forms, each next to those of the time before, and marking them as reviewed."""
+"""The answers of a client to forms, each next to the answers of the time before, and marking them as reviewed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _ResponsesQuery(Input):
 
 
 class _ComparedAnswer(TypedDict):
-    """An answer in words, and that of the time before; None if the question was not asked then."""
+    """An answer in words, and the answer of the time before; None if the question was not asked then."""
 
     label: str
     answer: str

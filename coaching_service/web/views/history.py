@@ -167,7 +167,7 @@ def _describe_result(result: UndoResult) -> str:
 async def list_changes_of_assistant(
     ctx: Context, path: str, assistant_id: ObjectId, after: str | None
 ) -> dict[str, Any] | Redirect:
-    """The variables of the list of what an assistant has changed; `path` is that of its page."""
+    """The variables of the list of what an assistant has changed; `path` is the path of its page."""
     try:
         page = await changes.list_changes(
             ctx, limit=_PAGE_SIZE, after=after, via="assistant", credential_id=assistant_id

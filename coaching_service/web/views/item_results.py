@@ -90,7 +90,7 @@ def _exercise_sets(item: ExerciseItem, unit: str) -> Iterator[SetResult]:
 
 
 def _circuit_sets(circuit: CircuitItem, unit: str) -> Iterator[SetResult]:
-    """Every logged set, by round, then in the order of the circuit's exercises; those of removed exercises last."""
+    """Every logged set, by round, then in the order of the circuit's exercises; sets of removed exercises last."""
     entries = {entry["exerciseId"]: entry for entry in circuit["circuitExercises"]}
     order = {exercise_id: position for position, exercise_id in enumerate(entries)}
 

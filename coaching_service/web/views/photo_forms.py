@@ -28,7 +28,7 @@ PHOTOS_FORM = MultipartBody("front", IMAGE_TYPES, _PhotosForm(), more_files=("si
 async def add_received(
     ctx: Context, customer_id: ObjectId, day: str, files: ReceivedFiles
 ) -> tuple[ProgressPhotos, str]:
-    """Add the photos received to a date, in place of those of the same sides; return them with a notice.
+    """Add the photos received to a date, in place of photos of the same sides; return them with a notice.
 
     The notice names the photos that were saved, and says of each other one that was sent why it was not. Raises what
     `progress_photos.add` raises.

@@ -187,7 +187,7 @@ def follow(
 
 
 async def number(services: Services, holder: str, batch: Sequence[NewChange], position: Position | None) -> None:
-    """Number those of a batch that have no number, store the position and renew the lease, in one transaction.
+    """Number the changes of a batch that have no number, store the position and renew the lease, in one transaction.
 
     Raises LeaseLost if `holder` no longer has the lease.
     """

@@ -102,7 +102,7 @@ async def _store(services: Services, documents: Source, entry: CollectionEntry, 
 
 
 async def _rename(services: Services, manifest: Manifest, existing: list[str]) -> None:
-    """Put the stored collections in the place of those of the database; the others are deleted."""
+    """Put the stored collections in place of the collections of the database; the others are deleted."""
     prefix = services.db.name
     names = [entry["name"] for entry in manifest["collections"]]
     for name in names:

@@ -41,7 +41,7 @@ from coaching_service.core.database.migrations import (
 )
 
 COLLECTION = "migrations"
-_DEADLINE_SECONDS = 24 * 3600.0  # of one operation of a step, instead of that of requests
+_DEADLINE_SECONDS = 24 * 3600.0  # of one operation of a step, instead of the deadline of requests
 
 log = structlog.get_logger("coaching_service.migrations")
 

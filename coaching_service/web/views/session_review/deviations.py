@@ -34,7 +34,7 @@ def find_deviations(
 ) -> list[Deviation]:
     """Return how a set differs from its plan; loads are in `unit`, and help if the exercise `is_assisted`.
 
-    Amounts that were not logged are taken as planned; those of another exercise are not compared.
+    Amounts that were not logged are taken as planned; amounts of another exercise are not compared.
     """
     if logged is None:
         return [{"kind": "missed", "text": "Not done"}]

@@ -140,7 +140,7 @@ def _show(photos: PhotoDate, side: str, size: str, weights: Weights | None, capt
 
 @pages.post("", access=customer(), form=PHOTOS_FORM, on=photos_page)
 async def add_own_photos(ctx: Context, form: dict[str, Any], files: ReceivedFiles) -> Redirect:
-    """Add the photos of a date, replacing those of the same sides, and offer the form for those that are missing."""
+    """Add the photos of a date, replacing the photos of the same sides, and offer the form for missing ones."""
     day = form["createdAt"]
     require_past_date(ctx, "createdAt", day)
     record, notice = await add_received(ctx, ctx.caller.id, day, files)

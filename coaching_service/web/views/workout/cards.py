@@ -68,7 +68,7 @@ class _CardForm(RowsForm):
 
 
 def card_variables(items: Sequence[WorkItem]) -> dict[str, Any]:
-    """The cards of a workout by the identifier of the item, those of circuits as a list; and the columns of cards."""
+    """The cards of a workout by the identifier of the item, cards of circuits as a list; and the columns of cards."""
     cards: dict[ObjectId, Card] = {}
     circuit_cards: dict[ObjectId, list[CircuitCard]] = {}
     remaining = _MAX_ROWS_OF_PAGE
@@ -122,7 +122,7 @@ def _circuit_card(entry: CircuitExercise) -> CircuitCard:
 
 
 def data_of(item: WorkItem, planned: Sequence[PlannedSet], indexes: Sequence[int], unit: str) -> dict[str, Any]:
-    """What the script of a card receives: `indexes` and `loads` are those of the rows that were sent and remain.
+    """What the script of a card receives: `indexes` and `loads` are the ones of the rows that were sent and remain.
 
     `planned` are the stored sets of the exercise in the item.
     """

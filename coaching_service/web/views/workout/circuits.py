@@ -20,7 +20,7 @@ _NEW_CIRCUIT_ROUNDS = 3
 
 
 class CircuitExercise(TypedDict):
-    """An exercise of a circuit as sent in a request; `sets` are those of one round."""
+    """An exercise of a circuit as sent in a request; `sets` are the sets of one round."""
 
     exerciseId: str
     sets: Sequence[Mapping[str, Any]]

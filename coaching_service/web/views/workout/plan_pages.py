@@ -141,7 +141,7 @@ def _declare_set_text_form(owner_pages: WorkoutOwnerPages, item_page: Handler) -
     async def change_set_text(
         ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
     ) -> Redirect:
-        """Replace the planned sets of an exercise by those of a text."""
+        """Replace the planned sets of an exercise by the sets of a text."""
         try:
             sets = parse_planned(form["setText"], ctx.caller.company.load_unit)
         except SetTextError as error:

@@ -54,7 +54,7 @@ def find_highest_usual(known: Iterable[float | None], unit: str) -> float:
 
 
 def row_loads(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Return the loads of submitted rows of sets by field, without those of removed rows."""
+    """Return the loads of submitted rows of sets by field, without removed rows."""
     return {f"{name}.{at}.load": row["load"] for at, row in enumerate(rows) if not row.get("out")}
 
 

@@ -43,7 +43,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Group:
-    """Items that are done together: one, or those of a superset with its `letter`."""
+    """Items that are done together: one, or the items of a superset with its `letter`."""
 
     letter: str
     cards: Sequence[Card]
@@ -86,7 +86,7 @@ def group_items(block: Block, unit: str) -> list[Group]:
 
 
 def rows_of(groups: Sequence[Group]) -> list[SetRow]:
-    """Return every set that is planned or logged, without those of skipped items that are not done."""
+    """Return every set that is planned or logged, without sets of skipped items that are not done."""
     return [
         row
         for group in groups

@@ -210,7 +210,7 @@ def exercise_rows(item: ExerciseItem, unit: str) -> ItemRows:
 
 
 def loads_of_exercise(item: WorkItem, exercise_id: ObjectId | None) -> list[float | None]:
-    """Return the loads that are planned or done for an exercise in an item; by default for that of the item.
+    """Return the loads that are planned or done for an exercise in an item; by default for the exercise of the item.
 
     Loads planned for an exercise say nothing about the one that is done in its place.
     """
