@@ -147,7 +147,7 @@ async def test_all_lines_with_errors_are_reported_at_once(mcp: McpHttpClient, cl
     assert re.findall(r"exercises\.\d\.\w+", answer) == ["exercises.1.sets", "exercises.0.name", "exercises.2.name"]
 
     days = [{"date": DAY, "name": "Legs", "text": "Back squat: 4x8\nPlank: 3x30s"}]
-    (known["workoutId"],) = tool_change(await mcp.call("create_workout", **known, days=days))["workoutIds"]
+    known["workoutId"] = tool_change(await mcp.call("create_workout", **known, days=days))["workoutId"]
     squat, _ = ids((await read(mcp, client))["docs"][0]["lines"])
     answer = tool_error(await mcp.call("log_workout", **known, text="Dip: 8\nBack squat: 8, 8 @60kg\nPlank: heavy"))
     assert re.findall(r"line \d", answer) == ["line 1", "line 3"]
