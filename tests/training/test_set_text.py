@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marshmallow import Schema
 
-from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.set_text.done import parse_done, write_done
 from coaching_service.training.set_text.planned import parse_planned
@@ -249,16 +248,17 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     for read in (parse_planned, parse_done):
         with suppress(SetTextError):
             assert read(text, "kg")
-    with suppress(InvalidFields):
-        parse_items(text, "lb", "text")
+    parsed = parse_items(text, "lb", "text")
+    assert all(problem.message and problem.description for problem in parsed.problems)
+    assert parsed.items or parsed.problems or not text.strip()
 
 
 def test_long_texts_are_read_quickly() -> None:
     for text in ("4x8 @" + "9" * 5_000 + "lb", "4x" + "9" * 5_000, "4x8 rest " + "9" * 5_000 + "min"):
         with pytest.raises(SetTextError):
             parse_planned(text, "kg")
-    with pytest.raises(InvalidFields):
-        parse_items("circuit a" + " " * 20_000 + "b", "kg", "text")
+    (problem,) = parse_items("circuit a" + " " * 20_000 + "b", "kg", "text").problems
+    assert problem.message.startswith("expected 1 to 50 exercises")
 
 
 @pytest.mark.parametrize("text", PLANNED)
