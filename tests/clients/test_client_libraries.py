@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service import __version__
+from scripts.release import read_versions
 from tests.clients.failing_proxy import FailingProxy
 from tests.clients.programs import HERE, ROOT, python_environment, run
 from tests.support.client import CoachClient
@@ -71,10 +71,10 @@ async def test_the_typescript_library(
 
 
 async def test_the_packages_are_ready_to_publish(libraries: Path) -> None:
-    """They have the version of the service, the generated modules and the marker of types, and nothing from npm."""
+    """They have the version of the last release, the generated modules and the marker of types, and nothing from npm."""
     packages = ROOT / "dist" / "clients"
-    python = f"coaching_service_client-{__version__}"
-    typescript_package = f"coaching-service-client-{__version__.replace('.dev', '-dev.')}.tgz"
+    (version,) = read_versions()["clients/python/pyproject.toml"]
+    python, typescript_package = f"coaching_service_client-{version}", f"coaching-service-client-{version}.tgz"
     with zipfile.ZipFile(packages / f"{python}-py3-none-any.whl") as wheel:
         names = {name.removeprefix("coaching_service_client/") for name in wheel.namelist()}
     with tarfile.open(packages / f"{python}.tar.gz") as source:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import tomllib
 from pathlib import Path
 
@@ -77,17 +76,9 @@ def test_steps_of_a_patch_version_only_add() -> None:
     assert {step.number: step.release for step in migrations.STEPS if step.number > 16}[17] == "0.3"
 
 
-def test_service_and_clients_have_one_version() -> None:
-    root = Path(__file__).parents[2]
-    packages = [
-        tomllib.loads((root / name).read_text("utf-8"))["project"]
-        for name in ("pyproject.toml", "clients/python/pyproject.toml")
-    ]
-    assert [package["version"] for package in packages] == [__version__, __version__]
-    of_npm = __version__.replace(".dev", "-dev.")
-    lock = json.loads((root / "clients/typescript/package-lock.json").read_text("utf-8"))
-    package = json.loads((root / "clients/typescript/package.json").read_text("utf-8"))
-    assert [package["version"], lock["version"], lock["packages"][""]["version"]] == [of_npm] * 3
+def test_package_has_the_version_of_the_service() -> None:
+    package = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
+    assert package["project"]["version"] == __version__
 
 
 async def test_command_applies_pending_steps(old_database: Services, settings: Settings) -> None:
