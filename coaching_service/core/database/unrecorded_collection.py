@@ -128,7 +128,7 @@ class UnrecordedCollection(ReadableCollection[D]):
             await self.across_companies(ctx.services).bulk_write(writes, session=ctx.session)
 
     async def insert_missing_computed(self, services: Services, documents: Mapping[ObjectId, Document]) -> bool:
-        """Store those of new documents, as `insert_computed`, that are not stored yet; returns whether there were any.
+        """Store the new documents, as `insert_computed`, that are not stored yet; returns whether there were any.
 
         What another process stores at the same moment stays as it is.
         """

@@ -13,7 +13,7 @@ CompanyState = Literal["active", "suspended"]
 
 
 class BackupRecord(OperatorAction):
-    """A backup that succeeded; `moment` is the time that it shows, as in its manifest, `bytes` those of documents."""
+    """A backup that succeeded; `moment` is the time that it shows, `bytes` the size of the documents."""
 
     moment: str
     documents: int

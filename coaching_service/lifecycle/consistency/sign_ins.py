@@ -36,7 +36,7 @@ async def find_without_identity(services: Services, count_read: CountRead) -> As
     """Find coaches who have no identity, so that they cannot sign in.
 
     A confirmed address displaces an unconfirmed one, so only the owner of a company that is confirmed must have one.
-    Clients have none before their first access, and those of an import had theirs in another company.
+    Clients have none before their first access, and clients of an import had theirs in another company.
     """
     owners, employees = Occurrences(), Occurrences()
     async for batch in _batches(services, "coaches"):
@@ -69,7 +69,7 @@ async def _batches(services: Services, name: str) -> AsyncIterator[list[Document
 
 
 async def _confirmed(services: Services, name: str, batch: Sequence[Document], find: Any) -> list[ObjectId]:
-    """The identifiers of those of a batch that `find` returns again at one moment, and that are not being erased."""
+    """The identifiers in a batch that `find` returns again at one moment, and that are not being erased."""
     if not (suspects := await find(services, batch, None)):
         return []
     async with reading_snapshot(services) as session:

@@ -184,7 +184,7 @@ async def mark_all_due(services: Services, company_id: ObjectId, last: ObjectId 
 async def find_due_companies(services: Services, lane: FigureLane, limit: int) -> list[ObjectId]:
     """Return the companies of active clients whose figures are due, longest due first.
 
-    Of changes those of all clients, of the day those of the `limit` clients that have been due for longest.
+    Due by a change: of all clients; due by the day: of the `limit` clients that are due for longest.
     """
     return await figures_store.find_due_companies(services, lane, limit)
 

@@ -167,7 +167,7 @@ def _due(lane: FigureLane) -> Filter:
 async def find_due_companies(services: Services, lane: FigureLane, limit: int) -> list[ObjectId]:
     """Return the companies of active clients whose figures are due, longest due first.
 
-    Of changes those of all clients, of the day those of the `limit` clients that have been due for longest.
+    Due by a change: of all clients; due by the day: of the `limit` clients that are due for longest.
     """
     field = LANE_FIELD[lane]
     longest: list[PipelineStage] = [{"$sort": {field: 1}}, {"$limit": limit}] if lane == "daily" else []
