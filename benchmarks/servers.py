@@ -64,6 +64,11 @@ def running_program(
                 process.wait()
 
 
+def has_lost_database(log: Path) -> bool:
+    """Whether a service has logged that the database does not respond: it may not, however busy it is."""
+    return "the database does not respond" in log.read_text()
+
+
 def child_named(word: str) -> int:
     """The child of this process whose program has `word` in its name: mongod, which we start without its number."""
     for process in Path("/proc").glob("[0-9]*"):

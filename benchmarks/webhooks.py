@@ -34,6 +34,7 @@ from coaching_service.settings import Settings
 _CLIENTS, _CONNECTIONS = 1_000, 32
 _RETRY_SECONDS = ",".join(["0.5"] * 9)
 _EVENTS_A_SECOND = 20
+_FOLLOW_SECONDS = 0.1
 _HANGING = 10
 
 
@@ -117,7 +118,14 @@ class Company:
     async def change_all(self, group: str) -> None:
         """One event for each client."""
         body = {"filter": {"archived": False}, "groups": [group]}
-        await self.call("POST", "/coach/customers/bulk/groups-add", json=body)
+        accepted = await self.call("POST", "/coach/customers/bulk/groups-add", json=body)
+        while "jobId" in accepted:  # more than 500 clients
+            await asyncio.sleep(_FOLLOW_SECONDS)
+            job = await self.call("GET", f"/coach/jobs/{accepted['jobId']}")
+            if job["status"] in ("failed", "cancelled"):
+                raise RuntimeError(f"groups-add: {job['status']} {job['errors']}")
+            if job["status"] == "done":
+                return
 
 
 async def _open(settings: Settings, base_url: str, number: int) -> Company:
