@@ -24,6 +24,26 @@ class FieldError(TypedDict):
     _id: NotRequired[ObjectId]
 
 
+class MovedDocument(TypedDict):
+    """A document that has been changed since the change to undo."""
+
+    kind: str
+    _id: str
+
+
+class ErrorBody(TypedDict, total=False):
+    """The JSON object of a REST response to a failure; which fields it has depends on the error."""
+
+    statusCode: int
+    message: str | list[str]
+    error: str
+    code: str | None
+    errors: Sequence[FieldError]
+    permission: str
+    _id: str
+    documents: list[MovedDocument]
+
+
 class ServiceError(Exception):
     """A failure that is reported to the caller.
 
@@ -54,10 +74,10 @@ class ServiceError(Exception):
         """The message in one line."""
         return self.message if isinstance(self.message, str) else "; ".join(self.message)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """The JSON object of a REST response."""
-        body: dict[str, Any] = {"statusCode": self.status, "message": self.message, "error": self.reason}
-        return body | ({"code": self.code} if self.code else {})
+        body: ErrorBody = {"statusCode": self.status, "message": self.message, "error": self.reason}
+        return {**body, "code": self.code} if self.code else body
 
 
 class BadRequest(ServiceError):
@@ -79,7 +99,7 @@ class InvalidFields(BadRequest):
         super().__init__(message or [f"{error['field']} {error['message']}".strip() for error in errors])
         self.errors = list(errors)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """The common shape with the `errors`; `message` has a sentence for each."""
         return {**super().body(), "errors": self.errors}
 
@@ -98,7 +118,7 @@ class Unauthorized(ServiceError):
     def __init__(self, headers: Mapping[str, str] | None = None) -> None:
         super().__init__("Unauthorized", headers)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """The specification's shape, without `error`."""
         return {"statusCode": 401, "message": "Unauthorized"}
 
@@ -111,7 +131,7 @@ class InvalidApiKey(ServiceError):
     def __init__(self) -> None:
         super().__init__("Invalid API key")
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """The specification's shape: only a message."""
         return {"message": self.message}
 
@@ -136,7 +156,7 @@ class PermissionMissing(Forbidden):
     def __init__(self, permission: str) -> None:
         super().__init__(f"The permission {permission} is missing", permission=permission)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """The common shape with the name of the permission."""
         return {**super().body(), "permission": self.details["permission"]}
 
@@ -196,10 +216,11 @@ class ExternalIdTaken(Conflict):
         """Create the error; `holder` is the other record, if it is known."""
         super().__init__("Another record of the same kind has this externalId", holder=holder)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """The common shape with the identifier of the other record."""
         holder = self.details["holder"]
-        return super().body() | ({} if holder is None else {"_id": str(holder)})
+        body = super().body()
+        return body if holder is None else {**body, "_id": str(holder)}
 
 
 class CursorExpired(ServiceError):
@@ -299,7 +320,7 @@ class LegacyFailure(ServiceError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message, code=code)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """The legacy shape: `{code, message}`."""
         return {"code": self.code, "message": self.message}
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
+
+
+class OAuthErrorBody(TypedDict):
+    """The JSON object of a response to a rejected request."""
+
+    error: str
+    error_description: str
 
 
 class OAuthError(Exception):
@@ -12,7 +19,7 @@ class OAuthError(Exception):
         super().__init__(description)
         self.error, self.description, self.status, self.headers = error, description, status, headers or {}
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> OAuthErrorBody:
         """The JSON object of the response."""
         return {"error": self.error, "error_description": self.description}
 

@@ -10,16 +10,10 @@ from coaching_service.core.changes import store
 from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, StoredChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, declared_collections
+from coaching_service.core.database.field_changes import MISSING, FieldChange, restored_elements, set_path, values_at
 from coaching_service.core.database.models import DocumentFields, FieldValue
-from coaching_service.core.database.recording import (
-    MISSING,
-    FieldChange,
-    History,
-    restored_elements,
-    set_path,
-    values_at,
-)
-from coaching_service.core.errors import Conflict
+from coaching_service.core.database.recording import History
+from coaching_service.core.errors import Conflict, ErrorBody, MovedDocument
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
 
@@ -55,9 +49,11 @@ class DocumentsMoved(Conflict):
         names = ", ".join(f"{document['kind']} {document['_id']}" for document in documents)
         super().__init__(f"Changed since, so that this cannot be undone: {names}", documents=documents)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """The common shape with the documents."""
-        named = [{"kind": document["kind"], "_id": str(document["_id"])} for document in self.details["documents"]]
+        named: list[MovedDocument] = [
+            {"kind": document["kind"], "_id": str(document["_id"])} for document in self.details["documents"]
+        ]
         return {**super().body(), "documents": named}
 
 

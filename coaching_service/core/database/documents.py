@@ -25,8 +25,8 @@ from coaching_service.core.database.conflicts import (
     version_conflict,
 )
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.field_changes import appended_element, touched_paths
 from coaching_service.core.database.recorded_collection import RecordedCollection
-from coaching_service.core.database.recording import appended_element, touched_paths
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.database.unrecorded_collection import UnrecordedCollection
 from coaching_service.core.ids import ObjectId

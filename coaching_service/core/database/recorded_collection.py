@@ -12,7 +12,7 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError
 from coaching_service.core.database.collections import D, Document, Filter, ReadableCollection
 from coaching_service.core.database.conflicts import find_taken_external_id
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.recording import touched_paths, values_at
+from coaching_service.core.database.field_changes import touched_paths, values_at
 from coaching_service.core.errors import ExternalIdTaken
 from coaching_service.core.ids import ObjectId
 

@@ -6,7 +6,7 @@ transaction is about to commit, the change log stores what was collected (see `c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, NotRequired, TypedDict
@@ -14,14 +14,13 @@ from typing import Any, Literal, NotRequired, TypedDict
 import bson
 
 from coaching_service.core.auth.principal import Principal
+from coaching_service.core.database.field_changes import METADATA, FieldChange, field_change, set_path, values_at
 from coaching_service.core.database.models import DocumentFields, FieldValue
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
 
 Action = Literal["created", "changed", "deleted"]
 Interface = Literal["session", "apiKey", "assistant", "client", "system"]
-_METADATA = frozenset({"_id", "companyId", "createdAt", "updatedAt", "version"})
-MISSING: Any = object()  # the value of a field that is not set
 
 
 ActorType = Literal["coach", "client", "assistant", "key", "system"]
@@ -79,20 +78,6 @@ class History:
         return {name: value for name, value in document.items() if name not in self.omit}
 
 
-class FieldChange(TypedDict, total=False):
-    """One field of a document before and after; a side without a value was not set.
-
-    `path` is the field's name, dotted inside nested documents. A field that holds a list of documents with `_id` has
-    only those that differ (`elements`), and `order`, the identifiers before, if they were added, removed or moved.
-    """
-
-    path: str
-    before: FieldValue
-    after: FieldValue
-    elements: bool
-    order: list[ObjectId]
-
-
 @dataclass
 class DocumentChange:
     """A document that the transaction created, changed or deleted, from its first to its last write.
@@ -124,12 +109,12 @@ class DocumentChange:
             paths = [path for path, (before, after) in self.values.items() if before != after]
             paths += [*self.added, *self.omitted]
         names = self.history.public_names
-        hidden = {*private, *self.history.omit, *_METADATA} - names.keys()
+        hidden = {*private, *self.history.omit, *METADATA} - names.keys()
         return sorted({names.get(path, path) for path in paths if path.partition(".")[0] not in hidden})
 
     def field_changes(self) -> list[FieldChange]:
         """The fields that differ, in the order they were written."""
-        changes = [_field_change(path, before, after) for path, (before, after) in self.values.items()]
+        changes = [field_change(path, before, after) for path, (before, after) in self.values.items()]
         for path, (order, elements) in self.added.items():
             changes.append({"path": path, "elements": True, "before": [], "after": elements, "order": order})
         return [change for change in changes if change is not None]
@@ -318,86 +303,3 @@ class ChangeRecorder:
 def encoded_size(document: Mapping[str, Any]) -> int:
     """The size of a document in the database, in bytes."""
     return len(bson.encode(document))
-
-
-def touched_paths(change: Mapping[str, Any]) -> list[str]:
-    """The paths that update operators write, without metadata."""
-    paths = [path for operator in change.values() for path in operator]
-    return [path for path in dict.fromkeys(paths) if path not in _METADATA]
-
-
-def appended_element(change: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """The path and the new element of a change that only appends a document with an `_id` to a list."""
-    if set(change) != {"$push"} or len(change["$push"]) != 1:
-        return None
-    ((path, element),) = change["$push"].items()
-    return (path, element) if isinstance(element, dict) and "_id" in element else None
-
-
-def values_at(document: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
-    """The values of a document at `paths`; MISSING where it has none."""
-    return {path: _value_at(document, path) for path in paths}
-
-
-def _value_at(document: Mapping[str, Any], path: str) -> Any:
-    value: Any = document
-    for name in path.split("."):
-        if not isinstance(value, Mapping) or name not in value:
-            return MISSING
-        value = value[name]
-    return value
-
-
-def set_path(document: dict[str, Any], path: str, value: Any) -> None:
-    """Set the value of a document at `path`, or remove it if the value is MISSING. Nested documents are copied."""
-    *parents, name = path.split(".")
-    for parent in parents:
-        document[parent] = dict(document.get(parent, {}))
-        document = document[parent]
-    if value is MISSING:
-        document.pop(name, None)
-    else:
-        document[name] = value
-
-
-def _field_change(path: str, before: Any, after: Any) -> FieldChange | None:
-    if before is after or before == after:
-        return None
-    if _has_identifiers(before) and _has_identifiers(after):
-        return _element_change(path, before, after)
-    change: FieldChange = {"path": path}
-    if before is not MISSING:
-        change["before"] = before
-    if after is not MISSING:
-        change["after"] = after
-    return change
-
-
-def _has_identifiers(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, Mapping) and "_id" in each for each in value)
-
-
-def _element_change(path: str, before: Sequence[Any], after: Sequence[Any]) -> FieldChange:
-    earlier = {element["_id"]: element for element in before}
-    later = {element["_id"]: element for element in after}
-    change: FieldChange = {
-        "path": path,
-        "elements": True,
-        "before": [element for element in before if _differs(element, later.get(element["_id"]))],
-        "after": [element for element in after if _differs(element, earlier.get(element["_id"]))],
-    }
-    if list(earlier) != list(later):
-        change["order"] = list(earlier)
-    return change
-
-
-def _differs(element: Any, other: Any) -> bool:
-    """Whether two elements differ; most are the same object, which is not compared field by field."""
-    return element is not other and element != other
-
-
-def restored_elements(current: Sequence[Any], change: FieldChange) -> list[Any]:
-    """The list of elements as it was before `change`, from the list as it was after it."""
-    elements = {element["_id"]: element for element in current}
-    elements |= {element["_id"]: element for element in change["before"]}
-    return [elements[identifier] for identifier in change.get("order", [each["_id"] for each in current])]

@@ -14,7 +14,7 @@ from coaching_service.core.database.transactions import rehearse
 from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.http.request_parsing import read_bytes
-from coaching_service.core.http.routes import Handler, Route
+from coaching_service.core.http.routes import Body, Handler, Route
 from coaching_service.core.ids import ObjectId
 
 DRY_RUN = "dryRun"
@@ -50,8 +50,8 @@ def rolling_back(handler: Handler, arguments: Mapping[str, Any]) -> Handler:
     Records that would be created, and their items, have no identifier.
     """
 
-    async def rehearsed(ctx: Context, **_: Any) -> Any:
-        async def work(tx: Context) -> Any:
+    async def rehearsed(ctx: Context, **_: object) -> object:
+        async def work(tx: Context) -> object:
             result = await handler(tx, **arguments)
             created = {change.id for change in tx.changes.documents.values() if change.action == "created"}
             if isinstance(result, Upserted):
@@ -63,7 +63,7 @@ def rolling_back(handler: Handler, arguments: Mapping[str, Any]) -> Handler:
     return rehearsed
 
 
-def without_dry_run(body: Mapping[str, Any]) -> dict[str, Any]:
+def without_dry_run(body: Body) -> Body:
     """Return a body without `dryRun`."""
     return {name: value for name, value in body.items() if name != DRY_RUN}
 

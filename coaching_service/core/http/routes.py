@@ -18,6 +18,8 @@ from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.variants import ChangeByStoredType, Variant
 
 Handler = Callable[..., Awaitable[Any]]
+# A validated body, by the names of its fields: the schema of the route knows their types.
+Body = Mapping[str, object]
 RequestClass = Literal["database", "bulk", "held", "unlimited"]
 
 DEFAULT_STATUS = {"GET": 200, "POST": 201, "PUT": 200, "PATCH": 200, "DELETE": 204}

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import Unprepared, gather_reads
 from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import search_entries, service, store
-from coaching_service.library.exercises.models import (
-    ExerciseMatch,
-    ResolvedName,
-)
+from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedName
 from coaching_service.library.exercises.resolution import Candidate, Resolution, resolve
 from coaching_service.library.exercises.use_counts import load_use_counts
 
@@ -28,7 +26,7 @@ async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedName
         return await _resolve(ctx, names)
     if missing := [name for name in names if name not in ctx.resolved_names]:
         raise Unprepared(lambda outside: _prepare(outside, missing))
-    return [ctx.resolved_names[name] for name in names]
+    return [cast("ResolvedName", ctx.resolved_names[name]) for name in names]
 
 
 async def _prepare(ctx: Context, names: Sequence[str]) -> None:

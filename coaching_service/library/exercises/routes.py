@@ -16,6 +16,7 @@ from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.library.exercises import customization, listing, models, name_resolution, service
+from coaching_service.library.exercises.name_models import ResolvedName
 from coaching_service.library.exercises.schemas import (
     EXERCISE_PAGE,
     Exercise,
@@ -89,7 +90,7 @@ async def create_exercise(ctx: Context, body: models.ExerciseInput) -> models.Ex
     read_only=True,
     example={"names": ["Back squat", "DB bench press"]},
 )
-async def resolve_exercise_names(ctx: Context, body: dict[str, list[str]]) -> dict[str, list[models.ResolvedName]]:
+async def resolve_exercise_names(ctx: Context, body: dict[str, list[str]]) -> dict[str, list[ResolvedName]]:
     """Find the exercises that names mean.
 
     Names, aliases and abbreviations are found as in the list of exercises. It changes nothing: a read-only key may call

@@ -13,7 +13,7 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises import name_resolution
-from coaching_service.library.exercises.models import ResolvedName
+from coaching_service.library.exercises.name_models import ResolvedName
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.training.workout_text.lines import Kind, Mention, ParsedWorkout, Problem, Problems, error_in_line
