@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from urllib.parse import urlsplit
 
 import orjson
@@ -86,6 +86,7 @@ class McpEndpoint:
             request_id=request[REQUEST_ID],
             network_address=network_address(request, self.proxies),
             interface="assistant",
+            load_caller=partial(self.authenticate, self.services, request),
         )
         try:
             body = await read_json_bytes(ctx, request, self.body_limit)

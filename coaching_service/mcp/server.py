@@ -28,6 +28,7 @@ from coaching_service.core.auth.access import find_denial, require_no_conversion
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.request_slot import RequestSlot, schedule_key
 from coaching_service.core.errors import Forbidden, OutcomeUnknown, ServiceError
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
@@ -198,7 +199,7 @@ async def _call(
         ctx = await client_units.use_unit_of_client(ctx, call.arguments.get("customerId"))
         schedule = schedule_key(ctx, call.arguments) if tool.writes else None
         async with RequestSlot(slots, ctx, schedule=schedule):
-            output = await carry_out(ctx, call)
+            output = await carry_out(await _after_waiting(ctx, call), call)
     except InvalidArguments as error:
         return _error("; ".join(error.messages), _CORRECT_ARGUMENTS), "rejected"
     except Unconfirmed as proposal:
@@ -216,6 +217,16 @@ def _outcome(error: ServiceError) -> Outcome:
     if error.status >= 500:
         return "failed"
     return "denied" if error.status == Forbidden.status else "rejected"
+
+
+async def _after_waiting(ctx: Context, call: Call) -> Context:
+    """Return the context with the caller as they are now, if the call has waited. Raises if they may not call it."""
+    current = await ctx.after_waiting()
+    if current is ctx:
+        return ctx
+    if (denial := _find_denial(call.tool, current.caller)) is not None:
+        raise denial
+    return await client_units.use_unit_of_client(current, call.arguments.get("customerId"))
 
 
 def _parse(tool: Tool, params: CallToolRequestParams) -> Call:

@@ -248,7 +248,11 @@ class WebApplication:
         browser_session = await browser_session.signed_in(session)
         form_state = FormState(page.form_name, values, form_errors=[reauthentication.SIGNED_IN_AGAIN])
         try:
-            response = await self._render(self._page_request(self.pages[page.on], request, browser_session), form_state)
+            shown = self._page_request(self.pages[page.on], request, browser_session)
+            shown = replace(
+                shown, ctx=replace(shown.ctx, load_caller=None)
+            )  # the request has not the new session's cookie
+            response = await self._render(shown, form_state)
         except ServiceError as error:
             response = render_error(request, browser_session, error)
         browser_session.set_cookies(response, session=session)
@@ -288,6 +292,7 @@ class WebApplication:
         page, browser_session = page_request.page, page_request.browser_session
         check_access(page.access, browser_session.principal, writes=False)
         async with self.dependencies.limiter(page.request_class, page_request.ctx):
+            page_request = await page_request.after_waiting()
             result, unread = await page_request.read_variables()
         if isinstance(result, web.StreamResponse):
             return result
@@ -334,6 +339,7 @@ class WebApplication:
             schedule = None if page.preview_of else schedule_key(ctx, arguments, arguments.get("form", {}))
             limiter = self.dependencies.limiter(page.request_class, ctx, schedule=schedule)
             async with stored_file as page_with_file, limiter:
+                page_request = await page_request.after_waiting()
                 result = await self._run_handler(replace(page_request, page=page_with_file), arguments, claim)
         except (ValidationError, *FORM_ERRORS) as failure:
             if page.on is None or (isinstance(failure, NotFound) and page.form is None):
@@ -368,6 +374,7 @@ class WebApplication:
         if claim is not None and not await form_idempotency.is_first(page_request.ctx, claim):
             return redirect_response(browser_session, Redirect(task.return_url, _TASK_REPEATED))
         async with self.dependencies.limiter(page_request.page.request_class, page_request.ctx):
+            await page_request.after_waiting()
             return await stream_task(page_request.request, browser_session, task, page_request.ctx.with_current_caller)
 
     async def _form_response(self, page_request: PageRequest, result: Any, data: FormData) -> web.StreamResponse:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aiohttp import web
@@ -28,6 +28,10 @@ class PageRequest:
     request: web.Request
     browser_session: BrowserSession
     ctx: Context
+
+    async def after_waiting(self) -> PageRequest:
+        """Return this request with the caller as they are now, if it has waited. Raises as Context.after_waiting."""
+        return replace(self, ctx=await self.ctx.after_waiting())
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the page's handler, without its form."""

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from aiohttp.test_utils import TestServer
 
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.sessions import web_sessions
+from coaching_service.people.team import service as team
 from tests.contract.test_declared import request_options
 from tests.hostile.cases import (
     ROUTES,
@@ -14,15 +18,22 @@ from tests.hostile.cases import (
     identifiers_in_bodies,
     of_key,
     outside_scope,
+    pages_with_identifiers,
     path_cases,
     query_cases,
     searched_parameters,
+    tool_cases,
 )
 from tests.hostile.conftest import Caller, Victim
 from tests.hostile.test_foreign_identifiers import KINDS, body_of, kind_of, with_one
+from tests.hostile.test_tools import call, is_failure, is_refused, name_of
+from tests.mcp.test_tool_access import arguments
 from tests.support.client import MONDAY, UNKNOWN
 from tests.support.declared_world import make_world
+from tests.support.mcp_client import McpHttpClient
 from tests.support.training import employee_key, hide
+from tests.support.visitor import Visitor
+from tests.web.test_pages import filled
 
 FILTERS = KINDS | {"actorId": "employeeId", "ids": "noteId"}
 
@@ -138,4 +149,44 @@ async def test_a_hidden_day_is_unknown_to_the_client(stranger: Caller) -> None:
             reply = await caller.send(route, own)
             if any(own[name].encode() in reply.raw for name in ("witemId", "wblockId/witemId", "circuitId")):
                 differences.append((route.path, reply.status, reply.raw[:200]))
+    assert not differences, "\n".join(map(str, differences))
+
+
+async def test_a_client_outside_the_scope_is_unknown_to_tools(
+    colleague: Caller, stranger: Caller, public_server: TestServer
+) -> None:
+    """Each tool that takes a client refuses, and shows nothing of the client."""
+    hidden = {stranger.own[name] for name in OF_THE_CLIENT} - {stranger.own["customerId"]}
+    differences = []
+    async with McpHttpClient(public_server, {"X-API-Key": str(colleague.key.key)}) as mcp:
+        for case in tool_cases():
+            if name_of(case) != "customerId":
+                continue
+            reply = await call(mcp, case, stranger.own, stranger.own["customerId"])
+            given = arguments(case.tool, stranger.own).values()
+            seen = {each for each in hidden - set(map(str, given)) if each.encode() in reply.raw}
+            if is_failure(reply) or not is_refused(reply) or seen:
+                differences.append((str(case), seen, reply.raw[:300]))
+    assert not differences, "\n".join(map(str, differences))
+
+
+async def test_a_client_outside_the_scope_is_refused_by_pages(stranger: Caller, server: TestServer) -> None:
+    """Each page and form with the client in its path."""
+    ctx = stranger.key.ctx
+    hired = await team.create_employee(
+        ctx, "Eli", f"eli-{ObjectId()}@example.com", sorted(ALL_PERMISSIONS), "assigned", "no hash"
+    )
+    visitor = Visitor(server)
+    visitor.keep(coach_session=(await web_sessions.start_for_coach(ctx, hired["_id"])).token)
+    csrf = (await visitor.get("/app/customers")).form("/app/sign-out").fields[0][1]
+    differences = []
+    for case in pages_with_identifiers():
+        if case.parameter != "customerId" or case.page.access.audience != "coach":
+            continue
+        path = filled(case.page, stranger.own)
+        options: dict[str, Any] = {} if case.page.method == "GET" else {"data": {"csrf": csrf}}
+        page = await visitor.send(case.page.method, path, **options)
+        if page.status not in (400, 403) or "Ana" in page.text:
+            differences.append((case.page.method, case.page.path, page.status, page.text[:150]))
+    await visitor.close()
     assert not differences, "\n".join(map(str, differences))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ from coaching_service.core.tracing import NO_TRACER, Tracer
 if TYPE_CHECKING:
     from coaching_service.core.auth.principal import KeyHolder, Principal
 
+RECHECK_SECONDS = 1.0  # after which a request that is still answered is authenticated again
 MAX_FILE_WRITES, _FILE_WRITES_OF_A_COMPANY = 4, 3
 _SHARED_SECONDS = 60
 
@@ -151,7 +153,8 @@ class Context:
     `recorder` collects what the transaction changes. `change_ids` receives the identifiers of the changes once they
     are committed; `batch_id` groups the changes of several clients under one identifier. `cache_wait`: see CacheWait.
     `resolved_names`: what names of exercises mean that the transaction needs (see Unprepared).
-    `load_caller` authenticates the request again and checks its access, where that can end while it is answered.
+    `load_caller` authenticates the request again and checks its access, where that can end while it is answered;
+    `authenticated_at` is when it was authenticated, in seconds of the monotonic clock.
     `turn` returns a context in which a request that is held uses the database, in turn with other companies.
     `prefers_job`: the caller prefers a job to waiting for a bulk operation.
     """
@@ -164,6 +167,7 @@ class Context:
     network_address: str = "-"
     is_disconnected: Callable[[], bool] = bool  # bool() is False
     load_caller: Callable[[], Awaitable[Principal]] | None = None
+    authenticated_at: float = field(default_factory=time.monotonic)
     turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
     prefers_job: bool = False
     operation: str = ""
@@ -172,8 +176,8 @@ class Context:
     batch_id: ObjectId | None = None
     change_ids: list[ObjectId] = field(default_factory=list)
     cache_wait: CacheWait = field(default_factory=CacheWait)
-    # Any: the library has the type, and the core does not import it.
-    resolved_names: dict[str, Any] = field(default_factory=dict)
+    # object: the library has the type, and the core does not import it.
+    resolved_names: dict[str, object] = field(default_factory=dict)
 
     @property
     def db(self) -> Database:
@@ -226,6 +230,14 @@ class Context:
         Raises Unauthorized or Forbidden if the credential, or a permission that the operation needs, is gone.
         """
         return self if self.load_caller is None else replace(self, principal=await self.load_caller())
+
+    async def after_waiting(self) -> Context:
+        """A copy of this context with the caller as they are now, if the request has waited since it was authenticated.
+
+        Raises what with_current_caller raises.
+        """
+        has_waited = time.monotonic() - self.authenticated_at >= RECHECK_SECONDS
+        return await self.with_current_caller() if has_waited else self
 
     async def publish(self, event: DomainEvent) -> None:
         """Call the subscribers of a domain event in this context's transaction. Raises RuntimeError without one."""

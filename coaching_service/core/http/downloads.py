@@ -13,11 +13,11 @@ from urllib.parse import quote
 import structlog
 from aiohttp import hdrs, web
 
+from coaching_service.core.database.context import RECHECK_SECONDS
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.conditional import is_not_modified
 
 log = structlog.get_logger("coaching_service")
-RECHECK_SECONDS = 1.0  # after which a request that is still answered is authenticated again
 CHUNK_SECONDS = 60.0  # a receiver that accepts less in that time is disconnected
 # A stored file must not run scripts under our origin.
 _CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
