@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, ClassVar, NotRequired
 
@@ -33,13 +33,14 @@ _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 class StoredReplay(Stored):
     """A key, or one step of a long request, and the response once there is one: its status and its encrypted JSON.
 
-    `about` is the client the response concerns, if any.
+    `about` is the client the response concerns, if any; `changeId` the change or the batch that the request made.
     """
 
     fingerprint: str
     status: NotRequired[int]
     answer: NotRequired[bytes]
     about: NotRequired[ObjectId | None]
+    changeId: NotRequired[ObjectId | None]
 
 
 _replays = Documents[StoredReplay](
@@ -71,11 +72,12 @@ class ResponseReplayed(DomainEvent):
 
 @dataclass(frozen=True)
 class StoredResponse:
-    """A response: its status, its JSON, and whether it is sent again."""
+    """A response: its status, its JSON, whether it is sent again, and the change or batch that the request made."""
 
     status: int
     body: bytes
     replayed: bool = False
+    change_id: ObjectId | None = None
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,7 @@ async def run_once(
     async def work_with_claim(tx: Context) -> StoredResponse:
         await _replays.claim(tx, {"_id": claim.id, "fingerprint": claim.fingerprint})
         response, client = await work(tx)
+        response = replace(response, change_id=tx.change_id)
         change = {"$set": _seal_response(ctx, claim, response, about or client), **_CREATED_NOW}
         await _replays.set_derived(tx, {"_id": claim.id}, change)
         return response
@@ -176,6 +179,7 @@ async def run_in_steps(
     if (stored := await _find_response(ctx, claim)) is not None:
         return stored
     response, _ = await work(ctx)
+    response = replace(response, change_id=next(iter(ctx.change_ids), None))
     record = {"_id": claim.id, "fingerprint": claim.fingerprint, **_seal_response(ctx, claim, response, None)}
     try:
         await _replays.claim(ctx, record)
@@ -225,7 +229,7 @@ async def delete_responses(ctx: Context, about: Sequence[ObjectId]) -> None:
 
 def _seal_response(ctx: Context, claim: Claim, response: StoredResponse, about: ObjectId | None) -> Document:
     sealed = ctx.services.vault.seal(response.body, _binding(claim))
-    return {"status": response.status, "answer": sealed, "about": about}
+    return {"status": response.status, "answer": sealed, "about": about, "changeId": response.change_id}
 
 
 async def _find_response(ctx: Context, claim: Claim) -> StoredResponse | None:
@@ -240,7 +244,7 @@ async def _find_response(ctx: Context, claim: Claim) -> StoredResponse | None:
         body = ctx.services.vault.open(record["answer"], _binding(claim))
     except SecretUnreadable:
         raise ResponseUnreadable from None
-    return StoredResponse(record["status"], body, replayed=True)
+    return StoredResponse(record["status"], body, replayed=True, change_id=record.get("changeId"))
 
 
 def _other_body() -> IdempotencyKeyReused:

@@ -13,6 +13,7 @@ from coaching_service import features
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.idempotency import Claim, StoredResponse, run_once
+from coaching_service.core.ids import ObjectId
 from tests.conftest import NewCompany
 from tests.contract.test_declared import call, fill_path
 from tests.support.client import MONDAY, SUNDAY, UNKNOWN, CoachClient, Reply
@@ -84,6 +85,28 @@ async def test_a_repetition_returns_the_first_response(company: CoachClient, wor
     first.ok(route.status)
     assert "Idempotent-Replayed" not in first.headers
     assert (second.ok(route.status), second.headers["Idempotent-Replayed"]) == (first.json, "true")
+    assert without_own_headers(second) == without_own_headers(first)
+
+
+def without_own_headers(reply: Reply) -> dict[str, str]:
+    """The headers of a response without those that belong to one request."""
+    own = {"date", "x-request-id", "idempotent-replayed"}
+    return {name: value for name, value in reply.headers.items() if name.lower() not in own}
+
+
+@pytest.mark.parametrize("prefer", ["respond-async", 'handling=strict, Respond-Async; x="y"'])
+async def test_a_repetition_of_a_request_for_a_job_has_the_same_headers(coach: CoachClient, prefer: str) -> None:
+    ids = [(await coach.create_customer())["_id"]]
+    headers = {"Prefer": prefer, "Idempotency-Key": "job"}
+    archive = ("/coach/customers/bulk/archive", {"ids": ids})
+    first, second = [await coach.post(*archive, headers=headers) for _ in range(2)]
+    assert (second.ok(202), second.headers["Idempotent-Replayed"]) == (first.ok(202), "true")
+    assert without_own_headers(second) == without_own_headers(first)
+    assert ObjectId.is_valid(first.headers["X-Change-Id"])
+    applied = "respond-async" if prefer == "respond-async" else "handling=strict, respond-async"
+    assert first.headers["Preference-Applied"] == applied
+    dry = await coach.post(archive[0], {"ids": ids, "dryRun": True}, headers={"Prefer": "respond-async"})
+    assert (dry.ok()["ok"], dry.headers.get("Preference-Applied")) == (1, None)
 
 
 async def test_a_conversion_of_loads_is_started_once(coach: CoachClient) -> None:
@@ -173,6 +196,7 @@ async def test_a_bulk_operation_that_was_cut_off_continues(coach: CoachClient) -
 
     assert "Idempotent-Replayed" not in resumed.headers
     assert resumed.ok() == first
+    assert ObjectId.is_valid(resumed.headers["X-Change-Id"])
 
 
 async def test_a_dry_run_of_a_bulk_operation_ignores_the_key(coach: CoachClient) -> None:
@@ -197,6 +221,8 @@ async def test_an_undo_that_was_cut_off_continues(coach: CoachClient, *, batch: 
     assert (await coach.post(path, headers=key)).headers["Idempotent-Replayed"] == "true"
     await coach.ctx.db["replays"].delete_one({"companyId": coach.ctx.company_id, "answer": {"$exists": True}})
 
-    assert (await coach.post(path, headers=key)).ok() == first
+    resumed = await coach.post(path, headers=key)
+    assert resumed.ok() == first
+    assert resumed.headers["X-Change-Id"] == first["changeId"]
     again = await coach.post(path)
     assert again.ok()["ok"] == 0 if batch else again.refused(409)

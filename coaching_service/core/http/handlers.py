@@ -23,7 +23,6 @@ from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.http.deprecation import deprecation_headers, mark_deprecated
 from coaching_service.core.http.downloads import (
-    RECHECK_SECONDS,
     Download,
     read_while_allowed,
     read_with_limit,
@@ -51,6 +50,7 @@ from coaching_service.core.http.responses import format_datetime, to_json
 from coaching_service.core.http.routes import Handler, MultipartBody, RequestClass, Route
 from coaching_service.core.http.strictness import (
     IS_STRICT,
+    PREFERS_JOB,
     STRICT,
     prefers_job,
     prefers_strict,
@@ -157,8 +157,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
         mark_deprecated(request, route.deprecated)
         if route.access.audience != "public":
             principal = request[PRINCIPAL] = await dependencies.authenticate(dependencies.services, request)
-        authenticated = time.monotonic()
-        waited = authenticated - started
+        waited = time.monotonic() - started
         _check(route, request, principal, dependencies.services)
         ctx = _make_context(route, request, principal, dependencies)
         arguments: dict[str, Any] = dict(path_identifiers(route, request))
@@ -183,7 +182,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
         read_as_of = as_of()
         async with dependencies.limiter(route.request_class, ctx, waited, schedule=_schedule(route, ctx, arguments)):
             response: Download | web.StreamResponse = await _call(
-                route, request, await _recheck(ctx, authenticated), arguments, json_body
+                route, request, await ctx.after_waiting(), arguments, json_body
             )
         if isinstance(response, Download):
             headers = {"X-Request-Id": ctx.request_id} | ({"Preference-Applied": STRICT} if is_strict else {})
@@ -196,6 +195,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
 def _make_context(
     route: Route, request: web.Request, principal: Principal | None, dependencies: HandlerDependencies
 ) -> Context:
+    request[PREFERS_JOB] = route.resumable and prefers_job(request)
     ctx = Context(
         dependencies.services,
         principal,
@@ -203,18 +203,13 @@ def _make_context(
         network_address=network_address(request, dependencies.proxies),
         is_disconnected=partial(is_disconnected, request),
         operation=route.operation_id,
-        prefers_job=route.resumable and prefers_job(request),
+        prefers_job=request[PREFERS_JOB],
     )
     if route.access.audience != "public":
         ctx = replace(ctx, load_caller=partial(_load_caller, route, request, dependencies))
     if route.request_class == "held":
         return replace(ctx, turn=partial(dependencies.database_slots.holding, ctx.slot_holder))
     return ctx
-
-
-async def _recheck(ctx: Context, authenticated: float) -> Context:
-    """Return the context with the caller as they are now, if the request was authenticated a while ago."""
-    return ctx if time.monotonic() - authenticated < RECHECK_SECONDS else await ctx.with_current_caller()
 
 
 async def _load_caller(route: Route, request: web.Request, dependencies: HandlerDependencies) -> Principal:
@@ -282,6 +277,11 @@ async def _call(route: Route, request: web.Request, ctx: Context, arguments: dic
     if key is None:
         result = await route.handler(ctx, **arguments, **({"claim": None} if route.resumable else {}))
         return _response(route, result)
+    return await _call_once(route, ctx, arguments, body, key)
+
+
+async def _call_once(route: Route, ctx: Context, arguments: dict[str, Any], body: Any, key: str) -> web.Response:
+    """Call the handler unless a request with the same key has; the response to a repetition has the same headers."""
     identifiers = [str(arguments[name]) for _, name in route.path_parameters]
     if route.access.audience == "customer":  # the path is the same for all clients
         identifiers.append(str(ctx.caller.id))
@@ -299,6 +299,8 @@ async def _call(route: Route, request: web.Request, ctx: Context, arguments: dic
     customer_id = _customer_id(route, ctx, arguments)
     response = await (run_in_steps(ctx, claim, work) if route.resumable else run_once(ctx, claim, customer_id, work))
     headers = {"Idempotent-Replayed": "true"} if response.replayed else {}
+    if response.replayed and response.change_id is not None:
+        ctx.change_ids.append(response.change_id)
     return _json_response(response.status, response.body, headers)
 
 

@@ -15,6 +15,7 @@ from marshmallow import Schema, fields
 from coaching_service import __version__
 from coaching_service.core import errors
 from coaching_service.core.http.field_descriptions import DESCRIPTIONS
+from coaching_service.core.http.openapi_introduction import INTRODUCTION
 from coaching_service.core.http.openapi_schemas import (
     ERROR_SCHEMAS,
     describe_schemas,
@@ -29,40 +30,6 @@ from coaching_service.core.http.routes import MultipartBody, PlainList, Route
 from coaching_service.core.media import sendable_types
 from coaching_service.core.variants import ChangeByStoredType, Variant
 
-_INTRODUCTION = """\
-Clients, training and progress of coaching businesses.
-
-**Credentials.** `X-API-Key` for backends; `Authorization: Bearer` for a session. When both are sent, the bearer
-decides.
-
-**Retries.** Reads may be retried. PUT and DELETE leave the same state when repeated. A POST that changes data takes an
-`Idempotency-Key`: the same key and body returns the first answer again for 24 hours, with `Idempotent-Replayed: true`;
-while the first request is running it is 409 with `Retry-After`. Operations about keys, the team and invitations refuse
-it (400 `IDEMPOTENCY_NOT_SUPPORTED`); sign-in and impersonation ignore it.
-A 503 with the code `UNAVAILABLE` has changed nothing, so any request may be sent again after `Retry-After`. With
-`OUTCOME_UNKNOWN` a change may have been saved, or a part of it: look before you repeat it, unless it had an
-`Idempotency-Key` (then it has `Retry-After`) or is a PUT or DELETE.
-A 500 with a `code` is permanent; another 500 on a write must not be blindly repeated. `x-retry` states it for each
-operation, and `x-retry-policy` in a word: `safe`, `idempotencyKey`, `version` or `never`.
-
-**Limits.** A JSON body holds at most 1 MiB unless the operator sets another limit (413); a workout block 100 items.
-The operator may limit the requests a minute of each key and session: then every response to it has `RateLimit-Policy`
-and `RateLimit` (`"requests";r=12;t=1`: 12 remain, and another one is available in 1 second), and 429 says in
-`Retry-After` when to continue.
-
-**Dry runs.** With `dryRun: true` in the body, an operation that has this field returns what it would do and writes
-nothing. Every other operation that writes refuses `dryRun` with 400.
-
-**Strictness.** Unknown query parameters and body fields are ignored. With the header `Prefer: handling=strict`, which
-every operation accepts (`#/components/parameters/Prefer`), they are 400 with the code `UNKNOWN_FIELD`, and the response
-has `Preference-Applied: handling=strict`. Send it while you develop.
-
-**Bytes.** JSON of more than 1 kB is compressed for `Accept-Encoding: gzip`. Operations with a 304 send an `ETag`, which
-`If-None-Match` takes.
-
-**Versions.** Changes are additive only: new operations, new optional inputs, new fields in responses. `info.version`
-counts them; nothing is removed or renamed. Ignore fields you do not know.
-"""
 _IDEMPOTENCY_KEY = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"}
 # Whether an operation may be repeated: a word for programs and a sentence for people, by method.
 _RETRY = {
@@ -87,9 +54,11 @@ _SUCCESS = {
 # Described once, in `components`: every response may have them, or those that refer to them.
 _SHARED_HEADERS = {
     "ETag": "The version of the content, to send as `If-None-Match`.",
-    "Preference-Applied": "`handling=strict` if the request has `Prefer: handling=strict`.",
+    "Preference-Applied": "The preferences of the header `Prefer` that were applied: `handling=strict`, and "
+    "`respond-async` with 202.",
     "RateLimit": 'What remains of the limit of requests, if there is one: `"requests";r=12;t=1`.',
     "RateLimit-Policy": 'The limit of requests, if there is one: `"requests";q=600;w=60`.',
+    "X-Change-Id": "The change, or the batch of changes, that the request has made, if it changed coaching data.",
     "Retry-After": "Whole seconds to wait before the request is sent again. With 409: the first request with the same "
     "`Idempotency-Key` is still running.",
 }
@@ -100,7 +69,8 @@ _ERROR_HEADERS: dict[type[errors.ServiceError], tuple[str, ...]] = {
 }
 # Not a parameter of each operation: clients that are generated from the document send it with every request, or never.
 _PREFER = {
-    "description": "`handling=strict`: unknown query parameters and body fields are 400 instead of ignored.",
+    "description": "`handling=strict`: unknown query parameters and body fields are 400 instead of ignored. "
+    "`respond-async`: a bulk operation or an undo is a job, and the response is 202.",
     "schema": {"type": "string", "example": "handling=strict"},
 }
 _IF_NONE_MATCH = {
@@ -154,7 +124,7 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
         version=__version__,
         openapi_version="3.1.0",
         plugins=[plugin],
-        info={"description": _INTRODUCTION, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+        info={"description": INTRODUCTION, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
         servers=[{"url": base_url}],
         tags=[{"name": name, "description": description} for name, description in tags],
     )
@@ -310,7 +280,8 @@ def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
     if route.upserts:
         responses["201"] = {**success, "description": _SUCCESS[201]}
     if route.resumable:
-        responses["202"] = _ACCEPTED
+        headers = {**_success_headers(route), **_refer_to_headers("Preference-Applied")}
+        responses["202"] = {**_ACCEPTED, "headers": headers}
     if route.takes_dry_run and route.status == 201:
         responses["200"] = _dry_run_response(route)
     responses |= {
@@ -331,6 +302,8 @@ def _success_headers(route: Route) -> dict[str, Any]:
             "the one of the first.",
             "schema": {"type": "string", "format": "date-time"},
         }
+    if route.writes and route.access.audience != "public":
+        headers |= _refer_to_headers("X-Change-Id")
     if route.idempotent:
         headers["Idempotent-Replayed"] = _header("`true` when this is the first answer again.")
     if route.deprecated is not None:

@@ -12,8 +12,11 @@ from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.validation_messages import UNKNOWN_FIELD, sentence
 from coaching_service.core.variants import ChangeByStoredType, DeferredChange, Variant, find_unknown_fields
 
+_ACCEPTED = 202
 STRICT = "handling=strict"
+RESPOND_ASYNC = "respond-async"
 IS_STRICT = web.RequestKey("is_strict", bool)
+PREFERS_JOB = web.RequestKey("prefers_job", bool)
 
 
 def prefers_strict(request: web.Request) -> bool:
@@ -23,7 +26,13 @@ def prefers_strict(request: web.Request) -> bool:
 
 def prefers_job(request: web.Request) -> bool:
     """Whether a request has the preference `respond-async`."""
-    return any(name == "respond-async" for name, _ in _preferences(request))
+    return any(name == RESPOND_ASYNC for name, _ in _preferences(request))
+
+
+def list_applied(request: web.Request, status: int) -> list[str]:
+    """Return the preferences of a request that its response, with this status, follows."""
+    applied = {STRICT: request.get(IS_STRICT), RESPOND_ASYNC: request.get(PREFERS_JOB) and status == _ACCEPTED}
+    return [name for name, is_applied in applied.items() if is_applied]
 
 
 def _preferences(request: web.Request) -> Iterator[tuple[str, str]]:

@@ -237,6 +237,8 @@ async def _run(ctx: Context, selection: Selection, operation: Operation, run: Ru
             await _run_batch(ctx, batch, operation, run, result, dry_run=selection["dryRun"])
             if run.on_progress is not None:
                 await run.on_progress(result)
+    if result.ok and not ctx.change_ids and run.claim is not None and not selection["dryRun"]:
+        ctx.change_ids.append(batch_id)  # of an earlier request with this claim
     return result.to_response()
 
 
