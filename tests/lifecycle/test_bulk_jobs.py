@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -169,6 +169,13 @@ async def run(coach: CoachClient, job_id: str) -> None:
     await step(coach.ctx.services, Job(ObjectId(), {"jobId": ObjectId(job_id)}, 1, coach.ctx.company_id))
 
 
+async def error_codes(coach: CoachClient, job_id: str) -> list[str]:
+    """Why a job has failed."""
+    job = (await coach.get(f"/coach/jobs/{job_id}")).ok()
+    assert job["status"] == "failed"
+    return [error["code"] for error in job["errors"]]
+
+
 class Interrupted(Exception):
     """The process has ended."""
 
@@ -226,8 +233,20 @@ async def test_job_of_a_deleted_key_or_permission_ends(coach: CoachClient, inter
     job_id = await begin(coach.with_key(created["key"]), ids)
     (await interactive.delete(f"/coach/api-keys/{created['_id']}")).ok(204)
     await run(coach, job_id)
-    job = (await coach.get(f"/coach/jobs/{job_id}")).ok()
-    assert (job["status"], [error["code"] for error in job["errors"]]) == ("failed", ["FORBIDDEN"])
+    assert await error_codes(coach, job_id) == ["FORBIDDEN"]
+
+    ended = {"work.caller.via": "mcp", "work.caller.credentialId": ObjectId()}  # an assistant that was disconnected
+    job_id = await begin(coach, ids)
+    await coach.ctx.db["bulkJobs"].update_one({"_id": ObjectId(job_id)}, {"$set": ended})
+    await run(coach, job_id)
+    assert await error_codes(coach, job_id) == ["FORBIDDEN"]
+
+    created = (await interactive.post("/coach/api-keys", {"name": "Third"})).ok(201)
+    job_id = await begin(coach.with_key(created["key"]), ids)
+    past = {"$set": {"restrictions.expiresAt": datetime.now(UTC) - timedelta(seconds=1)}}
+    await coach.ctx.db["apiKeys"].update_one({"_id": ObjectId(created["_id"])}, past)
+    await run(coach, job_id)
+    assert await error_codes(coach, job_id) == ["FORBIDDEN"]
 
     key = await employee_key(coach, "customers.view", "customers.edit", scope="all")
     employee = coach.with_key(key)
@@ -235,8 +254,7 @@ async def test_job_of_a_deleted_key_or_permission_ends(coach: CoachClient, inter
     author = ObjectId((await employee.get("/me")).ok()["_id"])
     await coach.ctx.db["coaches"].update_one({"_id": author}, {"$set": {"permissions": ["customers.view"]}})
     await run(coach, job_id)
-    job = (await coach.get(f"/coach/jobs/{job_id}")).ok()
-    assert (job["status"], [error["code"] for error in job["errors"]]) == ("failed", ["PERMISSION_MISSING"])
+    assert await error_codes(coach, job_id) == ["PERMISSION_MISSING"]
     assert await count_archived(coach) == 0
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from functools import partial
+
 import pytest
 
+from coaching_service.core.jobs import queue
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from tests.support.client import CoachClient
 from tests.support.service_process import until
@@ -162,7 +166,8 @@ async def test_many_clients_are_changed_and_restored_in_the_background(
         return "Done." in (await owner_page.get(job.path)).ok().text
 
     await until(has_ended, "the messages are sent", 60)
-    (await owner_page.get(job.path)).says("3 clients changed")
+    sent = (await owner_page.get(job.path)).says("Message sent to clients", "3 clients changed")
+    assert f"{job.path}/undo" not in sent.html  # messages cannot be undone
     assert await coach.ctx.db["messages"].count_documents({"companyId": coach.ctx.company_id}) == 3
 
     confirmation = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
@@ -172,5 +177,26 @@ async def test_many_clients_are_changed_and_restored_in_the_background(
     undo = await owner_page.get(job.path)
     job = await owner_page.submit(undo, f"{undo.path}/undo")
     await until(has_ended, "the clients are active", 60)
-    (await owner_page.get(job.path)).says("3 records restored")
+    (await owner_page.get(job.path)).says("Undo of changes", "3 records restored")
     assert await coach.names() == ["Ana", "Björn", "Chidi"]
+
+    (await owner_page.get("/app/settings/history")).says("Large changes")
+    listed = await owner_page.get("/app/jobs")
+    listed.says("Undo of changes", "Clients archived", "Message sent to clients", "Done, 3 clients", "Done, 3 changes")
+    assert job.path in listed.links
+
+
+async def test_jobs_are_listed_with_how_far_they_are(
+    coach: CoachClient, owner_page: Visitor, colleague: Colleague, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the coach; an undo of one that is running leads to the job that undoes it already."""
+    monkeypatch.setattr(queue, "enqueue", partial(queue.enqueue, after=timedelta(hours=1)))
+    (await owner_page.get("/app/jobs")).says("No large changes")
+    body = {"ids": [(await coach.create_customer())["_id"]]}
+    accepted = await coach.post("/coach/customers/bulk/archive", body, headers={"Prefer": "respond-async"})
+    path = f"/app/jobs/{accepted.ok(202)['jobId']}"
+    (await owner_page.get("/app/jobs")).says("Clients archived", "Waiting to begin, 1 client")
+    waiting = (await owner_page.get(path)).says("Waiting to begin", "0 of 1 client")
+    (await owner_page.submit(waiting, f"{path}/cancel")).says("Cancelled.", "0 clients changed")
+    (await owner_page.get("/app/jobs")).says("Cancelled, 1 client")
+    (await (await colleague("customers.view")).get("/app/jobs")).says("No large changes")

@@ -82,9 +82,10 @@ async def reveal(ctx: Context, key_id: ObjectId) -> str:
 
 
 @transactional
-async def exists(ctx: Context, key_id: ObjectId) -> bool:
-    """Return whether the company has this key."""
-    return await store.exists(ctx, key_id)
+async def is_usable(ctx: Context, key_id: ObjectId) -> bool:
+    """Return whether the company has this key and it has not expired."""
+    key = await store.find_restrictions(ctx, key_id)
+    return key is not None and not _is_expired(key["restrictions"]["expiresAt"])
 
 
 async def revoke(ctx: Context, key_id: ObjectId) -> None:
@@ -169,8 +170,12 @@ async def _load(services: Services, hashes: list[str]) -> KeyHolder:
 
 
 def _require_unexpired(expires_at: datetime | None) -> None:
-    if expires_at is not None and expires_at <= now():
+    if _is_expired(expires_at):
         raise InvalidApiKey()
+
+
+def _is_expired(expires_at: datetime | None) -> bool:
+    return expires_at is not None and expires_at <= now()
 
 
 # --- rotation of master keys -----------------------------------------------------------------------------------------

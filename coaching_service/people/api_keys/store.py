@@ -45,9 +45,9 @@ async def count(ctx: Context, where: Filter) -> int:
     return await keys.count(ctx, where)
 
 
-async def exists(ctx: Context, key_id: ObjectId) -> bool:
-    """Return whether there is this key."""
-    return await keys.find_one(ctx, {"_id": key_id}, ("_id",)) is not None
+async def find_restrictions(ctx: Context, key_id: ObjectId) -> ApiKey | None:
+    """Return `_id` and restrictions of a key, or None."""
+    return await keys.find_one(ctx, {"_id": key_id}, ("restrictions",))
 
 
 async def find_sealed(ctx: Context, where: Filter) -> ApiKey | None:

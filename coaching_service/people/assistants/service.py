@@ -207,6 +207,11 @@ async def list_assistants(ctx: Context) -> list[Grant]:
     return await store.list_in_use(ctx, _manageable(ctx))
 
 
+async def is_connected(ctx: Context, grant_id: ObjectId) -> bool:
+    """Return whether the company has this grant and it has not expired."""
+    return await store.exists(ctx, grant_id)
+
+
 @transactional
 async def revoke(ctx: Context, grant_id: ObjectId) -> None:
     """Delete a grant: its tokens fail from the next request. Raises NotFound if the caller has no such grant."""

@@ -60,6 +60,11 @@ def with_scopes(grant: Grant) -> Grant:
     return grant
 
 
+async def exists(ctx: Context, grant_id: ObjectId) -> bool:
+    """Return whether there is this grant, and it has not expired."""
+    return await grants.find_one(ctx, {"_id": grant_id, "expiresAt": {"$gt": now()}}, ("_id",)) is not None
+
+
 async def delete(ctx: Context, where: Filter) -> bool:
     """Delete the grant of `where`; returns whether there was one."""
     return await grants.delete(ctx, where) is not None

@@ -8,10 +8,12 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from coaching_service.core.auth.principal import Via
 from coaching_service.core.database.models import Stored
+from coaching_service.core.database.recording import Interface
 from coaching_service.core.ids import ObjectId
 
 BulkJobKind = Literal["bulk", "undo"]
 BulkJobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
+UNFINISHED: tuple[BulkJobStatus, ...] = ("queued", "running")
 # A client who was not changed, or a document that was not restored.
 StoredFailure = Mapping[str, Any]
 
@@ -21,6 +23,7 @@ class StoredCaller(TypedDict):
 
     coachId: ObjectId
     via: Via
+    interface: NotRequired[Interface | None]
     credentialId: ObjectId
     permissions: list[str]
     isAssigned: bool
@@ -54,7 +57,10 @@ class BulkJobError(TypedDict):
 
 
 class StoredBulkJob(Stored):
-    """A job. `done` of `total` clients, or changes to undo, have been processed; `coachId` requested it."""
+    """A job. `done` of `total` clients, or changes to undo, have been processed; `coachId` requested it.
+
+    `batchId` is the batch of the changes that it makes, `changeId` the batch that it undoes.
+    """
 
     kind: BulkJobKind
     status: BulkJobStatus
@@ -62,6 +68,7 @@ class StoredBulkJob(Stored):
     total: int
     coachId: ObjectId
     batchId: ObjectId
+    changeId: NotRequired[ObjectId]
     result: dict[str, Any] | None
     errors: list[BulkJobError]
     work: NotRequired[BulkWork]

@@ -9,23 +9,40 @@ from datetime import timedelta
 from typing import Any
 
 from coaching_service.core.accepted import Accepted
+from coaching_service.core.auth.principal import Via
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import AlreadyClaimed
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import NotFound, ServiceError, Unavailable
+from coaching_service.core.errors import Conflict, NotFound, ServiceError, Unavailable
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.assistants import service as assistants
 from coaching_service.people.bulk_jobs import store
-from coaching_service.people.bulk_jobs.models import BulkJobKind, BulkJobStatus, Outcome, StoredBulkJob, StoredCaller
+from coaching_service.people.bulk_jobs.models import (
+    UNFINISHED,
+    BulkJobKind,
+    BulkJobStatus,
+    Outcome,
+    StoredBulkJob,
+    StoredCaller,
+)
 from coaching_service.people.team import service as team
 
 MAX_AT_ONCE = 500  # of clients or changes that a request processes before its response
 _STEP_SECONDS = 15.0
 _WAIT = timedelta(seconds=5)
 _ID_BYTES = 12
+
+_ENDED = "The API key, the assistant or the coach that began this has no access any more"
+
+# What the jobs of a credential end with; the work that a session has begun continues when its user signs out.
+_CREDENTIALS: Mapping[Via, Callable[[Context, ObjectId], Awaitable[bool]]] = {
+    "apiKey": api_keys.is_usable,
+    "mcp": assistants.is_connected,
+}
 
 # Processes some of the identifiers of a job with its claim; what was done under the claim before counts as done.
 Work = Callable[[Context, StoredBulkJob, list[ObjectId], Claim], Awaitable[Outcome]]
@@ -37,16 +54,22 @@ def is_job(ctx: Context, count: int) -> bool:
 
 
 async def begin(
-    ctx: Context, kind: BulkJobKind, ids: Sequence[ObjectId], arguments: Mapping[str, Any], claim: Claim | None
+    ctx: Context,
+    kind: BulkJobKind,
+    ids: Sequence[ObjectId],
+    arguments: Mapping[str, Any],
+    claim: Claim | None,
+    *,
+    change_id: ObjectId | None = None,
 ) -> Accepted:
     """Queue a job for `ids`, once for a claim, and return it; the changes it makes have the batch `ctx.change_ids`.
 
-    Raises IdempotencyKeyReused if the claim is of another request.
+    `change_id` is the batch that it undoes. Raises IdempotencyKeyReused if the claim is of another request.
     """
     job_id = ObjectId() if claim is None else stable_id(str(claim.id), "job")
     claim = claim or Claim(job_id, "job")
     try:
-        await _store(ctx, job_id, kind, ids, arguments, claim)
+        await _store(ctx, job_id, kind, ids, arguments, claim, change_id)
     except AlreadyClaimed:  # the same request, whose response has been lost
         stored = await store.find_with_work(ctx, job_id)
         if stored is None or stored["work"]["fingerprint"] != claim.fingerprint:
@@ -68,11 +91,13 @@ async def _store(
     ids: Sequence[ObjectId],
     arguments: Mapping[str, Any],
     claim: Claim,
+    change_id: ObjectId | None,
 ) -> None:
     caller = ctx.caller
     stored_caller: StoredCaller = {
         "coachId": caller.id,
         "via": caller.via,
+        "interface": ctx.interface,
         "credentialId": caller.credential_id,
         "permissions": sorted(caller.permissions),
         "isAssigned": caller.customers_scope == "assigned",
@@ -90,7 +115,8 @@ async def _store(
         "failed": [],
     }
     job = {"_id": job_id, "kind": kind, "total": len(ids), "coachId": caller.id, "batchId": batch_of(claim)}
-    await store.insert(ctx, {**job, "work": work})
+    undoes = {} if change_id is None else {"changeId": change_id}
+    await store.insert(ctx, {**job, **undoes, "work": work})
     await queue.enqueue(ctx, kind_of_step(kind), {"jobId": job_id})
 
 
@@ -105,6 +131,42 @@ async def read(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
     if (job := await store.find_one(ctx, {"_id": job_id, **own})) is None:
         raise NotFound("job")
     return job
+
+
+async def list_own(ctx: Context, limit: int) -> list[StoredBulkJob]:
+    """Return the latest jobs that the caller has requested, newest first; of `work` only the operation."""
+    return await store.find_latest(ctx, limit)
+
+
+async def read_operation(ctx: Context, job_id: ObjectId) -> str:
+    """Return the operationId, or the name of the page or tool, of a job that the caller may read. Raises NotFound."""
+    await read(ctx, job_id)
+    if (job := await store.find_with_work(ctx, job_id)) is None:
+        raise NotFound("job")
+    return job["work"]["operation"]
+
+
+async def find_last_undo(ctx: Context, change_id: ObjectId) -> StoredBulkJob | None:
+    """Return the last job, of any coach, that undoes a batch; None if there is none."""
+    return await store.find_last_undo(ctx, change_id)
+
+
+def join(ctx: Context, job: StoredBulkJob) -> Accepted:
+    """Return a job that does already what the caller requests. Raises Conflict if the caller may not see it."""
+    require_visible(ctx, job)
+    ctx.change_ids.append(job["batchId"])
+    return Accepted(job["_id"])
+
+
+def require_visible(ctx: Context, job: StoredBulkJob) -> None:
+    """Raise Conflict (JOB_RUNNING) if the caller may not see a job: another coach has begun it."""
+    if ctx.caller.role != "OWNER" and job["coachId"] != ctx.caller.id:
+        raise Conflict("Another coach has begun this already", code="JOB_RUNNING")
+
+
+def is_unfinished(job: StoredBulkJob) -> bool:
+    """Return whether a job has not ended."""
+    return job["status"] in UNFINISHED
 
 
 @transactional
@@ -132,11 +194,11 @@ async def _run_step(services: Services, job: Job, work: Work, at_once: int) -> R
         return None
     ctx = Context(services, owner)
     stored = await store.find_with_work(ctx, job.arguments["jobId"])
-    if stored is None or stored["status"] not in ("queued", "running"):
+    if stored is None or not is_unfinished(stored):
         return None
     caller = await _load_caller(ctx, stored)
     if caller is None:
-        error = {"entry": "", "field": None, "code": "FORBIDDEN", "message": "the key or the coach has been removed"}
+        error = {"entry": "", "field": None, "code": "FORBIDDEN", "message": _ENDED}
         await _end(ctx, stored, "failed", [error])
         return None
     return await _continue(caller, stored, work, at_once)
@@ -148,7 +210,8 @@ async def _load_caller(ctx: Context, job: StoredBulkJob) -> Context | None:
     principal = await team.load_principal(ctx.services, caller["coachId"])
     if principal is None or principal.company.id != ctx.company_id:
         return None
-    if caller["via"] == "apiKey" and not await api_keys.exists(ctx, caller["credentialId"]):
+    usable = _CREDENTIALS.get(caller["via"])
+    if usable is not None and not await usable(ctx, caller["credentialId"]):
         return None
     principal = replace(
         principal,
@@ -159,7 +222,8 @@ async def _load_caller(ctx: Context, job: StoredBulkJob) -> Context | None:
         restricted=caller["restricted"],
         application=caller["application"],
     )
-    return Context(ctx.services, principal, operation=job["work"]["operation"])
+    interface = caller.get("interface")
+    return Context(ctx.services, principal, operation=job["work"]["operation"], interface=interface)
 
 
 async def _continue(ctx: Context, job: StoredBulkJob, work: Work, at_once: int) -> RunAgain | None:

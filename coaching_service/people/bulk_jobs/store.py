@@ -11,16 +11,20 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.bulk_jobs.models import StoredBulkJob, StoredFailure
+from coaching_service.people.bulk_jobs.models import UNFINISHED, StoredBulkJob, StoredFailure
 
 RETENTION = timedelta(days=30)
 _WITH_WORK = ("kind", "status", "done", "total", "coachId", "batchId", "work")
-_UNFINISHED = {"$in": ["queued", "running"]}
+_UNFINISHED = {"$in": list(UNFINISHED)}
 
 jobs = Documents[StoredBulkJob](
     "bulkJobs",
-    (Index(("_id",)),),
-    private=("companyId", "work", "coachId", "batchId"),
+    (
+        Index(("_id",)),
+        Index(("coachId", "-createdAt")),
+        Index(("changeId", "createdAt"), partial_filter=(("changeId", {"$exists": True}),)),
+    ),
+    private=("companyId", "work", "coachId", "batchId", "changeId"),
     expire=("createdAt", int(RETENTION.total_seconds())),
     transfer=NotExported("work in progress"),
 )
@@ -39,6 +43,19 @@ async def find_one(ctx: Context, where: Mapping[str, Any]) -> StoredBulkJob | No
 async def find_with_work(ctx: Context, job_id: ObjectId) -> StoredBulkJob | None:
     """Return a job with its private fields, or None."""
     return await jobs.find_one(ctx, {"_id": job_id}, _WITH_WORK)
+
+
+async def find_latest(ctx: Context, limit: int) -> list[StoredBulkJob]:
+    """Return the latest jobs that the caller has requested, newest first."""
+    fields = ("kind", "status", "done", "total", "result", "createdAt", "work.operation")
+    return await jobs.find(ctx, {"coachId": ctx.caller.id}, sort=("-createdAt",), limit=limit, fields=fields)
+
+
+async def find_last_undo(ctx: Context, change_id: ObjectId) -> StoredBulkJob | None:
+    """Return the last job that undoes a batch, or None."""
+    fields = ("status", "done", "total", "coachId", "batchId", "result")
+    latest = await jobs.find(ctx, {"changeId": change_id}, sort=("-createdAt",), limit=1, fields=fields)
+    return latest[0] if latest else None
 
 
 async def advance(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.changes import history
+from coaching_service.core.changes.models import StoredChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.ids import ObjectId
@@ -14,7 +15,8 @@ from coaching_service.core.mcp.confirmation import Reason, count_span, find_reas
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
-from coaching_service.people.changes import service
+from coaching_service.people.bulk_jobs import service as bulk_jobs
+from coaching_service.people.changes import service, undo_jobs
 from coaching_service.people.changes.complete_undo import undo_completely
 from coaching_service.people.customers import service as customers
 
@@ -30,10 +32,12 @@ class Undo(Arguments):
     )
 
 
-async def _wait_for_number(ctx: Context, change_id: ObjectId) -> None:
-    """Wait until the change has its number: the transaction could not see it."""
+async def _wait(ctx: Context, change_id: ObjectId) -> None:
+    """Wait until the change has its number: the transaction could not see it; or for the job that undoes the batch."""
     if not await history.list_batch(ctx, change_id):
         await service.find_visible(ctx, change_id)
+    else:
+        await undo_jobs.wait_for_end(ctx, change_id)
 
 
 @tools.tool(
@@ -43,27 +47,36 @@ async def _wait_for_number(ctx: Context, change_id: ObjectId) -> None:
     writes=True,
     destructive=True,
     confirms=(Reason.MANY_DAYS, Reason.MANY_CLIENTS),
-    prepare=_wait_for_number,
+    prepare=_wait,
 )
 async def undo(ctx: Context, change_id: ObjectId) -> Written:
     """Undo one change that you have made, within 30 days: everything is as it was before, unless something of it has
-    been changed again since. You cannot undo what others have done. An undo can be undone."""
+    been changed again since. You cannot undo what others have done. An undo can be undone. Very many clients are
+    restored by a job: call it again for its progress."""
     changes = await service.list_visible(ctx, change_id)
+    if bulk_jobs.is_job(ctx, len(changes)):
+        about = f"{service.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
+        return await undo_jobs.begin_or_describe(ctx, change_id, changes, about)
     await undo_completely(ctx, change_id, changes)
     documents = list(ctx.changes.documents.values())
-    about = f"{await _describe_clients(ctx, documents)}{_describe_dates(documents)}"
+    clients = list(dict.fromkeys(each.client_id for each in documents if each.client_id is not None))
+    about = f"{await _describe_clients(ctx, clients)}{_describe_dates(documents)}"
     return Written(
         f"Undid: {service.describe_undo(changes)}{about}.",
         reasons=find_reasons(days=_count_days(documents)),
     )
 
 
-async def _describe_clients(ctx: Context, documents: Sequence[DocumentChange]) -> str:
-    """Return the clients of documents in words."""
-    ids = list(dict.fromkeys(each.client_id for each in documents if each.client_id is not None))
-    names = [reference["name"] for reference in (await customers.find_references(ctx, ids)).values()]
-    more = f" and {len(names) - _MAX_CLIENTS} more" if len(names) > _MAX_CLIENTS else ""
-    return f" of {', '.join(map(typed, names[:_MAX_CLIENTS]))}{more}" if names else ""
+def _list_clients(changes: Sequence[StoredChange]) -> list[ObjectId]:
+    return list(dict.fromkeys(each["customerId"] for each in changes if each["customerId"] is not None))
+
+
+async def _describe_clients(ctx: Context, ids: Sequence[ObjectId]) -> str:
+    """Return clients in words."""
+    references = await customers.find_references(ctx, ids[:_MAX_CLIENTS])
+    names = [reference["name"] for reference in references.values()]
+    more = f" and {len(ids) - _MAX_CLIENTS:,} more" if len(ids) > _MAX_CLIENTS else ""
+    return f" of {', '.join(map(typed, names))}{more}" if names else ""
 
 
 def _describe_dates(documents: Sequence[DocumentChange]) -> str:

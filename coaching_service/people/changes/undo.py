@@ -50,12 +50,28 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = N
 async def undo_or_begin_job(ctx: Context, change_id: ObjectId, claim: Claim | None = None) -> UndoResult | Accepted:
     """Undo a change or a batch as `undo_change`, or queue a job that does.
 
-    A job does it for a batch of more than 500 changes, or if the caller prefers one.
+    A job does it for a batch of more than 500 changes, or if the caller prefers one: the job that does it already, if
+    there is one. Raises Conflict (JOB_RUNNING) if the caller may not see that job.
     """
     batch = await _load_batch(ctx, change_id)
     if batch is None or not bulk_jobs.is_job(ctx, len(batch)):
         return await undo_change(ctx, change_id, claim)
-    return await bulk_jobs.begin(ctx, "undo", [change["_id"] for change in reversed(batch)], {}, claim)
+    return await _begin_job(ctx, change_id, batch, claim)
+
+
+async def begin_job(ctx: Context, change_id: ObjectId) -> Accepted:
+    """Queue a job that undoes a batch, or return the one that does it already. Raises as undo_or_begin_job."""
+    if (batch := await _load_batch(ctx, change_id)) is None:
+        raise NotFound("change")
+    return await _begin_job(ctx, change_id, batch, None)
+
+
+async def _begin_job(ctx: Context, change_id: ObjectId, batch: list[StoredChange], claim: Claim | None) -> Accepted:
+    job = await bulk_jobs.find_last_undo(ctx, change_id)
+    if job is not None and bulk_jobs.is_unfinished(job):
+        return bulk_jobs.join(ctx, job)
+    ids = [change["_id"] for change in reversed(batch)]
+    return await bulk_jobs.begin(ctx, "undo", ids, {}, claim, change_id=change_id)
 
 
 async def _load_batch(ctx: Context, change_id: ObjectId) -> list[StoredChange] | None:
@@ -70,6 +86,7 @@ async def _load_batch(ctx: Context, change_id: ObjectId) -> list[StoredChange] |
     if not any(service.undoable_until(ctx, change) for change in visible):
         raise _not_undoable()
     for change in visible:
+        _require_own(ctx, change)
         _require_permissions(ctx, change)
     return visible
 
@@ -89,6 +106,8 @@ async def is_undoable(ctx: Context, change_id: ObjectId) -> bool:
 async def _undo_single(ctx: Context, change: StoredChange, claim: Claim | None) -> UndoResult:
     if claim is not None and await idempotency.find_done_steps(ctx, claim, [change["_id"]]):
         undone_by = change["undoneBy"]
+        if undone_by is not None:
+            ctx.change_ids.append(undone_by)
     else:
         undone_by = await _undo(ctx, change, claim)
     return {"changeId": undone_by, "ok": len(change["documents"]), "failed": []}
@@ -97,6 +116,8 @@ async def _undo_single(ctx: Context, change: StoredChange, claim: Claim | None) 
 async def _undo_batch(ctx: Context, changes: list[StoredChange], claim: Claim | None) -> UndoResult:
     ctx = replace(ctx, batch_id=ObjectId() if claim is None else bulk_jobs.batch_of(claim))
     ok, failed = await _undo_each(ctx, list(reversed(changes)), claim)
+    if ok and not ctx.change_ids and ctx.batch_id is not None:
+        ctx.change_ids.append(ctx.batch_id)  # of an earlier request with this claim
     return {"changeId": ctx.batch_id if ok else None, "ok": ok, "failed": failed}
 
 
@@ -161,10 +182,14 @@ def _require_undoable(ctx: Context, change: StoredChange) -> None:
     """Raise Conflict if the change cannot be undone at all, or not by the caller."""
     if service.undoable_until(ctx, change) is None:
         raise _not_undoable()
-    if interface_of(ctx) == "assistant" and change["credentialId"] != ctx.caller.credential_id:
-        raise Conflict("An assistant can undo only what it has changed itself", code="NOT_UNDOABLE")
+    _require_own(ctx, change)
     if change["undoneBy"] is not None:
         raise Conflict("This change has been undone already", code="VERSION_CONFLICT")
+
+
+def _require_own(ctx: Context, change: StoredChange) -> None:
+    if interface_of(ctx) == "assistant" and change["credentialId"] != ctx.caller.credential_id:
+        raise Conflict("An assistant can undo only what it has changed itself", code="NOT_UNDOABLE")
 
 
 def _not_undoable() -> Conflict:

@@ -1,4 +1,4 @@
-"""The progress and the result of a bulk operation, or of its undo, that continues in the background."""
+"""The bulk operations, and their undo, that continue in the background: their progress and their results."""
 
 from __future__ import annotations
 
@@ -10,19 +10,43 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.bulk_jobs import service as bulk_jobs
+from coaching_service.people.bulk_jobs.models import BulkJobKind, StoredBulkJob
 from coaching_service.people.changes import undo
+from coaching_service.people.changes.models import UndoResult
 from coaching_service.people.customers import bulk as customers_by_id
+from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.operation_names import describe_operation
 
 _PATH = "/app/jobs"
 _SHOWN = 100
+_ENDS = {"done": "Done", "failed": "Not completed", "cancelled": "Cancelled"}
+_NOT_UNDOABLE = ("bulkDeleteCustomers", "bulkSendMessage")
 
 pages = Pages(_PATH)
+
+
+def redirect_after_undo(result: UndoResult | Accepted, location: str) -> Redirect:
+    """Return the response to a form that undoes a batch: the page of its job, or `location` with what was restored."""
+    if isinstance(result, Accepted):
+        return Redirect(job_path(result))
+    if not result["failed"]:
+        return Redirect(location, "Undone. Undo again to redo.")
+    failed = quantity(len(result["failed"]), "record")
+    restored = quantity(result["ok"], "record")
+    return Redirect(location, f"{restored} restored; {failed} could not be, because of later changes.")
 
 
 def job_path(accepted: Accepted) -> str:
     """Return the path of the page of a job."""
     return f"{_PATH}/{accepted.job_id}"
+
+
+@pages.get("", access=coach(CUSTOMERS.VIEW), template="customers/bulk_jobs.html")
+async def bulk_jobs_page(ctx: Context) -> dict[str, Any]:
+    """The latest jobs of the coach."""
+    jobs = await bulk_jobs.list_own(ctx, _SHOWN)
+    return {"jobs": [(job, _name(job["kind"], job["work"]["operation"]), _describe_state(job)) for job in jobs]}
 
 
 @pages.get("/{bulkJobId}", access=coach(CUSTOMERS.VIEW), template="customers/bulk_job.html")
@@ -32,12 +56,29 @@ async def bulk_job_page(ctx: Context, bulk_job_id: ObjectId) -> dict[str, Any]:
     result = job["result"] or {}
     failed = result.get("failed", [])[:_SHOWN]
     names = await customers_by_id.load_names(ctx, [each["customerId"] for each in failed if "customerId" in each])
+    operation = await bulk_jobs.read_operation(ctx, bulk_job_id)
     return {
         "job": job,
+        "title": _name(job["kind"], operation),
+        "is_undoable": operation not in _NOT_UNDOABLE,
         "is_unfinished": job["status"] in ("queued", "running"),
         "failed": [(names.get(each.get("customerId"), ""), each["message"]) for each in failed],
         "failed_count": len(result.get("failed", [])),
     }
+
+
+def _name(kind: BulkJobKind, operation: str) -> str:
+    return "Undo of changes" if kind == "undo" else describe_operation(operation)
+
+
+def _describe_state(job: StoredBulkJob) -> str:
+    """Return how far a job is, in words."""
+    of_what = quantity(job["total"], "change" if job["kind"] == "undo" else "client")
+    if job["status"] == "queued":
+        return f"Waiting to begin, {of_what}"
+    if job["status"] == "running":
+        return f"{job['done']:,} of {of_what}"
+    return f"{_ENDS[job['status']]}, {of_what}"
 
 
 @pages.post("/{bulkJobId}/cancel", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, idempotent=True)
@@ -52,4 +93,4 @@ async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
     """Undo what a job has changed."""
     job = await bulk_jobs.read(ctx, bulk_job_id)
     result = await undo.undo_or_begin_job(ctx, (job["result"] or {}).get("batchId", bulk_job_id))
-    return Redirect(job_path(result) if isinstance(result, Accepted) else f"{_PATH}/{bulk_job_id}", "Undone.")
+    return redirect_after_undo(result, f"{_PATH}/{bulk_job_id}")

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 from marshmallow import fields
 
-from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
@@ -24,7 +23,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes import undo
-from coaching_service.people.changes.models import ChangeDetails, ChangeSummary, UndoResult
+from coaching_service.people.changes.models import ChangeDetails, ChangeSummary
 from coaching_service.people.changes.schemas import INTERFACES
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
@@ -32,11 +31,10 @@ from coaching_service.progress.personal_records import service as personal_recor
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.web.browser_sessions import local_path
-from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.record_words import record_name
 from coaching_service.web.urls import list_url
-from coaching_service.web.views.bulk_jobs import job_path
+from coaching_service.web.views.bulk_jobs import redirect_after_undo
 from coaching_service.web.views.change_descriptions import Descriptions, DocumentDescription, references_in
 from coaching_service.web.views.customer_layout import customer_path, load_header
 from coaching_service.web.views.operation_names import describe_operation
@@ -144,10 +142,7 @@ async def _undo(
     if customer_id not in (None, change["customerId"]):
         raise NotFound("change")
     if form["all"] and "batchId" in change:
-        result = await undo.undo_or_begin_job(ctx, change["batchId"])
-        if isinstance(result, Accepted):
-            return Redirect(job_path(result))
-        return Redirect(location, _describe_result(result))
+        return redirect_after_undo(await undo.undo_or_begin_job(ctx, change["batchId"]), location)
     if change["undoneBy"] is not None:
         return Redirect(location, _UNDONE_ALREADY)
     try:
@@ -155,13 +150,6 @@ async def _undo(
     except Conflict as error:
         raise Conflict(_REASONS.get(error.code or "", str(error.message)), code=error.code) from None
     return Redirect(location, "Undone. Undo again to redo.")
-
-
-def _describe_result(result: UndoResult) -> str:
-    if not result["failed"]:
-        return "Undone. Undo again to redo."
-    failed = quantity(len(result["failed"]), "record")
-    return f"{quantity(result['ok'], 'record')} restored; {failed} could not be, because of later changes."
 
 
 async def list_changes_of_assistant(
