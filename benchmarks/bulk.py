@@ -138,17 +138,21 @@ class Archiver:
         async with self._http.post(path, json=body, headers={"X-API-Key": self._company.key}) as response:
             result = await response.json()
             self._batch = response.headers.get("X-Change-Id", "")
-        while response.status == 202 and result.get("status") not in ("done", "failed"):
-            await asyncio.sleep(_FOLLOW_SECONDS)
-            result = await self._read_job(result.get("_id") or result["jobId"])
+        if response.status == 202:
+            result = await self._read_job_at_end(result["jobId"])
         result = result.get("result") or result
         if result.get("ok") != len(self._company.clients):
             raise RuntimeError(f"{path}: {response.status} {str(result)[:300]}")
 
-    async def _read_job(self, job_id: str) -> dict[str, Any]:
-        async with self._http.get(f"/coach/jobs/{job_id}", headers={"X-API-Key": self._company.key}) as response:
-            job: dict[str, Any] = await response.json()
-            return job
+    async def _read_job_at_end(self, job_id: str) -> dict[str, Any]:
+        while True:
+            async with self._http.get(f"/coach/jobs/{job_id}", headers={"X-API-Key": self._company.key}) as response:
+                job: dict[str, Any] = await response.json()
+            if response.status not in (200, 503):  # 503: the service is busy
+                raise RuntimeError(f"GET /coach/jobs: {response.status} {job}")
+            if job.get("status") in ("done", "failed", "cancelled"):
+                return job
+            await asyncio.sleep(_FOLLOW_SECONDS)
 
 
 async def measure(settings: Settings, server: Server, company: Company, others_key: str, rounds: int) -> Figures:

@@ -92,11 +92,14 @@ class Poller:
         return str(page["nextCursor"])
 
     async def _read(self, query: dict[str, str]) -> dict[str, Any]:
-        async with self._http.get("/coach/events", params=query, headers=self._headers) as response:
-            if response.status != 200:
-                raise RuntimeError(f"GET /coach/events: {response.status} {await response.text()}")
-            page: dict[str, Any] = await response.json()
-            return page
+        while True:
+            async with self._http.get("/coach/events", params=query, headers=self._headers) as response:
+                page: dict[str, Any] = await response.json()
+                if response.status == 200:
+                    return page
+                if response.status != 503 or "database" in page["message"]:
+                    raise RuntimeError(f"GET /coach/events: {response.status} {page}")
+            await asyncio.sleep(int(response.headers.get("Retry-After", "1")))  # all begin at once: it is busy
 
 
 async def _request(http: aiohttp.ClientSession, company: Company, seconds: float, figures: Figures) -> list[float]:
