@@ -72,17 +72,16 @@ class Poller:
 
     def __init__(self, http: aiohttp.ClientSession, key: str) -> None:
         self._http, self._headers = http, {"X-API-Key": key}
-        self.received = 0
-        self.arrived = asyncio.Event()
+        self.waits, self.arrived = asyncio.Event(), asyncio.Event()
 
     async def run(self) -> None:
         """Poll until cancelled."""
         after = await self._last_cursor()
+        self.waits.set()
         while True:
             page = await self._read({"after": after, "wait": str(_WAIT_SECONDS)})
             after = page["nextCursor"]
             if page["docs"]:
-                self.received += len(page["docs"])
                 self.arrived.set()
 
     async def _last_cursor(self) -> str:
@@ -129,7 +128,7 @@ async def _write(http: aiohttp.ClientSession, company: Company, number: int) -> 
     path, headers = f"/coach/customers/{company.client}", {"X-API-Key": company.keys[0]}
     async with http.patch(path, json={"surname": f"Round {number}"}, headers=headers) as response:
         if response.status != 200:
-            raise RuntimeError(f"PATCH {path}: {response.status}")
+            raise RuntimeError(f"PATCH {path}: {response.status} {await response.text()}")
 
 
 async def _measure(base_url: str, companies: list[Company], rounds: int, seconds: float) -> dict[int, Figures]:
@@ -144,6 +143,7 @@ async def _measure(base_url: str, companies: list[Company], rounds: int, seconds
         }
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each.run()) for several in pollers.values() for each in several]
+            await asyncio.gather(*(each.waits.wait() for several in pollers.values() for each in several))
             await asyncio.sleep(_SETTLE_SECONDS)
             await _request(http, quiet, seconds, Figures())  # the first requests of a process take longer
             for number in range(rounds):
