@@ -21,11 +21,12 @@ from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_error
+from tests.support.pdf_files import make_pdf
 from tests.support.service_process import until
 from tests.support.visitor import Visitor
 
 Json = dict[str, Any]
-PDF = b"%PDF-1.7\n%%EOF\n"
+
 BULK = "/app/customers/bulk"
 
 
@@ -70,7 +71,7 @@ async def test_requests_that_waited_are_authenticated_again(
     eli, of_client = coach.with_key(key), f"customers/{customer['_id']}"
     page = await browser.get(f"/app/{of_client}/notes")
     upload = aiohttp.FormData()
-    upload.add_field("file", PDF, filename="plan.pdf", content_type="application/pdf")
+    upload.add_field("file", make_pdf(), filename="plan.pdf", content_type="application/pdf")
 
     async def revoke() -> None:
         if status == 401:
