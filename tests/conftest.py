@@ -19,6 +19,7 @@ import structlog
 from aiohttp import web
 from aiohttp.test_utils import TestServer, unused_port
 from argon2 import PasswordHasher
+from pymongo import MongoClient
 
 from coaching_service import runtime
 from coaching_service.app import create_app
@@ -97,7 +98,15 @@ def _running_database(folder: Path, mongod: str, *, three_members: bool) -> Iter
             yield replica_set.uri
     else:
         with running_mongod(folder, mongod=mongod) as uri:
+            _close_unused_files(uri)
             yield uri
+
+
+def _close_unused_files(uri: str) -> None:
+    """Close files after 20 s without use: tests create and drop thousands of collections, more than may be open."""
+    idle = "file_manager=(close_idle_time=20,close_scan_interval=5,close_handle_minimum=500)"
+    with MongoClient[Any](uri) as client:
+        client.admin.command({"setParameter": 1, "wiredTigerEngineRuntimeConfig": idle})
 
 
 def mongod_with_fail_points(folder: Path) -> str:

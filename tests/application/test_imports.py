@@ -20,7 +20,11 @@ LATE = {
         "opentelemetry",  # tracing, which is off by default
         "rich.progress",  # other commands
         "coaching_service.command_line.doctor",
-        "coaching_service.core.database.backup",
+        "coaching_service.core.database.backup.creation",
+        "coaching_service.core.database.backup.restoring",
+        "coaching_service.core.database.backup.encryption",
+        "obstore",  # the bucket of backups
+        "pyrage",
         "coaching_service.core.database.sharding_plan",
     ),
     "coaching_service.command_line.serve": (  # the process that continues as the supervisor

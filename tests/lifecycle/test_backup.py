@@ -20,11 +20,13 @@ from coaching_service.core.database import migrations
 from coaching_service.core.database.backup import creation, reading
 from coaching_service.core.database.backup.creation import create_backup
 from coaching_service.core.database.backup.manifest import BackupError, Manifest, read_manifest, verify
+from coaching_service.core.database.backup.reading import EXTENDED_WINDOW
 from coaching_service.core.database.backup.restoring import documents_in, require_keys, require_known, restore_backup
 from coaching_service.core.database.context import Services
 from coaching_service.lifecycle.administration import backups
 from coaching_service.lifecycle.administration.service import Operator
 from coaching_service.settings import Settings
+from tests.support.service_process import until
 
 CUSTOMERS = [{"_id": ObjectId(), "companyId": ObjectId(), "name": f"Client {number}"} for number in range(2_500)]
 
@@ -88,7 +90,8 @@ async def test_everything_is_restored_but_the_state_of_processes(
     assert manifest["keyFingerprints"] == source.vault.fingerprints
     read: list[int] = []
     await restore_backup(target, documents_in(folder), manifest, read.append, replacing=False)
-    expected = {name: each for name, each in (await content(source)).items() if name not in ("leases", "sequencer")}
+    of_processes = ("leases", "sequencer", "indexState")
+    expected = {name: each for name, each in (await content(source)).items() if name not in of_processes}
     assert await content(target) == expected
     assert sum(read) == sum(counts.values())
 
@@ -211,6 +214,14 @@ def test_other_keys_and_newer_versions_are_refused(folder: Path) -> None:
         require_known(newer)
 
 
-async def test_history_of_the_database_is_as_long_as_before_afterwards(source: Services, folder: Path) -> None:
-    window = "minSnapshotHistoryWindowInSeconds"
-    assert (await source.db.client.admin.command({"getParameter": 1, window: 1}))[window] == 300
+async def test_history_of_the_database_is_as_long_as_before_after_a_backup(source: Services, tmp_path: Path) -> None:
+    """Also after a backup that was killed: the database would retain the changes of a day, and all files it drops."""
+    admin, window = source.db.client.admin, "minSnapshotHistoryWindowInSeconds"
+    await admin.command({"setParameter": 1, window: EXTENDED_WINDOW})  # as a killed backup leaves it
+
+    await create_backup(source, tmp_path / "backup", ignore)
+
+    async def is_reset() -> bool:  # other tests of the same database may be making a backup
+        return bool((await admin.command({"getParameter": 1, window: 1}))[window] == 300)
+
+    await until(is_reset, "the history is as long as before")

@@ -29,6 +29,8 @@ from coaching_service.core.database.snapshots import reading_snapshot
 RESTORING = "restoring."
 _SECONDS = 24 * 3600
 _WINDOW = "minSnapshotHistoryWindowInSeconds"
+_DEFAULT_WINDOW = 300  # of MongoDB
+EXTENDED_WINDOW = _SECONDS + 1  # a value that only backups set
 _TOO_OLD = (239, 246)  # SnapshotTooOld, SnapshotUnavailable
 _PRIMARY = "_id_"
 
@@ -86,12 +88,14 @@ async def _read(services: Services, write: CollectionWriter) -> Manifest:
 async def _extending_history(services: Services) -> AsyncIterator[None]:
     """Let the database retain for a day what reading the state of one moment needs, instead of for five minutes.
 
+    The setting of a backup that was killed is reset; of two at the same time, the first that ends resets it.
     A user who must not change that can make a backup that takes less time.
     """
     admin = services.db.client.admin
     try:
-        before = (await admin.command({"getParameter": 1, _WINDOW: 1}))[_WINDOW]
-        await admin.command({"setParameter": 1, _WINDOW: max(before, _SECONDS)})
+        current = (await admin.command({"getParameter": 1, _WINDOW: 1}))[_WINDOW]
+        before = _DEFAULT_WINDOW if current == EXTENDED_WINDOW else current
+        await admin.command({"setParameter": 1, _WINDOW: max(before, EXTENDED_WINDOW)})
     except OperationFailure as error:
         log.warning("the backup has to end within five minutes", reason=error.details)
         yield
