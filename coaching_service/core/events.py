@@ -62,7 +62,7 @@ EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 
 # A value in the data of an event of the log: an identifier, a date, a figure, a code such as a unit, or names of
 # fields; no free text.
-EventValue: TypeAlias = ObjectId | datetime | str | float | list[str] | None
+EventValue: TypeAlias = ObjectId | datetime | str | float | bool | list[str] | None
 
 
 class DomainEvent:

@@ -68,6 +68,7 @@ NOT_CACHED = {
     "insert",
     "insert_computed",
     "insert_many",
+    "insert_missing_computed",
     "reinsert",
     "erase_batch",
     "increment_not_durable",

@@ -13,8 +13,9 @@ from aiohttp.test_utils import TestServer
 from coaching_service.authentication import authenticate
 from coaching_service.core.auth.access import owner
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.database import context
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.http import downloads, handlers
+from coaching_service.core.http import downloads
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.middleware import request_middleware
@@ -80,7 +81,7 @@ async def test_a_held_request_of_an_employee_has_the_permissions_of_now(
 async def test_a_request_that_waited_for_its_turn_is_authenticated_again(
     coach: CoachClient, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handlers, "RECHECK_SECONDS", 0.0)
+    monkeypatch.setattr(context, "RECHECK_SECONDS", 0.0)
     called, routes = [], Routes("/turn", tag="Files")
 
     @routes.get("", access=owner(), returns=bytes)

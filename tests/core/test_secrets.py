@@ -84,6 +84,7 @@ def test_rotate_secrets_command_reports_its_counts(settings: Settings) -> None:
         "MONGODB_DATABASE": f"{settings.mongodb_database}_rotated",
         "SECRET_KEYS": ",".join([new_master_key(), new_master_key()]),
     }
+    assert CliRunner().invoke(main, ["ensure-indexes"], env=given).exit_code == 0
     result = CliRunner().invoke(main, ["rotate-secrets"], env=given)
     assert (result.exit_code, result.output) == (0, "0 keys, 0 of them re-encrypted\n")
 

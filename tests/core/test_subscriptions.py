@@ -60,6 +60,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
         == declared
         == {
             "CoachRemoved",
+            "CompanyDeleted",
             "CompanyResumed",
             "CompletedWorkChanged",
             "CustomersCreated",

@@ -60,8 +60,10 @@ async def test_cancelled_import_ends_with_what_it_has_stored(
 
     cancelled = (await target.post(f"/coach/jobs/{job['_id']}/cancel")).ok()
 
-    assert (cancelled["status"], cancelled["done"], cancelled["errors"]) == ("cancelled", 3, [])
-    assert cancelled["result"] == {"dryRun": dry_run, "imported": {"customers": 3}, "failed": 0}
+    imported = cancelled["result"]["imported"]  # more than the clients, if the service ran another step meanwhile
+    assert (cancelled["status"], cancelled["errors"], imported["customers"]) == ("cancelled", [], 3)
+    assert cancelled["done"] == sum(imported.values()) < cancelled["total"]
+    assert cancelled["result"] == {"dryRun": dry_run, "imported": imported, "failed": 0}
     assert (await target.customers())["totalDocs"] == (0 if dry_run else 3)
     assert await stored(target) == (0, 0), "the uploaded archive is deleted"
     assert await run_now(target, job) == cancelled, "no further step"
@@ -165,16 +167,17 @@ async def test_import_that_fails_again_ends(
 ) -> None:
     target = await new_company()
 
+    attempts = []
+
     async def fail(_: ArchiveImport) -> bool:
+        attempts.append(1)
         raise KeyError("MPO")
 
     monkeypatch.setattr(ArchiveImport, "run_batch", fail)
     job = (await send(target, make_zip(entries))).ok(202)
-    states = []
     while job["status"] in ("queued", "running"):
         job = await run_now(target, job)
-        states.append(job["status"])
-    assert states == ["running", "running", "running", "failed"], "checked, then three attempts"
+    assert (job["status"], len(attempts)) == ("failed", 3)
     assert "the service failed" in job["errors"][0]["message"]
     monkeypatch.undo()
     assert (await import_file(target, make_zip(entries)))["status"] == "done"

@@ -96,7 +96,10 @@ async def test_erasure_continues_after_its_process_is_killed(company: Company, t
         await until(lambda: _none_left(company), "the job is done")
         await assert_hidden_from_every_reader(second, path, link)
 
-    assert await naming(services, str(company.erased), "zebulon") == ["changes"]  # that the client was deleted
+    assert await naming(services, str(company.erased), "zebulon") == [
+        "changes",
+        "erasures",
+    ]  # that the client was deleted
     assert await db["fs.chunks"].count_documents({}) == await db["fs.files"].count_documents({}) == 2
     assert await naming(services, str(company.remaining), "yolanda") == everywhere
 
