@@ -21,6 +21,7 @@ from tests.core.test_phone_pictures import PHONE_PICTURES
 from tests.core.test_uploads import add, picture, stored
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.fail_points import fail_point
+from tests.support.service_process import until
 from tests.support.training import Json, employee_key
 from tests.support.transfer import Entries, export, import_file, make_zip, run, send
 
@@ -100,9 +101,13 @@ async def test_step_that_runs_while_its_job_is_cancelled_stores_nothing_more(
 
     monkeypatch.setattr(company_import.CustomerImport, "run_batch", cancel_first)
     job = (await send(coach, b"name\nAna\n", name="clients.csv")).ok(202)
-    await run(coach)
-    job = await run_now(coach, job)
-    assert (job["status"], job["done"], job["result"]["imported"]) == ("cancelled", 0, {})
+
+    async def has_ended() -> bool:  # the service runs jobs, too
+        return (await run_now(coach, job))["status"] not in ("queued", "running")
+
+    await until(has_ended, "the job ends")
+    ended = await read(coach, job)
+    assert (ended["status"], ended["done"], ended["result"]["imported"]) == ("cancelled", 0, {})
     assert await coach.names() == []
 
 

@@ -20,6 +20,7 @@ from pymongo import MongoClient
 
 from coaching_service import runtime
 from coaching_service.core.database import embedded
+from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings
 from coaching_service.sockets import bind
 from tests.support.service_process import Service, mongods_of, refused, until
@@ -245,8 +246,8 @@ def test_folder_that_demo_json_cannot_be_written_to_is_refused(tmp_path: Path, o
 
 @pytest.fixture
 async def own_database(settings: Settings) -> AsyncIterator[dict[str, str]]:
-    """Settings that name an empty database on the server of the tests."""
-    name = f"{settings.mongodb_database}_served"
+    """Settings that name a new database on the server of the tests: a service that ends may write after the deletion."""
+    name = f"{settings.mongodb_database}_served_{ObjectId()}"
     yield {
         "MONGODB_URI": str(settings.mongodb_uri),
         "MONGODB_DATABASE": name,
