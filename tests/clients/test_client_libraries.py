@@ -39,7 +39,7 @@ def check_attempts(proxy: FailingProxy) -> None:
     assert third.at - second.at >= 1
     cut = proxy.received("POST /cut/coach/customers")
     assert [attempt.key for attempt in cut] == [cut[0].key] * 2
-    [unsafe] = proxy.received("schedule/clear")
+    [unsafe] = proxy.received("/invitation")
     assert unsafe.key is None
     changes = proxy.received("PATCH")
     assert len(changes) == 3

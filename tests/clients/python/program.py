@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from coaching_service_client import AuthenticatedClient, RequestFailed, connect, ok, walk, walk_async
+from coaching_service_client.api.client_access import invite_customer
 from coaching_service_client.api.customers import create_customer, get_customer, list_customers, update_customer
 from coaching_service_client.api.exercises import list_exercises
 from coaching_service_client.api.logs import log_workout_item
 from coaching_service_client.api.progress_photos import create_progress_photo
-from coaching_service_client.api.schedule import clear_schedule
 from coaching_service_client.api.workouts import create_workout_block, create_workout_item
 from coaching_service_client.models import (
     CreateProgressPhotoBody,
@@ -28,7 +28,6 @@ from coaching_service_client.models import (
     NewExerciseItem,
     NewWorkoutBlock,
     RepsLoadSet,
-    ScheduleClearing,
     WorkoutBlock,
 )
 from coaching_service_client.types import File
@@ -92,7 +91,7 @@ def fail(address: str, key: str) -> None:
         with refused(503):
             update_customer.sync(ana.field_id, client=busy, body=CustomerChange(surname="Red"))
         with refused(503):
-            clear_schedule.sync(ana.field_id, client=busy, body=ScheduleClearing(MONDAY, MONDAY))
+            invite_customer.sync(ana.field_id, client=busy)
 
 
 def main(address: str, failing: str, key: str, picture: bytes) -> None:
