@@ -25,7 +25,7 @@ from scripts import pin_images
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 PLATFORMS = "linux/amd64,linux/arm64"
-# Where the version is: the first three also have that of the development after a release.
+# Where the version is: the first three also have the development version after a release.
 VERSIONS = {
     "coaching_service/__init__.py": r'^__version__ = "([^"]+)"',
     "pyproject.toml": r'^version = "([^"]+)"',
@@ -187,7 +187,7 @@ def read_demo(file: Path) -> dict[str, str]:
     while not file.exists():
         if time.monotonic() > deadline:
             raise Failed(f"The installed service did not write {file.name}")
-        time.sleep(0.1)
+        time.sleep(0.1)  # before the next look at the file
     facts: dict[str, str] = json.loads(file.read_text("utf-8"))
     return facts
 

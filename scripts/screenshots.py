@@ -53,7 +53,7 @@ def running_demo() -> Iterator[dict[str, str]]:
                     break
             file = Path(folder) / "demo.json"
             while not file.exists() and process.poll() is None:
-                time.sleep(0.1)
+                time.sleep(0.1)  # before the next request
             yield json.loads(file.read_text())
         finally:
             process.terminate()

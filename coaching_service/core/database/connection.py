@@ -177,7 +177,7 @@ async def supports_transactions(db: Database) -> bool:
 
 
 async def read_clock_difference(db: Database) -> float:
-    """Return how many seconds the clock of this process is ahead of that of the database."""
+    """Return how many seconds the clock of this process is ahead of the database's."""
     began = datetime.now(UTC).replace(tzinfo=None)
     response = await db.command("hello")
     ended = datetime.now(UTC).replace(tzinfo=None)

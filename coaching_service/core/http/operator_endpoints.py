@@ -87,7 +87,7 @@ class OperatorEndpoints:
 
     async def readyz(self, _: web.Request) -> web.Response:
         """Responds 200 when a majority of the database responds, every index exists and no later version migrated it,
-        and the clock of this process is that of the database, to a minute.
+        and the clocks of this process and the database differ by at most a minute.
 
         Raises Unavailable otherwise. Concurrent requests share one check. Indexes that were created as they are
         declared are compared once, while the service is ready already; those that were found are not again.
@@ -114,7 +114,7 @@ class OperatorEndpoints:
             raise Unavailable(str(error)) from None
         if abs(ahead) > _MAX_CLOCK_SECONDS:
             direction = "ahead of" if ahead > 0 else "behind"
-            message = f"The clock of this process is {abs(ahead):.0f} s {direction} that of the database"
+            message = f"The clock of this process is {abs(ahead):.0f} s {direction} the database's"
             raise Unavailable(f"{message}; synchronize both with a time server")
         if missing:
             message = f"Indexes are missing: {', '.join(missing)}; run: coaching-service ensure-indexes"

@@ -61,7 +61,7 @@ class Manifest(TypedDict):
 
     `createdAt` is the moment that it shows, in UTC. `migrations` are the numbers of the applied migrations.
     `keyFingerprints` identify the master keys of the service, newest first, and reveal nothing about them.
-    In a store: `recipients` are the public keys for which the parts are encrypted, and `signature` is that of the
+    In a store: `recipients` are the public keys for which the parts are encrypted, and `signature` is made with the
     newest master key.
     """
 
