@@ -28,9 +28,9 @@ from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import CopyRequest
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.models import BlockPlan
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import BlockPlan
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
 
 TARGET = 2.0
 _DAYS, _ITEMS = ("02", "03", "05", "06", "07"), 6

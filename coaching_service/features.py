@@ -100,8 +100,8 @@ from coaching_service.training.templates import routes as templates
 from coaching_service.training.training_maxes import routes as training_maxes
 from coaching_service.training.visibility import routes as visibility
 from coaching_service.training.workout_text import tools as workouts_tools
-from coaching_service.training.workouts import checks as workouts_checks
 from coaching_service.training.workouts import routes as workouts
+from coaching_service.training.workouts.blocks import checks as workouts_checks
 
 ROUTES: tuple[Routes, ...] = (
     sessions.routes,

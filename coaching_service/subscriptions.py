@@ -38,8 +38,12 @@ from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.training.workouts.events import CompletedWorkChanged, RecordedItemsRescheduled, ScheduleChanged
-from coaching_service.training.workouts.subscribers import follow_restored_workouts
+from coaching_service.training.workouts.blocks.events import (
+    CompletedWorkChanged,
+    RecordedItemsRescheduled,
+    ScheduleChanged,
+)
+from coaching_service.training.workouts.blocks.subscribers import follow_restored_workouts
 
 
 def assemble() -> EventBus:

@@ -43,7 +43,7 @@ from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import service as templates
-from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.blocks import service as workouts
 
 EMAIL = "demo@example.com"
 

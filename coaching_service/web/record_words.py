@@ -7,7 +7,7 @@ from typing import Any
 
 from coaching_service.people.activity import record_types
 from coaching_service.progress.personal_records.models import PersonalRecord
-from coaching_service.training.workouts.set_records import COUNT, RecordKey, is_better
+from coaching_service.training.workouts.sets.records import COUNT, RecordKey, is_better
 from coaching_service.web.formatting import format_duration, format_number
 
 RECORD_NAMES: Mapping[str, str] = {

@@ -19,9 +19,9 @@ from coaching_service.people.account import service as account
 from coaching_service.people.account.models import LoadConversion
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.schemas import NewWorkoutTemplate
-from coaching_service.training.workouts import item_service
-from coaching_service.training.workouts.item_schemas import NEW_ITEM
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.schemas import NEW_ITEM
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.results import train

@@ -10,11 +10,11 @@ import pytest
 
 from coaching_service.progress.logs.schemas import WorkoutBlockLog
 from coaching_service.progress.logs.tools import WorkoutLog
-from coaching_service.training.workouts import models
-from coaching_service.training.workouts.done_work import has_nothing_done
-from coaching_service.training.workouts.query_models import DoneWorkout
-from coaching_service.training.workouts.schemas import WorkoutBlock
-from coaching_service.training.workouts.session_fields import SESSION_FIELDS, no_session
+from coaching_service.training.workouts.blocks import models
+from coaching_service.training.workouts.blocks.done_work import has_nothing_done
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
+from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS, no_session
+from coaching_service.training.workouts.reports.models import DoneWorkout
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change
 from tests.support.training import block_with, task

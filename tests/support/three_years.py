@@ -16,9 +16,10 @@ from coaching_service.people.activity.models import ImportedEvent
 from coaching_service.people.customers import activity_dates
 from coaching_service.progress.form_responses import store as responses
 from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.training.workouts import items, store
-from coaching_service.training.workouts.events import CompletedWorkChanged
-from coaching_service.training.workouts.training_load import planned_exercise_ids
+from coaching_service.training.workouts import store
+from coaching_service.training.workouts.blocks.events import CompletedWorkChanged
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.totals import planned_exercise_ids
 
 FIRST, LAST = date(2023, 3, 6), date(2026, 3, 8)
 DAYS = (LAST - FIRST).days + 1

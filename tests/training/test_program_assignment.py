@@ -10,7 +10,7 @@ import pytest
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.programs.service import ProgramPlan
-from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.blocks import service as workouts
 from tests.support.client import MONDAY, UNKNOWN, CoachClient, Reply
 from tests.support.training import (
     Json,

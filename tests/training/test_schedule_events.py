@@ -16,13 +16,18 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import CopyRequest
 from coaching_service.training.templates import service as templates
-from coaching_service.training.workouts import block_batches, item_service
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.events import CompletedWorkChanged, RecordedItemsRescheduled, ScheduleChanged
-from coaching_service.training.workouts.item_models import ItemInput
-from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
-from coaching_service.training.workouts.models import Block, NewBlock
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.events import (
+    CompletedWorkChanged,
+    RecordedItemsRescheduled,
+    ScheduleChanged,
+)
+from coaching_service.training.workouts.blocks.models import Block, NewBlock
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 
 TASK: ItemInput = {"type": "TASK", "taskFields": {"title": "Walk", "description": None}}

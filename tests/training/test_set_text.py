@@ -16,8 +16,8 @@ from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.lines import parse_items
-from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
-from coaching_service.training.workouts.set_schemas import PlannedSets
+from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.sets.schemas import PlannedSets
 
 PLANNED = [
     "4x8-10 @60kg rest 90s RPE8",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, timedelta
 
-from coaching_service.training.workouts.query_models import BlockTitle
+from coaching_service.training.workouts.reports.models import BlockTitle
 
 _REFRESH = timedelta(hours=1)
 

@@ -21,7 +21,7 @@ from coaching_service.integrations.calendar_feed.models import CalendarLink, Sto
 from coaching_service.people.customers import first_access
 from coaching_service.people.customers import service as customers
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import queries as workouts
+from coaching_service.training.workouts.reports import blocks as workouts
 
 PATH = "/calendar"
 DAYS_BACK, DAYS_AHEAD = 92, 366

@@ -12,10 +12,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workouts import queries
-from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.models import StoredBlock
-from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.blocks.models import StoredBlock
+from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
 
 _BATCH = 200
 _COLUMNS = (

@@ -29,7 +29,7 @@ from coaching_service.progress.personal_records import load_conversion as record
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import load_conversion as templates
 from coaching_service.training.training_maxes import load_conversion as training_maxes
-from coaching_service.training.workouts import load_conversion as workouts
+from coaching_service.training.workouts.blocks import load_conversion as workouts
 
 CONVERT = "convert_load_unit"
 _OPERATION = "convertLoadUnit"

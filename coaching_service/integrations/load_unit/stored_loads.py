@@ -10,7 +10,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import load_conversion as records
 from coaching_service.training.templates import load_conversion as templates
 from coaching_service.training.training_maxes import load_conversion as training_maxes
-from coaching_service.training.workouts import load_conversion as workouts
+from coaching_service.training.workouts.blocks import load_conversion as workouts
 
 
 async def require_no_loads(ctx: Context, _: LoadUnitChanged) -> None:

@@ -25,7 +25,7 @@ from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.workouts import queries
+from coaching_service.training.workouts.reports import blocks as queries
 
 
 class _DatedBlock(TypedDict):

@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.item_models import TaskFields
+from coaching_service.training.workouts.items.models import TaskFields
 
 
 class Recurrence(TypedDict):

@@ -17,12 +17,12 @@ from coaching_service.people.customers.models import Customer
 from coaching_service.progress.check_ins import store
 from coaching_service.progress.check_ins.models import CheckIn, CheckInInput, StoredCheckIn
 from coaching_service.progress.check_ins.recurrence import SchedulePlan, plan_schedule
-from coaching_service.training.workouts import block_batches
-from coaching_service.training.workouts.block_batches import Batch
-from coaching_service.training.workouts.done_work import has_nothing_done
-from coaching_service.training.workouts.item_models import ItemForm, ItemInput
-from coaching_service.training.workouts.models import BlockPlan
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks.batches import Batch
+from coaching_service.training.workouts.blocks.done_work import has_nothing_done
+from coaching_service.training.workouts.blocks.models import BlockPlan
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items.models import ItemForm, ItemInput
 
 _CUSTOMER_FIELDS = (*customers.SCOPE_FIELDS, "timezone", "customerRoleData.isArchived")
 

@@ -7,7 +7,7 @@ from datetime import date
 from itertools import groupby
 
 from coaching_service.progress.compliance.models import BlockCompliance, DayCompliance
-from coaching_service.training.workouts.query_models import ScheduledBlock
+from coaching_service.training.workouts.reports.models import ScheduledBlock
 
 
 def group_by_date(blocks: Iterable[ScheduledBlock]) -> dict[str, list[ScheduledBlock]]:

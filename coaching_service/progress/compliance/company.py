@@ -18,8 +18,8 @@ from coaching_service.progress.compliance.calculation import (
     percentage,
 )
 from coaching_service.progress.compliance.models import ClientCompliance
-from coaching_service.training.workouts import queries
-from coaching_service.training.workouts.query_models import ScheduledBlock
+from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports.models import ScheduledBlock
 
 
 async def list_stored(

@@ -27,10 +27,10 @@ from coaching_service.progress.compliance.models import (
     DayCompliance,
 )
 from coaching_service.progress.logs.events import ItemLogged
-from coaching_service.training.workouts import queries
-from coaching_service.training.workouts.calendar_days import Status, status_of_day
-from coaching_service.training.workouts.events import CompletedWorkChanged, ScheduleChanged
-from coaching_service.training.workouts.query_models import ScheduledBlock
+from coaching_service.training.workouts.blocks.events import CompletedWorkChanged, ScheduleChanged
+from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports.calendar_days import Status, status_of_day
+from coaching_service.training.workouts.reports.models import ScheduledBlock
 
 DEFAULT_DAYS, MAX_DAYS = 30, 3_700
 LONGEST_RATE_DAYS = 90

@@ -35,9 +35,10 @@ from coaching_service.progress.conversation.models import (
     StoredMessage,
 )
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import items, presentation
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks import presentation
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items import content as items
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import DoneExercise
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import exercise_queries
+from coaching_service.training.workouts.reports import exercises as exercise_queries
 
 
 async def list_done_exercises(

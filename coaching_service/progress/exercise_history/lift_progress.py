@@ -15,10 +15,11 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import SESSION, ProgressPoint
 from coaching_service.progress.exercise_history.service import summarize_sets
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import exercise_queries, query_models
-from coaching_service.training.workouts.query_models import LiftResult
-from coaching_service.training.workouts.set_records import unit_of
-from coaching_service.training.workouts.training_load import best_by_exercise
+from coaching_service.training.workouts.items.totals import best_by_exercise
+from coaching_service.training.workouts.reports import exercises as exercise_queries
+from coaching_service.training.workouts.reports import models as query_models
+from coaching_service.training.workouts.reports.models import LiftResult
+from coaching_service.training.workouts.sets.records import unit_of
 
 MAX_DAYS = 3_700
 

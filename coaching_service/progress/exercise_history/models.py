@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ExerciseReference
 from coaching_service.people.activity.record_types import RecordType
-from coaching_service.training.workouts.set_models import CustomerSet
+from coaching_service.training.workouts.sets.models import CustomerSet
 
 SESSION, WEEK = "session", "week"
 

@@ -9,8 +9,8 @@ from coaching_service.core.query import DateRange, QueryBoolean
 from coaching_service.core.validation import Choice, Date, Identifier, Output
 from coaching_service.people.activity.record_types import RECORD_TYPES
 from coaching_service.progress.exercise_history.models import SESSION, WEEK
-from coaching_service.training.workouts.schemas import CustomerSet
-from coaching_service.training.workouts.set_records import FORMULAS, RECORD_UNITS
+from coaching_service.training.workouts.blocks.schemas import CustomerSet
+from coaching_service.training.workouts.sets.records import FORMULAS, RECORD_UNITS
 
 _BEST_SET = (
     "Highest estimated 1RM, else highest load (lowest assistance), else most reps, else farthest distance and its "

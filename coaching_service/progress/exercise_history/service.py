@@ -14,17 +14,18 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import DoneSets, ExerciseSession, OneRepMaxEstimate
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import exercise_queries, query_models
-from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.set_models import CustomerSet
-from coaching_service.training.workouts.set_records import best_set, estimate_of_set
-from coaching_service.training.workouts.training_load import (
+from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.totals import (
     is_assisted,
     logged_sets,
     round_total,
     volume_of,
     working_sets,
 )
+from coaching_service.training.workouts.reports import exercises as exercise_queries
+from coaching_service.training.workouts.reports import models as query_models
+from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.sets.records import best_set, estimate_of_set
 
 
 async def list_sessions(

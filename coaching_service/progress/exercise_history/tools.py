@@ -31,8 +31,8 @@ from coaching_service.progress.exercise_history.models import (
 )
 from coaching_service.training.set_text.done import write_done
 from coaching_service.training.workout_text.mentions import resolve_exercises
-from coaching_service.training.workouts.load_conversion import show_loads
-from coaching_service.training.workouts.set_models import CustomerSet
+from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.sets.models import CustomerSet
 
 tools = Tools()
 _WEEKS = 12

@@ -10,8 +10,8 @@ from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_requests.models import FormRequest
-from coaching_service.training.workouts import queries
-from coaching_service.training.workouts.query_models import PendingForm
+from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports.models import PendingForm
 
 _ORDER = ("date", "_id", "items._id")
 # How far local time can be behind and ahead of UTC.

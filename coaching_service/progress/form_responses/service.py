@@ -19,9 +19,9 @@ from coaching_service.progress.form_responses import store
 from coaching_service.progress.form_responses.answers import find_error, is_blank
 from coaching_service.progress.form_responses.models import FormResponse, ReceivedResponse, ReviewFields
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import client_queries
-from coaching_service.training.workouts.events import RecordedItemsRescheduled
-from coaching_service.training.workouts.item_models import FormAnswer, ItemForm
+from coaching_service.training.workouts.blocks.events import RecordedItemsRescheduled
+from coaching_service.training.workouts.items.models import FormAnswer, ItemForm
+from coaching_service.training.workouts.reports import own_calendar as client_queries
 
 
 def require_valid(form: ItemForm, answers: Sequence[FormAnswer], *, complete: bool) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.item_models import CircuitItem, ExerciseItem, ItemLog, WorkItem
-from coaching_service.training.workouts.items import exercise_ids
-from coaching_service.training.workouts.set_models import CustomerSet
+from coaching_service.training.workouts.items.content import exercise_ids
+from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, ItemLog, WorkItem
+from coaching_service.training.workouts.sets.models import CustomerSet
 
 MAX_EXERCISE_SETS, MAX_CIRCUIT_SETS = 200, 2_000
 

@@ -26,9 +26,9 @@ from coaching_service.training.workout_text.lines import (
 )
 from coaching_service.training.workout_text.short_ids import find_item
 from coaching_service.training.workout_text.writing import name_of, write_done_of, write_result_of
-from coaching_service.training.workouts.item_models import CircuitExercise, ItemLog, WorkItem
-from coaching_service.training.workouts.load_conversion import show_loads, store_loads
-from coaching_service.training.workouts.set_models import CustomerSet
+from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
+from coaching_service.training.workouts.items.models import CircuitExercise, ItemLog, WorkItem
+from coaching_service.training.workouts.sets.models import CustomerSet
 
 _PATH = "text"
 _EXAMPLE = "Back squat: 8, 8, 7 @60kg | comment"

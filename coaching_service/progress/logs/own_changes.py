@@ -7,8 +7,8 @@ from typing import TypedDict
 
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.item_models import ExerciseItem, ItemLog, MetricValue, Skip, Swap, WorkItem
-from coaching_service.training.workouts.set_models import CustomerSet
+from coaching_service.training.workouts.items.models import ExerciseItem, ItemLog, MetricValue, Skip, Swap, WorkItem
+from coaching_service.training.workouts.sets.models import CustomerSet
 
 
 class LogFields(TypedDict, total=False):

@@ -12,10 +12,10 @@ from coaching_service.core.query import DateRange
 from coaching_service.core.variants import DeferredChange
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs.schemas import ITEM_LOG, SetLog, WorkoutBlockLog
-from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.models import Block, BlockLog
-from coaching_service.training.workouts.schemas import WorkoutBlock, item_response
-from coaching_service.training.workouts.set_models import CustomerSet
+from coaching_service.training.workouts.blocks.models import Block, BlockLog
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlock, item_response
+from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.sets.models import CustomerSet
 
 routes = Routes("/coach/customers/{customerId}/wblocks/{wblockId}", tag="Logs")
 

@@ -28,12 +28,15 @@ from coaching_service.progress.logs.own_changes import LogChange, LogFields, mer
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import block_logs, item_service, items, presentation
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_models import ItemLog, WorkItem
-from coaching_service.training.workouts.models import Block, BlockLog, LoggedBlock, LogTexts, StoredBlock
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
-from coaching_service.training.workouts.set_models import CustomerSet
+from coaching_service.training.workouts.blocks import logs as block_logs
+from coaching_service.training.workouts.blocks import presentation
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import Block, BlockLog, LoggedBlock, LogTexts, StoredBlock
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.models import ItemLog, WorkItem
+from coaching_service.training.workouts.sets.models import CustomerSet
 
 _ACTIVITY_OF_ITEM: dict[str, ActivityType] = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
 

@@ -19,8 +19,8 @@ from coaching_service.progress.logs.client_sets import (
     exercise_of_set,
     require_in_circuit,
 )
-from coaching_service.training.workouts.item_models import CircuitItem, ExerciseItem, ItemLog, WorkItem
-from coaching_service.training.workouts.set_models import CustomerSet
+from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, ItemLog, WorkItem
+from coaching_service.training.workouts.sets.models import CustomerSet
 
 _Key = tuple[ObjectId, int, int]  # exercise, round (1 outside circuits) and index
 

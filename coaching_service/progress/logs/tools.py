@@ -26,12 +26,12 @@ from coaching_service.progress.logs import service
 from coaching_service.progress.logs.log_text import ItemText, describe_logged, list_other_names, parse_log
 from coaching_service.training.workout_text.edits import ParsedChange
 from coaching_service.training.workout_text.tool_schemas import MAX_TEXT, WorkoutArgument
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.items import is_recorded
-from coaching_service.training.workouts.models import Block, BlockLog
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
-from coaching_service.training.workouts.session_fields import SESSION_FIELDS
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import Block, BlockLog
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS
+from coaching_service.training.workouts.items.content import is_recorded
+from coaching_service.training.workouts.items.models import WorkItem
 
 tools = Tools()
 _MAX_NAMES, _MAX_SHOWN = 50, 120

@@ -30,9 +30,9 @@ from coaching_service.progress.metrics.models import (
     StoredEntry,
     TrackedMetric,
 )
-from coaching_service.training.workouts import block_logs
-from coaching_service.training.workouts.events import RecordedItemsRescheduled
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks import logs as block_logs
+from coaching_service.training.workouts.blocks.events import RecordedItemsRescheduled
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
 
 
 async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[AssignedMetricSet]:

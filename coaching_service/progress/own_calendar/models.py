@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from coaching_service.training.workouts.query_models import DoneWorkout
+from coaching_service.training.workouts.reports.models import DoneWorkout
 
 
 class DoneMonth(TypedDict):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypedDict
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.calendar_days import CalendarDay
-from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.reports.calendar_days import CalendarDay
 
 
 class NextWorkout(TypedDict):

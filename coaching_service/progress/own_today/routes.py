@@ -8,7 +8,7 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.progress.own_today import models, schemas, service
-from coaching_service.training.workouts.schemas import WorkoutBlockQuery
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlockQuery
 
 own_routes = Routes("/customer/today", tag="The client's own")
 

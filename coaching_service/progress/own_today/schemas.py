@@ -5,7 +5,7 @@ from __future__ import annotations
 from marshmallow import fields
 
 from coaching_service.core.validation import Date, Identifier, Output
-from coaching_service.training.workouts.schemas import WorkoutBlock
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 
 
 class NextWorkout(Output):

@@ -12,12 +12,12 @@ from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.own_calendar import service as own_calendar
 from coaching_service.progress.own_today.models import Overview, PendingForm, Today
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import queries
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.last_times import add_last_times
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.query_models import OwnPendingItem
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports.last_times import add_last_times
+from coaching_service.training.workouts.reports.models import OwnPendingItem
 
 _FORM_DAYS = 30
 _STREAK_WEEKS = 26  # how many weeks are read at a time

@@ -10,8 +10,8 @@ from coaching_service.people.account.load_units import Conversion, LoadCount
 from coaching_service.progress.personal_records import store
 from coaching_service.progress.personal_records.models import StoredRecord
 from coaching_service.progress.personal_records.service import find_highest_estimates
-from coaching_service.training.workouts import exercise_queries
-from coaching_service.training.workouts.set_records import RecordKey
+from coaching_service.training.workouts.reports import exercises as exercise_queries
+from coaching_service.training.workouts.sets.records import RecordKey
 
 
 async def convert_client(

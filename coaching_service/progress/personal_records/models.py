@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, NotRequired, TypedDict
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity.record_types import RecordType
-from coaching_service.training.workouts.set_records import RecordKey
-from coaching_service.training.workouts.totals_models import Best
+from coaching_service.training.workouts.sets.records import RecordKey
+from coaching_service.training.workouts.sets.totals_models import Best
 
 
 class _Record(Stored):

@@ -11,7 +11,7 @@ from coaching_service.library.exercises.events import LoadTypeChanged
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.progress.personal_records import service
-from coaching_service.training.workouts.recomputation import recompute_logs
+from coaching_service.training.workouts.blocks.recomputation import recompute_logs
 
 RENEW = "renew_training_load"
 _BATCH = 10

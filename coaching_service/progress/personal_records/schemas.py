@@ -9,8 +9,8 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Integer, Number, Output
 from coaching_service.people.activity.record_types import FASTEST, RECORD_TYPES
-from coaching_service.training.workouts.set_records import RECORD_UNITS
-from coaching_service.training.workouts.set_schemas import MAX_METERS
+from coaching_service.training.workouts.sets.records import RECORD_UNITS
+from coaching_service.training.workouts.sets.schemas import MAX_METERS
 
 _TYPES = (
     "`estimated_1rm`: Epley up to 12 reps, with the reps in reserve of RIR or RPE added first, the load itself for 1. "

@@ -36,18 +36,18 @@ from coaching_service.progress.personal_records.models import (
 )
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts import exercise_queries
-from coaching_service.training.workouts.events import CompletedWorkChanged
-from coaching_service.training.workouts.item_models import DatedItem
-from coaching_service.training.workouts.set_records import (
+from coaching_service.training.workouts.blocks.events import CompletedWorkChanged
+from coaching_service.training.workouts.items.models import DatedItem
+from coaching_service.training.workouts.items.totals import best_by_exercise
+from coaching_service.training.workouts.reports import exercises as exercise_queries
+from coaching_service.training.workouts.sets.records import (
     RecordKey,
     estimate_one_rep_max,
     is_better,
     rank_best,
     unit_of,
 )
-from coaching_service.training.workouts.totals_models import Best
-from coaching_service.training.workouts.training_load import best_by_exercise
+from coaching_service.training.workouts.sets.totals_models import Best
 
 _EVENT: Final = "personal_record"
 

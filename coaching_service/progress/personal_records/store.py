@@ -21,7 +21,7 @@ from coaching_service.progress.personal_records.models import (
     RecordToStore,
     StoredRecord,
 )
-from coaching_service.training.workouts.set_records import RECORD_UNITS, RecordKey
+from coaching_service.training.workouts.sets.records import RECORD_UNITS, RecordKey
 
 records = Documents[StoredRecord](
     "personalRecords",

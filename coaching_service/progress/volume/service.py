@@ -8,7 +8,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.volume.models import MuscleVolume, Volume
-from coaching_service.training.workouts import exercise_queries, training_load
+from coaching_service.training.workouts.items import totals as training_load
+from coaching_service.training.workouts.reports import exercises as exercise_queries
 
 _SHARE_OF_ROLE = {"primary": 1.0, "secondary": 0.5}
 

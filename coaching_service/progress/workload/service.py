@@ -17,7 +17,8 @@ from coaching_service.progress.workload.load import (
     session_load,
 )
 from coaching_service.progress.workload.models import Period, Session, Workload
-from coaching_service.training.workouts import queries, training_load
+from coaching_service.training.workouts.items import totals as training_load
+from coaching_service.training.workouts.reports import blocks as queries
 
 MAX_DAYS = 3_700
 

@@ -15,7 +15,7 @@ from coaching_service.core.validation import Choice
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.workload import service
 from coaching_service.progress.workload.models import Period
-from coaching_service.training.workouts.load_conversion import show_loads
+from coaching_service.training.workouts.blocks.load_conversion import show_loads
 
 tools = Tools()
 

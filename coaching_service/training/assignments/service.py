@@ -17,12 +17,13 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import DatedProgram
 from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
 from coaching_service.training.schedule.models import OnConflict
-from coaching_service.training.workouts import block_batches, queries
-from coaching_service.training.workouts.block_batches import Batch
-from coaching_service.training.workouts.done_work import has_nothing_done
-from coaching_service.training.workouts.models import BlockPlan
-from coaching_service.training.workouts.query_models import AssignedBlocks
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks.batches import Batch
+from coaching_service.training.workouts.blocks.done_work import has_nothing_done
+from coaching_service.training.workouts.blocks.models import BlockPlan
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports.models import AssignedBlocks
 
 
 async def assign(

@@ -8,7 +8,7 @@ from typing import TypedDict
 from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.models import BlockPlan
+from coaching_service.training.workouts.blocks.models import BlockPlan
 
 LAST_DAY = 3_660
 

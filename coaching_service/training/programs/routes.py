@@ -24,7 +24,7 @@ from coaching_service.training.programs.schemas import (
     ProgramQuery,
     VersionReference,
 )
-from coaching_service.training.workouts.block_routes import BlockRoutes
+from coaching_service.training.workouts.shared_routes import BlockRoutes
 
 routes = Routes("/coach/programs", tag="Programs")
 

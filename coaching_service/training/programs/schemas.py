@@ -24,7 +24,7 @@ from coaching_service.core.validation import (
     Version,
 )
 from coaching_service.training.programs.models import LAST_DAY
-from coaching_service.training.workouts.schemas import BlockItems
+from coaching_service.training.workouts.blocks.schemas import BlockItems
 
 
 class ProgramQuery(PageQuery, ExternalIdFilter, UpdatedSinceOrSorted):

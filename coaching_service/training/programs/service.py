@@ -34,16 +34,16 @@ from coaching_service.training.programs.models import (
     ProgramName,
     StoredProgram,
 )
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.models import BlockPlan, StoredBlock
-from coaching_service.training.workouts.schedule_owners import (
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import BlockPlan, StoredBlock
+from coaching_service.training.workouts.blocks.owners import (
     WORKOUT_BLOCKS,
     BlockStore,
     ClientCalendar,
     DayField,
     ReadBlocks,
 )
+from coaching_service.training.workouts.items.models import WorkItem
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workout_text.tool_schemas import WorkoutPage
 from coaching_service.training.workout_text.tools import answer_workouts
 from coaching_service.training.workout_text.writing import Detail
-from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.blocks import service as workouts
 
 tools = Tools()
 

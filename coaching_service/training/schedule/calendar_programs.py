@@ -10,9 +10,9 @@ from coaching_service.training.programs.models import Program
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule.days import days_between
 from coaching_service.training.schedule.service import plan_block, read_regular_blocks
-from coaching_service.training.workouts import block_batches
-from coaching_service.training.workouts.block_batches import Batch
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks.batches import Batch
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
 
 
 @transactional

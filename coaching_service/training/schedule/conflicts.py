@@ -7,10 +7,10 @@ from typing import cast
 
 from coaching_service.core.mcp.results import typed
 from coaching_service.training.schedule.models import OnConflict, ScheduleConflict
-from coaching_service.training.workouts.block_batches import Batch
-from coaching_service.training.workouts.done_work import has_nothing_done, regular_blocks
-from coaching_service.training.workouts.models import BlockPlan, DayBlock
-from coaching_service.training.workouts.schedule_owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.batches import Batch
+from coaching_service.training.workouts.blocks.done_work import has_nothing_done, regular_blocks
+from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 
 _NAMED_DAYS, _NAMED_BLOCKS = 7, 3
 _OUTCOMES = {"add": "the new ones follow them", "skip": "left as they are", "replace": "replaced where nothing is done"}

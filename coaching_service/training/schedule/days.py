@@ -7,7 +7,7 @@ from datetime import date
 from coaching_service.core.errors import invalid_field
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.schedule.models import Day
-from coaching_service.training.workouts.service import shift_date
+from coaching_service.training.workouts.blocks.service import shift_date
 
 
 def days_between(first: Day, last: Day) -> int:

@@ -11,8 +11,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import LOAD
 from coaching_service.training.schedule.models import LoadChange
-from coaching_service.training.workouts.item_models import ItemInput, WorkItem
-from coaching_service.training.workouts.training_load import planned_sets
+from coaching_service.training.workouts.items.models import ItemInput, WorkItem
+from coaching_service.training.workouts.items.totals import planned_sets
 
 Item = ItemInput | WorkItem
 

@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import LoadType
-from coaching_service.training.workouts.models import ScheduleChange
+from coaching_service.training.workouts.blocks.models import ScheduleChange
 
 # A date (`YYYY-MM-DD`) of a client's calendar, or a day of a program, from 1.
 Day = str | int

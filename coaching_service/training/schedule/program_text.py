@@ -10,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.workout_text.lines import Problem, error_in_line
 from coaching_service.training.workout_text.reading import read_texts
-from coaching_service.training.workouts.models import NewBlock
+from coaching_service.training.workouts.blocks.models import NewBlock
 
 EXAMPLE = "Day 1: Push"
 _HEADING = re.compile(r"day\s+(\d{1,5})\b\s*[:.\-–]?\s*(.*)", re.IGNORECASE)

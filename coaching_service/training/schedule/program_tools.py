@@ -23,10 +23,10 @@ from coaching_service.training.schedule import calendar_programs
 from coaching_service.training.schedule.days import days_between
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workout_text.tool_schemas import RestArgument, workout_text
-from coaching_service.training.workouts import block_batches
-from coaching_service.training.workouts.block_batches import Batch
-from coaching_service.training.workouts.models import BlockPlan
-from coaching_service.training.workouts.new_items import resolve_items
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks.batches import Batch
+from coaching_service.training.workouts.blocks.models import BlockPlan
+from coaching_service.training.workouts.items.creation import resolve_items
 
 tools = Tools()
 _MAX_WORKOUTS, _MAX_DAYS = 100, 366

@@ -11,9 +11,9 @@ from typing import cast
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.load_units import convert_entered_load, convert_stored_load
 from coaching_service.training.schedule.models import LoadProgression, Progression
-from coaching_service.training.workouts.item_models import ItemChange, ItemInput, WorkItem
-from coaching_service.training.workouts.set_models import PlannedSet
-from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_REPS
+from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
+from coaching_service.training.workouts.sets.models import PlannedSet
+from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS
 
 # The smallest steps of common plates, by unit of load.
 DEFAULT_ROUNDING = {"kg": 2.5, "lb": 5}

@@ -17,7 +17,7 @@ from coaching_service.training.programs import models as program_models
 from coaching_service.training.programs.schemas import Program
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import calendar_programs, models, schemas, service
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
 
 routes = Routes("/coach/customers/{customerId}", tag="Schedule")
 library_routes = Routes("/coach/programs", tag="Programs")

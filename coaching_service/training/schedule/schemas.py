@@ -25,8 +25,8 @@ from coaching_service.core.validation_messages import invalid
 from coaching_service.library.exercises.schemas import LOAD_TYPES
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.schedule.models import OnConflict
-from coaching_service.training.workouts.schemas import ScheduledWorkoutBlock, WorkoutBlock
-from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_REPS
+from coaching_service.training.workouts.blocks.schemas import ScheduledWorkoutBlock, WorkoutBlock
+from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS
 
 MAX_DAYS = 366
 MAX_REPEAT = 12

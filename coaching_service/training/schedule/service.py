@@ -31,12 +31,13 @@ from coaching_service.training.schedule.models import (
     ScheduleResult,
 )
 from coaching_service.training.schedule.progression import SetChange, progress_items
-from coaching_service.training.workouts import block_batches, items
-from coaching_service.training.workouts.block_batches import Batch
-from coaching_service.training.workouts.done_work import has_nothing_done, regular_blocks
-from coaching_service.training.workouts.item_models import ItemChange, ItemInput, WorkItem
-from coaching_service.training.workouts.models import BlockPlan, DayBlock, NewBlock, ScheduleChange, StoredBlock
-from coaching_service.training.workouts.schedule_owners import ScheduleOwner
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks.batches import Batch
+from coaching_service.training.workouts.blocks.done_work import has_nothing_done, regular_blocks
+from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock, NewBlock, ScheduleChange, StoredBlock
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
 
 MAX_BLOCKS = 500
 # Blocks of check-ins do not count in MAX_BLOCKS, but are read to know the order of a day.

@@ -34,9 +34,9 @@ from coaching_service.training.schedule.models import (
 from coaching_service.training.workout_text.mentions import resolve_exercises
 from coaching_service.training.workout_text.tools import identify_workouts
 from coaching_service.training.workout_text.writing import write_item
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
-from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_REPS
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS
 
 tools = Tools()
 _MAX_DAYS, _MAX_REPEAT, _MAX_EXERCISES = 366, 12, 50

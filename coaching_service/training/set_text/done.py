@@ -20,8 +20,8 @@ from coaching_service.training.set_text.values import (
     take_time_unit,
     write_load,
 )
-from coaching_service.training.workouts.set_models import CustomerSet
-from coaching_service.training.workouts.set_schemas import MAX_REPS, MAX_SETS
+from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.sets.schemas import MAX_REPS, MAX_SETS
 
 EXAMPLE = "8, 8, 7 @60kg"
 MAX_DONE_SETS = 200

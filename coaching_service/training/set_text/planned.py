@@ -16,8 +16,8 @@ from coaching_service.training.set_text.values import (
     take_distance_unit,
     take_time_unit,
 )
-from coaching_service.training.workouts.set_models import PlannedSet
-from coaching_service.training.workouts.set_schemas import MAX_PERCENT, MAX_REPS, MAX_SECONDS, MAX_SETS
+from coaching_service.training.workouts.sets.models import PlannedSet
+from coaching_service.training.workouts.sets.schemas import MAX_PERCENT, MAX_REPS, MAX_SECONDS, MAX_SETS
 
 EXAMPLE = "4x8-10 @60kg rest 90s RPE8"
 MAX_INDEX = 1000

@@ -9,7 +9,7 @@ from typing import cast
 
 from coaching_service.training.set_text.scanner import write_number
 from coaching_service.training.set_text.values import write_load
-from coaching_service.training.workouts.set_models import PlannedSet
+from coaching_service.training.workouts.sets.models import PlannedSet
 
 _PLAIN_TEMPO = re.compile(r'[^\s,"]+')
 _ESCAPE = re.compile(r'["\\]')

@@ -12,11 +12,11 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.templates import store
 from coaching_service.training.templates.models import Template, TemplateFields
-from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.items import MAX_ITEMS
-from coaching_service.training.workouts.models import StoredBlock
-from coaching_service.training.workouts.schedule_owners import BlockStore, DayField, ReadBlocks
-from coaching_service.training.workouts.session_fields import no_session
+from coaching_service.training.workouts.blocks.models import StoredBlock
+from coaching_service.training.workouts.blocks.owners import BlockStore, DayField, ReadBlocks
+from coaching_service.training.workouts.blocks.session_fields import no_session
+from coaching_service.training.workouts.items.content import MAX_ITEMS
+from coaching_service.training.workouts.items.models import WorkItem
 
 
 class _TemplateItems:

@@ -6,7 +6,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.load_units import Conversion, LoadCount
 from coaching_service.training.templates import store
-from coaching_service.training.workouts.load_conversion import convert_items
+from coaching_service.training.workouts.blocks.load_conversion import convert_items
 
 
 async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.item_models import ItemInput, WorkItem
+from coaching_service.training.workouts.items.models import ItemInput, WorkItem
 
 
 class TemplateInput(TypedDict):

@@ -18,8 +18,8 @@ from coaching_service.training.templates.schemas import (
     TemplateQuery,
     WorkoutTemplate,
 )
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.schemas import WorkoutBlock
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 
 routes = Routes(
     "/coach/workout-templates",

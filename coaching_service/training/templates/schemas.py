@@ -7,9 +7,9 @@ from marshmallow import fields
 from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import Date, DateTime, Identifier, Input, ListOf, Output, StringList, Text
 from coaching_service.training.schedule.schemas import on_conflict
-from coaching_service.training.workouts.item_schemas import NEW_ITEM
-from coaching_service.training.workouts.items import MAX_ITEMS
-from coaching_service.training.workouts.schemas import item_response
+from coaching_service.training.workouts.blocks.schemas import item_response
+from coaching_service.training.workouts.items.content import MAX_ITEMS
+from coaching_service.training.workouts.items.schemas import NEW_ITEM
 
 
 class TemplateQuery(UpdatedSince):

@@ -22,13 +22,14 @@ from coaching_service.training.templates.models import (
     TemplateInput,
     TemplateName,
 )
-from coaching_service.training.workouts import block_batches, items
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.models import Block, BlockPlan
-from coaching_service.training.workouts.new_items import create_items
-from coaching_service.training.workouts.references import load_references
-from coaching_service.training.workouts.schedule_owners import ClientCalendar, ScheduleOwner
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import Block, BlockPlan
+from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.creation import create_items
+from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.references import load_references
 
 
 async def search(

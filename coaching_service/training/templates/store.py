@@ -17,8 +17,8 @@ from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.core.validation import Text
 from coaching_service.training.templates.models import Template, TemplateContent, TemplateFields, TemplateName
-from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
+from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
 
 
 def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:

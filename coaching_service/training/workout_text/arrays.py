@@ -15,9 +15,9 @@ from coaching_service.training.workout_text.tool_schemas import (
     ToolReminderArguments,
     ToolSetArguments,
 )
-from coaching_service.training.workouts.item_models import ItemInput, ReminderFields, TaskFields
-from coaching_service.training.workouts.load_conversion import store_loads
-from coaching_service.training.workouts.set_models import PlannedSet
+from coaching_service.training.workouts.blocks.load_conversion import store_loads
+from coaching_service.training.workouts.items.models import ItemInput, ReminderFields, TaskFields
+from coaching_service.training.workouts.sets.models import PlannedSet
 
 
 async def to_item(

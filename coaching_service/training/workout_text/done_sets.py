@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coaching_service.training.set_text.done import parse_done, write_done
-from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
 
 
 def read_done_sets(text: str, load_unit: str, planned: Sequence[PlannedSet]) -> list[CustomerSet]:

@@ -25,12 +25,13 @@ from coaching_service.training.workout_text.mentions import resolve_workouts
 from coaching_service.training.workout_text.short_ids import find_item
 from coaching_service.training.workout_text.tool_schemas import ItemEditArguments
 from coaching_service.training.workout_text.writing import name_of, name_with_sets, superset_letters
-from coaching_service.training.workouts import item_service, service
-from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.items import PLANNED_FIELDS, is_recorded
-from coaching_service.training.workouts.load_conversion import show_loads, store_loads
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks import service
+from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.content import PLANNED_FIELDS, is_recorded
+from coaching_service.training.workouts.items.models import WorkItem
 
 
 @dataclass

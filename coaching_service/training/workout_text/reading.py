@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from coaching_service.core.database.context import Context
 from coaching_service.training.workout_text.lines import ParsedWorkout, Problem, describe_lone_labels, parse_items
 from coaching_service.training.workout_text.mentions import resolve_workouts
-from coaching_service.training.workouts.item_models import ItemInput
-from coaching_service.training.workouts.load_conversion import store_loads
+from coaching_service.training.workouts.blocks.load_conversion import store_loads
+from coaching_service.training.workouts.items.models import ItemInput
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.item_models import WorkItem
+from coaching_service.training.workouts.items.models import WorkItem
 
 # The last 6 characters of an identifier count the documents that a process creates.
 _SHORTEST = 6

@@ -30,9 +30,9 @@ from coaching_service.core.validation import (
     Text,
 )
 from coaching_service.training.workout_text.writing import DETAILS
-from coaching_service.training.workouts.item_schemas import ScheduledTime
-from coaching_service.training.workouts.set_models import SetKind
-from coaching_service.training.workouts.set_schemas import (
+from coaching_service.training.workouts.items.schemas import ScheduledTime
+from coaching_service.training.workouts.sets.models import SetKind
+from coaching_service.training.workouts.sets.schemas import (
     MAX_LOAD,
     MAX_METERS,
     MAX_PERCENT,

@@ -32,12 +32,14 @@ from coaching_service.training.workout_text.tool_schemas import (
     WorkoutMove,
 )
 from coaching_service.training.workout_text.writing import Detail, write_block, write_header
-from coaching_service.training.workouts import block_batches, item_service, service
-from coaching_service.training.workouts.done_work import has_nothing_done
-from coaching_service.training.workouts.items import is_recorded
-from coaching_service.training.workouts.load_conversion import show_loads
-from coaching_service.training.workouts.models import Block, BlockChange, NewBlock
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import service
+from coaching_service.training.workouts.blocks.done_work import has_nothing_done
+from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.blocks.models import Block, BlockChange, NewBlock
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.content import is_recorded
 
 tools = Tools()
 # Of planned sets, which assistants read only where they differ.

@@ -13,7 +13,8 @@ from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.set_text.scanner import write_number
 from coaching_service.training.workout_text.done_sets import write_done_sets
 from coaching_service.training.workout_text.short_ids import shorten_ids
-from coaching_service.training.workouts.item_models import (
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.items.models import (
     CircuitExercise,
     CircuitItem,
     ExerciseItem,
@@ -21,8 +22,7 @@ from coaching_service.training.workouts.item_models import (
     MetricsItem,
     WorkItem,
 )
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
 
 Detail = Literal["summary", "plan", "full"]
 DETAILS = ("summary", "plan", "full")

@@ -12,11 +12,11 @@ from coaching_service.core.external_identity import ExternalId, Upserted
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
-from coaching_service.training.workouts import external_blocks, service
-from coaching_service.training.workouts.block_routes import BlockRoutes
-from coaching_service.training.workouts.models import NewBlock
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
-from coaching_service.training.workouts.schemas import (
+from coaching_service.training.workouts.blocks import external as external_blocks
+from coaching_service.training.workouts.blocks import service
+from coaching_service.training.workouts.blocks.models import NewBlock
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.schemas import (
     CalendarQuery,
     NewWorkoutBlock,
     ScheduledWorkoutBlock,
@@ -27,6 +27,7 @@ from coaching_service.training.workouts.schemas import (
     WorkoutBlockShift,
     WorkoutBlockShiftResult,
 )
+from coaching_service.training.workouts.shared_routes import BlockRoutes
 
 routes = Routes("/coach/customers/{customerId}", tag="Workouts")
 

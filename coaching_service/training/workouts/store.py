@@ -18,13 +18,13 @@ from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHE
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.validation import TEXT_LENGTH, Date, Integer, Text
-from coaching_service.training.workouts.item_models import WORKOUT_TYPES, WorkItem
-from coaching_service.training.workouts.items import MAX_ITEMS, RECORDED_FIELDS
-from coaching_service.training.workouts.models import BlockContent, BlockFields, DayBlock, StoredBlock
-from coaching_service.training.workouts.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_block
-from coaching_service.training.workouts.query_models import ProgramDays
-from coaching_service.training.workouts.session_fields import SESSION_FIELDS
-from coaching_service.training.workouts.training_load import summarize_block
+from coaching_service.training.workouts.blocks.models import BlockContent, BlockFields, DayBlock, StoredBlock
+from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS
+from coaching_service.training.workouts.items.content import MAX_ITEMS, RECORDED_FIELDS
+from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
+from coaching_service.training.workouts.items.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_block
+from coaching_service.training.workouts.items.totals import summarize_block
+from coaching_service.training.workouts.reports.models import ProgramDays
 
 _EVENT_TYPES: dict[Action, EventType] = {
     "created": "workout.created",

@@ -22,8 +22,8 @@ from coaching_service.progress.notes import service as notes
 from coaching_service.progress.notes.models import Note
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
-from coaching_service.training.workouts import calendar_days
-from coaching_service.training.workouts.calendar_days import CalendarBlock
+from coaching_service.training.workouts.reports import calendar_days
+from coaching_service.training.workouts.reports.calendar_days import CalendarBlock
 from coaching_service.web.views.customer_messages import is_unread
 
 _MESSAGES, _OTHERS = 20, 5

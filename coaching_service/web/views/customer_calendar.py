@@ -16,11 +16,12 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Identifier, Input, Integer, Text
-from coaching_service.training.workouts import calendar_days, item_service
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.models import Block, BlockInput
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
-from coaching_service.training.workouts.schemas import WorkoutBlockFields
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import Block, BlockInput
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlockFields
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.reports import calendar_days
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path

@@ -22,7 +22,7 @@ from coaching_service.people.activity.record_types import (
 )
 from coaching_service.progress.exercise_history.lift_progress import read_progress
 from coaching_service.progress.exercise_history.models import SESSION, ProgressPoint
-from coaching_service.training.workouts.set_records import RecordKey, unit_of
+from coaching_service.training.workouts.sets.records import RecordKey, unit_of
 from coaching_service.web import charts
 from coaching_service.web.formatting import format_duration, quantity
 from coaching_service.web.pages import Pages

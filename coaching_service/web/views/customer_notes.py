@@ -17,7 +17,7 @@ from coaching_service.core.validation import TEXT_LENGTH, Input, Text, Version
 from coaching_service.people.activity import service as activity
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.notes.models import Note, NoteChange
-from coaching_service.training.workouts import queries
+from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.activity_descriptions import describe_actor, describe_event, event_path
 from coaching_service.web.views.customer_layout import customer_path, load_header

@@ -28,8 +28,8 @@ from coaching_service.progress.volume import service as volume
 from coaching_service.progress.volume.models import MuscleVolume, Volume
 from coaching_service.progress.workload import service as workload
 from coaching_service.progress.workload.models import Period, Workload
-from coaching_service.training.workouts import calendar_days
-from coaching_service.training.workouts.calendar_days import CalendarDay
+from coaching_service.training.workouts.reports import calendar_days
+from coaching_service.training.workouts.reports.calendar_days import CalendarDay
 from coaching_service.web import charts
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.body_weights import load_weights

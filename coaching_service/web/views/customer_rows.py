@@ -13,7 +13,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.training.workouts.calendar_days import Status
+from coaching_service.training.workouts.reports.calendar_days import Status
 
 _DAYS = 7
 DayState = Status | Literal["none"]

@@ -8,9 +8,9 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
-from coaching_service.training.workouts.schemas import WorkoutBlockCopy
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlockCopy
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.customer_calendar import days_of_week
 from coaching_service.web.views.customer_layout import load_header, week_path

@@ -9,7 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity import service as activity
-from coaching_service.training.workouts import queries
+from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.web.views.customer_layout import review_path
 
 _DAYS, _EVENTS, _SESSIONS = 7, 30, 12

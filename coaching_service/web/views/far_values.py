@@ -10,8 +10,8 @@ from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Boolean, Date, Input
 from coaching_service.progress.metrics.plausibility import find_far_values
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.web.formatting import format_date, format_number
 
 

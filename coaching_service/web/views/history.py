@@ -28,8 +28,8 @@ from coaching_service.people.changes.schemas import INTERFACES
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.record_words import record_name

@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Literal, TypedDict
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.set_models import PlannedSet
+from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.sets.models import PlannedSet
 
 EFFORT_FIELDS: tuple[tuple[str, Literal["rpe", "rir"]], ...] = (("RPE", "rpe"), ("RIR", "rir"))
 

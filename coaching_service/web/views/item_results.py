@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, TypedDict
 
-from coaching_service.training.workouts import items
-from coaching_service.training.workouts.item_models import (
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.models import (
     CircuitItem,
     ExerciseItem,
     FormItem,
@@ -16,7 +16,7 @@ from coaching_service.training.workouts.item_models import (
     Swap,
     WorkItem,
 )
-from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
 from coaching_service.web.views.item_descriptions import EFFORT_FIELDS, describe_set, format_number
 
 _NOT_COMPLETED = "not completed"

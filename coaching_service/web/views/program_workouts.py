@@ -17,8 +17,8 @@ from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import CopiedSchedule, CopyRequest
 from coaching_service.training.schedule.schemas import ProgramDaysCopy, on_conflict
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.models import BlockInput
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import BlockInput
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.views.customer_calendar import WorkoutNameForm
 from coaching_service.web.views.programs import program_page

@@ -23,8 +23,8 @@ from coaching_service.training.programs.schemas import NewProgram
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule.models import OnConflict
 from coaching_service.training.schedule.schemas import on_conflict as conflict_field
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.search_fields import Keywords

@@ -15,8 +15,8 @@ from coaching_service.training.schedule.models import (
     Progression,
     ScheduleResult,
 )
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_REPS
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS
 from coaching_service.web.formatting import format_date, quantity
 from coaching_service.web.pages import Render
 from coaching_service.web.views.item_descriptions import ItemDescription, describe_item, format_number

@@ -17,7 +17,7 @@ from coaching_service.library.exercises import name_resolution
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import CopiedSchedule, CopyRequest
 from coaching_service.training.schedule.schemas import MAX_REPEAT, ScheduleRange, on_conflict, require_at_most_a_year
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.views.customer_calendar import week_page

@@ -17,13 +17,13 @@ from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import AboutInput
 from coaching_service.progress.conversation.schemas import MessageText
 from coaching_service.progress.logs import own_workouts
-from coaching_service.training.workouts import items
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.calendar_days import Status
-from coaching_service.training.workouts.last_times import add_last_times
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.presentation import presented_volume
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.presentation import presented_volume
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.reports.calendar_days import Status
+from coaching_service.training.workouts.reports.last_times import add_last_times
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_calendar import days_of_week
 from coaching_service.web.views.customer_layout import customer_path, load_header, review_path, week_path

@@ -7,10 +7,10 @@ from typing import Literal, TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ASSISTANCE
-from coaching_service.training.workouts import items
-from coaching_service.training.workouts.item_models import CircuitExercise, CircuitItem, ExerciseItem, WorkItem
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.models import CircuitExercise, CircuitItem, ExerciseItem, WorkItem
+from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
 from coaching_service.web.formatting import format_date
 from coaching_service.web.views.item_descriptions import describe_item, describe_set
 from coaching_service.web.views.item_results import (

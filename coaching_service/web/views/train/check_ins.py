@@ -16,9 +16,9 @@ from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import ITEM_LOG
-from coaching_service.training.workouts import items
-from coaching_service.training.workouts.item_models import FormItem
-from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.models import FormItem
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.form_answers import AnswersForm, answer_requests, recorded_answers

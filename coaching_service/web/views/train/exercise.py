@@ -21,9 +21,9 @@ from coaching_service.progress.exercise_history import lift_progress
 from coaching_service.progress.exercise_history import service as exercise_history
 from coaching_service.progress.exercise_history.models import ExerciseSession
 from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.training.workouts.load_conversion import show_loads
-from coaching_service.training.workouts.query_models import LiftResult
-from coaching_service.training.workouts.set_records import RecordKey, unit_of
+from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.reports.models import LiftResult
+from coaching_service.training.workouts.sets.records import RecordKey, unit_of
 from coaching_service.web import charts
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages

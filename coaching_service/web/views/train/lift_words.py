@@ -7,9 +7,9 @@ from typing import TypedDict
 
 from coaching_service.people.activity import record_types
 from coaching_service.progress.personal_records.models import PersonalRecord
-from coaching_service.training.workouts.query_models import LiftResult
-from coaching_service.training.workouts.set_models import CustomerSet
-from coaching_service.training.workouts.set_records import RecordKey
+from coaching_service.training.workouts.reports.models import LiftResult
+from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.sets.records import RecordKey
 from coaching_service.web.formatting import format_duration, format_number, quantity
 from coaching_service.web.record_words import best_records, record_name, record_value
 

@@ -21,7 +21,7 @@ from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.progress.progress_photos import service as progress_photos
-from coaching_service.training.workouts.query_models import LiftResult
+from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.web import charts
 from coaching_service.web.pages import Pages
 from coaching_service.web.record_words import RECORD_NAMES

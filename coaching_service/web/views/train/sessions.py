@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.blocks.models import Block
 
 
 def is_session(block: Block) -> bool:

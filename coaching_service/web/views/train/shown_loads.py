@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.people.account.load_units import LOAD_UNITS, convert_stored_load
 from coaching_service.progress.personal_records.models import PersonalRecord
-from coaching_service.training.workouts.query_models import LiftResult
-from coaching_service.training.workouts.set_records import unit_of
+from coaching_service.training.workouts.reports.models import LiftResult
+from coaching_service.training.workouts.sets.records import unit_of
 
 
 def show_records(ctx: Context, records: Sequence[PersonalRecord]) -> list[PersonalRecord]:

@@ -12,9 +12,9 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.own_today import service as own_today
 from coaching_service.progress.own_today.models import Today
-from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.session_fields import SESSION_FIELDS
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.train.dates import label_day

@@ -19,11 +19,11 @@ from coaching_service.library.forms import service as forms
 from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricSet
-from coaching_service.training.workouts import item_service
-from coaching_service.training.workouts.item_models import ItemInput
-from coaching_service.training.workouts.item_schemas import NEW_ITEM, NewReminderFields, NewTaskFields
-from coaching_service.training.workouts.schedule_owners import ScheduleOwner
-from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_SECONDS, MAX_SETS
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.items.schemas import NEW_ITEM, NewReminderFields, NewTaskFields
+from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_SECONDS, MAX_SETS
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Redirect
 from coaching_service.web.search_fields import Keywords

@@ -10,8 +10,8 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.database.documents import Document
 from coaching_service.core.validation import Choice, Integer, Number
-from coaching_service.training.workouts.set_models import PlannedSet
-from coaching_service.training.workouts.set_schemas import MAX_METERS, MAX_REPS, MAX_SECONDS, LoadedSet
+from coaching_service.training.workouts.sets.models import PlannedSet
+from coaching_service.training.workouts.sets.schemas import MAX_METERS, MAX_REPS, MAX_SECONDS, LoadedSet
 from coaching_service.web.views.workout.planned_set_rows import SET_TYPES
 
 Bounds = tuple[float | None, float | None]

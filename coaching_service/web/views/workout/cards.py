@@ -12,13 +12,13 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, ListOf, Text, Version
-from coaching_service.training.workouts import item_service
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_models import CircuitExercise, ExerciseItem, WorkItem
-from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
-from coaching_service.training.workouts.items import find_index
-from coaching_service.training.workouts.set_models import PlannedSet
-from coaching_service.training.workouts.set_schemas import MAX_SETS
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.content import find_index
+from coaching_service.training.workouts.items.models import CircuitExercise, ExerciseItem, WorkItem
+from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
+from coaching_service.training.workouts.sets.models import PlannedSet
+from coaching_service.training.workouts.sets.schemas import MAX_SETS
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.item_descriptions import describe_item

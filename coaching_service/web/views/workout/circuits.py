@@ -8,12 +8,12 @@ from typing import Any, TypedDict, cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts import item_service
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_models import CircuitItem, ItemInput, WorkItem
-from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NEW_ITEM
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.schedule_owners import ScheduleOwner
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.models import CircuitItem, ItemInput, WorkItem
+from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, NEW_ITEM
 
 NEW_CIRCUIT = "new"  # in forms, in place of the identifier of a circuit
 _NEW_CIRCUIT_ROUNDS = 3

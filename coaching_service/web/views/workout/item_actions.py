@@ -11,10 +11,11 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Identifier, Input, Integer
 from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.training.workouts import item_service, items
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_models import ItemInput, MoveSource, MoveTarget, WorkItem
-from coaching_service.training.workouts.item_schemas import NEW_ITEM
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.models import ItemInput, MoveSource, MoveTarget, WorkItem
+from coaching_service.training.workouts.items.schemas import NEW_ITEM
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.item_results import describe_results

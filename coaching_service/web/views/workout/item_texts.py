@@ -14,9 +14,10 @@ from coaching_service.core.validation import Text
 from coaching_service.training.schedule.program_text import read_program_text
 from coaching_service.training.templates import service as templates
 from coaching_service.training.workout_text.reading import read_texts
-from coaching_service.training.workouts import block_batches, item_service
-from coaching_service.training.workouts.models import Block, BlockInput, NewBlock
-from coaching_service.training.workouts.schedule_owners import ScheduleOwner
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks.models import Block, BlockInput, NewBlock
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.items import service as item_service
 from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.workout.unusual_loads import require_confirmed_items
 

@@ -11,11 +11,11 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.training_maxes.models import ReferenceLoads
-from coaching_service.training.workouts.item_models import LastTime
-from coaching_service.training.workouts.items import exercise_ids
-from coaching_service.training.workouts.last_times import add_last_times
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.set_models import CustomerSet
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.items.content import exercise_ids
+from coaching_service.training.workouts.items.models import LastTime
+from coaching_service.training.workouts.reports.last_times import add_last_times
+from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.web.formatting import format_number
 from coaching_service.web.views.train.lift_words import describe_set
 

@@ -20,10 +20,10 @@ from coaching_service.progress.logs.schemas import (
     TaskItemLog,
     WorkoutBlockLog,
 )
-from coaching_service.training.workouts import items
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.models import BlockLog
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import BlockLog
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.far_values import ConfirmedValues, require_confirmed_rows
 from coaching_service.web.views.form_answers import AnswersForm, answer_requests, recorded_answers

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts import items
-from coaching_service.training.workouts.item_models import CircuitItem, ExerciseItem, WorkItem
-from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, WorkItem
+from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
 from coaching_service.web.views.item_descriptions import describe_set
 
 AmountField = Literal["reps", "seconds", "meters", "load", "rpe", "rir"]

@@ -15,14 +15,15 @@ from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.lines import Problem, TextError
-from coaching_service.training.workouts import item_service, items
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_models import WorkItem
-from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NewReminderFields, NewTaskFields
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.schedule_owners import ScheduleOwner
-from coaching_service.training.workouts.set_models import PlannedSet
-from coaching_service.training.workouts.set_schemas import MAX_SETS
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, NewReminderFields, NewTaskFields
+from coaching_service.training.workouts.sets.models import PlannedSet
+from coaching_service.training.workouts.sets.schemas import MAX_SETS
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.item_descriptions import describe_item, describe_sets

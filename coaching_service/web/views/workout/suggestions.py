@@ -12,11 +12,12 @@ from coaching_service.core.validation import Identifier, Input, Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import Exercise
 from coaching_service.library.exercises.suggestions import suggest_exercises
-from coaching_service.training.workouts import exercise_queries, item_service
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_models import ItemInput
-from coaching_service.training.workouts.item_schemas import NEW_ITEM
-from coaching_service.training.workouts.schedule_owners import ScheduleOwner
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.items.schemas import NEW_ITEM
+from coaching_service.training.workouts.reports import exercises as exercise_queries
 from coaching_service.web.pages import Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.workout.circuits import NEW_CIRCUIT, CircuitExercise, add_circuit, append_to_circuit

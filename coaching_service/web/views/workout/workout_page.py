@@ -13,9 +13,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Input, StringList, Text, patch_of
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.templates import service as templates
-from coaching_service.training.workouts import items
-from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.models import Block, BlockChange
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import Block, BlockChange
+from coaching_service.training.workouts.items import content as items
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.item_results import describe_results

@@ -10,9 +10,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.progress.logs import own_workouts
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import WorkoutBlockLog
-from coaching_service.training.workouts.load_conversion import show_loads
-from coaching_service.training.workouts.models import BlockLog
-from coaching_service.training.workouts.presentation import presented_volume
+from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.blocks.models import BlockLog
+from coaching_service.training.workouts.blocks.presentation import presented_volume
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.train.sessions import workout_path
 from coaching_service.web.views.train.shown_loads import show_records

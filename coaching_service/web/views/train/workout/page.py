@@ -15,9 +15,9 @@ from coaching_service.core.validation import Boolean, Choice
 from coaching_service.people.account.load_units import convert_entered_load
 from coaching_service.progress.logs import own_workouts
 from coaching_service.progress.logs.schemas import LoggedTime, SetLog
-from coaching_service.training.workouts.load_conversion import show_loads
-from coaching_service.training.workouts.models import Block
-from coaching_service.training.workouts.set_models import CustomerSet
+from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.train.sessions import is_session, workout_path
 from coaching_service.web.views.train.shown_loads import show_records

@@ -12,9 +12,9 @@ from coaching_service.core.validation import Input
 from coaching_service.library.exercises import alternatives, listing
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import NewSwap
-from coaching_service.training.workouts import items
-from coaching_service.training.workouts.item_models import ExerciseItem, Swap
-from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.models import ExerciseItem, Swap
 from coaching_service.web.pages import Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.train.sessions import item_path, workout_path

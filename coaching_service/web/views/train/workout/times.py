@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from math import ceil
 
-from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.blocks.models import Block
 
 _LONGEST = 360  # minutes; sets that are further apart were not logged while training
 

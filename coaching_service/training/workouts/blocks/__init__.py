@@ -1,0 +1,1 @@
+"""Workout blocks: stored, written and read."""

@@ -1,0 +1,41 @@
+"""Blocks whose stored totals differ from their items."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.items.totals import summarize_block
+from coaching_service.training.workouts.store import blocks
+
+_TOTALS = ("sets", "reps", "volumeLoad")
+_TOLERANCE = 0.01  # of sums in another order
+
+
+async def iterate_wrong(services: Services, where: Document, session: Any = None) -> AsyncIterator[ObjectId]:
+    """Iterate over the blocks of `where` whose totals are not the sums of their items."""
+    differences = [
+        {"$abs": {"$subtract": [{"$sum": f"$items.tally.{name}"}, {"$ifNull": [f"$done.{name}", 0]}]}}
+        for name in _TOTALS
+    ]
+    condition = {"$expr": {"$gt": [{"$max": differences}, _TOLERANCE]}}
+    cursor = blocks.across_companies(services).find({**where, **condition}, {"_id": 1}, session=session)
+    async for block in cursor:
+        yield block["_id"]
+
+
+async def correct(services: Services, block_id: ObjectId) -> None:
+    """Compute the totals of a block again."""
+
+    async def compute(tx: Context) -> None:
+        collection = blocks.across_companies(services)
+        block = await collection.find_one({"_id": block_id}, {"items": 1}, session=tx.session)
+        if block is not None:
+            done = summarize_block(block["items"])
+            await collection.update_one({"_id": block_id}, {"$set": {"done": done}}, session=tx.session)
+
+    await in_transaction(Context(services), compute)

@@ -1,0 +1,179 @@
+"""Many blocks of one schedule, read and written together.
+
+Every operation on a schedule first decides which blocks to create, change and remove; a preview ends there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
+from coaching_service.training.workouts import store
+from coaching_service.training.workouts.blocks.done_work import is_work, regular_blocks
+from coaching_service.training.workouts.blocks.models import (
+    Block,
+    BlockPlan,
+    DayBlock,
+    NewBlock,
+    ScheduleChange,
+    StoredBlock,
+)
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.presentation import present_blocks
+from coaching_service.training.workouts.blocks.service import fix_load_unit, new_block
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.creation import resolve_items
+from coaching_service.training.workouts.items.models import WorkItem
+
+Day = str | int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What to do to a schedule: blocks to create, blocks with their new items, and identifiers of blocks to remove.
+
+    `is_copy`: the exercises of the new blocks were chosen before, so that they do not count as used again.
+    """
+
+    created: Sequence[BlockPlan] = ()
+    changed: Sequence[tuple[StoredBlock, Sequence[WorkItem]]] = ()
+    removed: Sequence[ObjectId] = ()
+    is_copy: bool = False
+
+
+async def read_between(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, limit: int) -> list[StoredBlock]:
+    """Return at most `limit` blocks from `first` to `last` of an owner whose access has been checked, in order.
+
+    Blocks of recurring check-ins are left out.
+    """
+    return await store.find_first_between(ctx, owner.block_filter, owner.day_field, first, last, limit)
+
+
+async def read_with_exercise(
+    ctx: Context, owner: ScheduleOwner, exercise_id: ObjectId, first: Day, last: Day | None, limit: int
+) -> list[StoredBlock]:
+    """Return at most `limit` blocks with an exercise from `first` on, in order of day; `last` None for no end."""
+    return await store.find_with_exercise(ctx, owner.block_filter, owner.day_field, exercise_id, (first, last), limit)
+
+
+async def read_days(ctx: Context, owner: ScheduleOwner, days: Filter, limit: int = 0) -> list[DayBlock]:
+    """Return the blocks on days that satisfy a filter, of an owner whose access has been checked, in order."""
+    return await store.find_days(ctx, owner.block_filter, owner.day_field, days, limit)
+
+
+async def read_assigned_days(
+    ctx: Context, owner: ScheduleOwner, program_id: ObjectId, assignment_id: ObjectId, days: Filter
+) -> list[DayBlock]:
+    """Return the blocks of an assignment on days that satisfy a filter; the owner's access has been checked."""
+    assigned = owner.block_filter | {"programId": program_id, "assignmentId": assignment_id}
+    return await store.find_days(ctx, assigned, owner.day_field, days, hint=store.BY_PROGRAM)
+
+
+async def read_check_in_days(ctx: Context, owner: ScheduleOwner, check_in_id: ObjectId, days: Filter) -> list[DayBlock]:
+    """Return the blocks of a check-in on days that satisfy a filter; the owner's access has been checked."""
+    of_check_in = owner.block_filter | {"checkInId": check_in_id}
+    return await store.find_days(ctx, of_check_in, owner.day_field, days)
+
+
+async def create_block(
+    ctx: Context, owner: ScheduleOwner, block: NewBlock, *, items_field: str = "items", dry_run: bool = False
+) -> Block:
+    """Create a block with items: all or nothing.
+
+    With `dry_run`, returns what would be created, without identifiers. Raises NotFound and Forbidden for the owner,
+    and NotFound for documents that items refer to, naming the entry of `items_field`.
+    """
+    await owner.require_access(ctx)
+    return (await _create(ctx, owner, {items_field: block}, dry_run=dry_run))["created"][0]
+
+
+async def create_blocks(
+    ctx: Context, owner: ScheduleOwner, blocks: Sequence[NewBlock], *, dry_run: bool = False
+) -> ScheduleChange:
+    """Create blocks with items: all or nothing. Raises as `create_block`."""
+    await owner.require_access(ctx)
+    by_path = {f"blocks.{index}.items": block for index, block in enumerate(blocks)}
+    return await _create(ctx, owner, by_path, dry_run=dry_run)
+
+
+@transactional
+async def _create(
+    ctx: Context, owner: ScheduleOwner, blocks: Mapping[str, NewBlock], *, dry_run: bool
+) -> ScheduleChange:
+    """Create blocks, by the path of their items in the request."""
+    item_lists = await resolve_items(ctx, {path: block["items"] for path, block in blocks.items()})
+    plans = [
+        cast("BlockPlan", {**block, "items": block_items})
+        for block, block_items in zip(blocks.values(), item_lists, strict=True)
+    ]
+    days = await read_days(ctx, owner, {"$in": list({plan[owner.day_field] for plan in plans})})
+    return await apply(ctx, owner, Batch(created=plans), days, dry_run=dry_run)
+
+
+@transactional
+async def apply(
+    ctx: Context, owner: ScheduleOwner, batch: Batch, days: Sequence[DayBlock], *, dry_run: bool = False
+) -> ScheduleChange:
+    """Do what the batch says to the schedule of an owner whose access has been checked, and return the blocks.
+
+    `days` are all blocks that are on the days of its blocks, in order. With `dry_run`, writes nothing; new blocks and
+    their items then have no identifiers. Raises Conflict if a block to change has changed since it was read.
+    """
+    if dry_run:
+        created = store.preview_many(ctx, [new_block(owner, plan) for plan in batch.created])
+        changed: list[StoredBlock] = [{**block, "items": list(new_items)} for block, new_items in batch.changed]
+    else:
+        created, changed = await write(ctx, owner, batch, days)
+    orders = _orders(owner, days, batch.removed, created)
+    blocks = [*changed, *created]
+    presented = await present_blocks(ctx, blocks, [orders[block["_id"]] for block in blocks])
+    new = presented[len(changed) :]
+    return {
+        "created": [_without_identifiers(block) for block in new] if dry_run else new,
+        "changed": presented[: len(changed)],
+        "removed": list(batch.removed),
+    }
+
+
+@transactional
+async def write(
+    ctx: Context, owner: ScheduleOwner, batch: Batch, days: Sequence[DayBlock]
+) -> tuple[list[StoredBlock], list[StoredBlock]]:
+    """Do what `apply` does, and return the stored blocks that were created, and those that were changed."""
+    new_blocks = [new_block(owner, plan) for plan in batch.created]
+    await fix_load_unit(ctx, [item for block in new_blocks for item in block["items"]], owner)
+    await store.delete_each(ctx, owner.block_filter, batch.removed)
+    changed = await store.set_items_each(ctx, batch.changed)
+    created = await store.insert_many(ctx, new_blocks, after=max((day["position"] for day in days), default=0))
+    if created and not batch.is_copy:
+        exercises.count_uses(ctx, items.exercise_ids(item for block in created for item in block["items"]))
+    if created or batch.removed:
+        dates = [block["date"] for block in regular_blocks(created) if block["date"] is not None and is_work(block)]
+        await owner.after_schedule_change(ctx, added_until=None if batch.removed else max(dates, default=None))
+    return created, changed
+
+
+def _orders(
+    owner: ScheduleOwner, days: Sequence[DayBlock], removed: Sequence[ObjectId], created: Sequence[StoredBlock]
+) -> dict[ObjectId, int]:
+    """Return the position of blocks among the blocks of their day, from 0; new ones follow the ones that are there."""
+    gone = set(removed)
+    orders: dict[ObjectId, int] = {}
+    counts: defaultdict[Day | None, int] = defaultdict(int)
+    for block in (*(each for each in days if each["_id"] not in gone), *created):
+        day = block[owner.day_field]
+        orders[block["_id"]] = counts[day]
+        counts[day] += 1
+    return orders
+
+
+def _without_identifiers(block: Block) -> Block:
+    """Return a block that is not stored: neither it nor its items have an identifier."""
+    return cast("Block", {**block, "_id": None, "items": [{**item, "_id": None} for item in block["items"]]})

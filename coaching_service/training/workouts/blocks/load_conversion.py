@@ -1,0 +1,131 @@
+"""Converting the loads of workouts to another unit: those that are planned and those that were done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.account.load_units import (
+    Conversion,
+    Convert,
+    LoadCount,
+    convert_entered_load,
+    convert_stored_load,
+)
+from coaching_service.training.workouts import store
+from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.totals import derive_fields
+
+T = TypeVar("T")
+# What is a load in workouts and in the figures that follow from them.
+_LOADS = {"load", "volumeLoad", "estimatedOneRepMax"}
+
+
+class ConvertedItems(NamedTuple):
+    """Items with converted loads, and the number of loads among them."""
+
+    items: list[WorkItem]
+    loads: int
+
+
+def convert_items(items: Sequence[WorkItem], convert: Convert) -> ConvertedItems:
+    """Return items with the loads of planned and done sets converted, and the totals that follow from them."""
+    converted: list[WorkItem] = []
+    total = 0
+    for item in items:
+        changed, loads = _convert_sets(item, convert)
+        converted.append(cast("WorkItem", {**changed, **derive_fields(changed)}) if loads else item)
+        total += loads
+    return ConvertedItems(converted, total)
+
+
+def _convert_sets(value: Any, convert: Convert) -> tuple[Any, int]:
+    """Return an item, or a part of it, with the loads in its sets converted, and their number."""
+    if isinstance(value, list):
+        entries = [_convert_sets(entry, convert) for entry in value]
+        return [entry for entry, _ in entries], sum(loads for _, loads in entries)
+    changed, total = dict(value), 0
+    if isinstance(value.get("load"), int | float):
+        changed["load"], total = convert(value["load"]), 1
+    for name in ("exerciseSets", "circuitExercises", "sets", "customerSets"):
+        if isinstance(value.get(name), list):
+            changed[name], loads = _convert_sets(value[name], convert)
+            total += loads
+    return changed, total
+
+
+def show_loads(value: T, ctx: Context, load_unit: str) -> T:
+    """Return workouts, items, sets or figures of the company with their loads in a unit of display, rounded to 0.1."""
+    unit = ctx.caller.company.load_unit
+    if unit == load_unit:
+        return value
+    return cast("T", _show(value, partial(convert_stored_load, unit=unit, target=load_unit)))
+
+
+def _show(value: Any, convert: Convert) -> Any:
+    if isinstance(value, list):
+        return [_show(each, convert) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _show_field(name, each, convert) for name, each in value.items()}
+
+
+def _show_field(name: str, value: Any, convert: Convert) -> Any:
+    if name in _LOADS and isinstance(value, int | float):
+        return convert(value)
+    if name == "estimatedOneRepMax" and value is not None:
+        return {**value, "value": convert(value["value"])}
+    return _show(value, convert)
+
+
+def store_loads(value: T, ctx: Context) -> T:
+    """Return items or sets with loads in the caller's unit of display as they are stored, rounded to 0.01.
+
+    They are changed in place, because what a text names is resolved in them later.
+    """
+    unit, stored_unit = ctx.caller.load_unit, ctx.caller.company.load_unit
+    if unit != stored_unit:
+        _store(value, partial(convert_entered_load, unit=unit, target=stored_unit))
+    return value
+
+
+def _store(value: Any, convert: Convert) -> None:
+    for each in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
+        _store(each, convert)
+    if isinstance(value, dict) and isinstance(value.get("load"), int | float):
+        value["load"] = convert(value["load"])
+
+
+async def convert_client(ctx: Context, customer_id: ObjectId, conversion: Conversion) -> LoadCount:
+    """Convert the workouts of a client, who is locked, in the caller's transaction."""
+    return await _convert_blocks(ctx, {"customerId": customer_id}, "date", conversion)
+
+
+async def convert_program(ctx: Context, program_id: ObjectId, conversion: Conversion) -> LoadCount:
+    """Convert the workouts of a program, in the caller's transaction."""
+    return await _convert_blocks(ctx, {"programId": program_id, "customerId": None}, "day", conversion)
+
+
+async def _convert_blocks(ctx: Context, owner: dict[str, Any], day_field: str, conversion: Conversion) -> LoadCount:
+    changed: list[tuple[ObjectId, list[WorkItem]]] = []
+    total = 0
+    for block in await store.find_all(ctx, owner, day_field):
+        items, loads = convert_items(block["items"], conversion.convert)
+        if loads:
+            changed.append((block["_id"], items))
+            total += loads
+    if conversion.is_stored:
+        await store.set_converted_items(ctx, changed)
+    return LoadCount(len(changed), total)
+
+
+async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> tuple[ObjectId | None] | None:
+    """Return the client of a workout with a load, but none of the clients `without`; None if there is none.
+
+    The client is None for a workout of a program.
+    """
+    stored = await store.find_with_load(ctx, without)
+    return None if stored is None else (stored["customerId"],)

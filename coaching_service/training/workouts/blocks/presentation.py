@@ -1,0 +1,87 @@
+"""Stored blocks as they are read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import NotFound
+from coaching_service.core.external_identity import present_identity
+from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
+from coaching_service.training.workouts import store
+from coaching_service.training.workouts.blocks.models import (
+    Block,
+    StoredBlock,
+)
+from coaching_service.training.workouts.blocks.owners import DayField, ScheduleOwner
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.references import load_references
+from coaching_service.training.workouts.items.totals import round_total, volume_load, working_sets
+
+
+def orders_within_days(blocks: Sequence[StoredBlock], day_field: DayField) -> list[int]:
+    """Return the position of each block among the blocks of its day, from 0."""
+    counts: Counter[str | int | None] = Counter()
+    orders = []
+    for block in blocks:
+        orders.append(counts[block[day_field]])
+        counts[block[day_field]] += 1
+    return orders
+
+
+def is_completed(block: StoredBlock) -> bool:
+    """Return whether a block has items and all of them are completed."""
+    return bool(block["items"]) and all(item["isCompleted"] for item in block["items"])
+
+
+def presented_volume(items: Iterable[WorkItem]) -> float:
+    """Return the volume load of items as they are read, without loads that are assistance."""
+    total = 0.0
+    for item in items:
+        assisted = {exercise["_id"] for exercise in _exercises_of(item) if exercise.get("loadType") == ASSISTANCE}
+        total += sum(volume_load(done) for exercise_id, done in working_sets(item) if exercise_id not in assisted)
+    return round_total(total)
+
+
+def _exercises_of(item: WorkItem) -> list[ExerciseName]:
+    swap = item.get("swappedFor")
+    others = [swap["exercise"]] if swap else []
+    if item["type"] == "CIRCUIT":
+        return [*others, *(entry["exercise"] for entry in item["circuitExercises"])]
+    return [*others, item["exercise"]] if item["type"] == "EXERCISE" else others
+
+
+async def present_block(ctx: Context, owner: ScheduleOwner, block: StoredBlock | None) -> Block:
+    """Return a stored block as it is read. Raises NotFound if it is None."""
+    if block is None:
+        raise block_not_found()
+    day = block[owner.day_field]
+    siblings = await store.find_ids_of_day(ctx, owner.block_filter, owner.day_field, day) if day is not None else []
+    order = siblings.index(block["_id"]) if block["_id"] in siblings else len(siblings)
+    return (await present_blocks(ctx, [block], [order]))[0]
+
+
+async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Sequence[int]) -> list[Block]:
+    """Return stored blocks of one schedule as they are read, each with its position among the blocks of its day."""
+    customer_id = blocks[0]["customerId"] if blocks else None  # they are all on one schedule
+    references = await load_references(ctx, [item for block in blocks for item in block["items"]], customer_id)
+    return [
+        {
+            **block,
+            **present_identity(block),
+            "assignmentId": block.get("assignmentId"),  # missing in blocks that are older than assignments
+            "checkInId": block.get("checkInId"),
+            "feeling": block.get("feeling"),
+            "order": order,
+            "isCompleted": is_completed(block),
+            "items": items.present_items(block["items"], block["version"], references, ctx.caller),
+        }
+        for block, order in zip(blocks, orders, strict=True)
+    ]
+
+
+def block_not_found() -> NotFound:
+    """Return the error for a block that the owner does not have."""
+    return NotFound("workout block")

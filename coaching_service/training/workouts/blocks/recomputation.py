@@ -1,0 +1,53 @@
+"""Computing again what is stored of logs, after a change of what the figures mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.blocks.models import StoredBlock
+from coaching_service.training.workouts.items.content import derive_again
+from coaching_service.training.workouts.items.references import load_exercises
+from coaching_service.training.workouts.reports._parts import BY_DATE, IS_SESSION
+from coaching_service.training.workouts.store import blocks, item_fields
+
+_BATCH = 100
+
+
+async def recompute_logs(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId | None = None) -> bool:
+    """Compute again the figures of a client's sessions, or of those with an exercise; returns whether there are any.
+
+    A block that is changed at the same time is read again: nothing is written that is older than its items.
+    """
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
+    if exercise_id is not None:
+        condition |= {"items.doneExerciseIds": exercise_id}
+    sessions = await blocks.find(ctx, condition, fields=("_id",), hint=BY_DATE)
+    ids = [block["_id"] for block in sessions]
+    for start in range(0, len(ids), _BATCH):
+        remaining: Sequence[ObjectId] = ids[start : start + _BATCH]
+        while remaining:
+            remaining = await _recompute(ctx, customer_id, remaining)
+    return bool(ids)
+
+
+async def _recompute(ctx: Context, customer_id: ObjectId, ids: Sequence[ObjectId]) -> list[ObjectId]:
+    """Compute again the figures of some blocks; returns those that have changed in the meantime."""
+    condition: Filter = {"customerId": customer_id, "_id": {"$in": list(ids)}}
+    stored = await blocks.find(ctx, condition, including=("done",), hint="_id_")
+    known = await load_exercises(ctx, [item for block in stored for item in block["items"]])
+    changed: list[ObjectId] = []
+    for block in stored:
+        fields = item_fields([derive_again(item, known) for item in block["items"]])
+        if not _is_stored(block, fields["items"], fields["done"]):
+            where = {"customerId": customer_id, "_id": block["_id"], "version": block["version"]}
+            if not await blocks.set_derived(ctx, where, {"$set": dict(fields)}):
+                changed.append(block["_id"])
+    return changed
+
+
+def _is_stored(block: StoredBlock, items: object, done: object) -> bool:
+    stored: dict[str, object] = {**block}
+    return (stored["items"], stored.get("done")) == (items, done)

@@ -1,0 +1,318 @@
+"""Workout blocks on the schedule of a client or a program."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any, cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import PipelineStage, version_conflict
+from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.database.worker_thread import on_worker_thread
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.external_identity import stored_fields, stored_identity
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
+from coaching_service.people.account import service as account
+from coaching_service.people.customers import service as customers
+from coaching_service.training.workouts import store
+from coaching_service.training.workouts.blocks.done_work import has_nothing_done, regular_blocks
+from coaching_service.training.workouts.blocks.events import RecordedItemsRescheduled
+from coaching_service.training.workouts.blocks.models import (
+    Block,
+    BlockChange,
+    BlockContent,
+    BlockFields,
+    BlockInput,
+    BlockPlan,
+    StoredBlock,
+)
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.presentation import (
+    block_not_found,
+    orders_within_days,
+    present_block,
+    present_blocks,
+)
+from coaching_service.training.workouts.blocks.session_fields import no_session
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.models import ItemChange, WorkItem
+
+
+@on_worker_thread
+async def list_blocks(
+    ctx: Context,
+    owner: ScheduleOwner,
+    first: str | int,
+    last: str | int,
+    *,
+    external_id: str | None = None,
+    updated_since: datetime | None = None,
+) -> list[Block]:
+    """Return the owner's blocks from `first` to `last` (dates or days, both included), in order, with their items.
+
+    `external_id`: only the one with this identifier in another system; `updated_since` (UTC): only those created or
+    changed at this time or later. Raises NotFound or Forbidden for the owner.
+    """
+    if external_id is not None:
+        await owner.require_access(ctx)
+        block = await store.find_by_external_id(ctx, owner.block_filter, external_id)
+        if block is None or not first <= cast("Any", block[owner.day_field]) <= last:
+            return []
+        if updated_since is not None and block["updatedAt"] < updated_since:
+            return []
+        return [await present_block(ctx, owner, block)]
+
+    def read(added: PipelineStage | None) -> Awaitable[list[StoredBlock]]:
+        where, day = owner.block_filter, owner.day_field
+        return store.find_between(ctx, where, day, first, last, updated_since=updated_since, added=added)
+
+    blocks = await owner.read_accessible(ctx, read)
+    if updated_since is None:
+        return await present_blocks(ctx, blocks, orders_within_days(blocks, owner.day_field))
+    days = list({block[owner.day_field] for block in blocks})
+    orders = await store.find_orders(ctx, owner.block_filter, owner.day_field, days) if days else {}
+    # A block that has just been deleted or moved has none.
+    return await present_blocks(ctx, blocks, [orders.get(block["_id"], 0) for block in blocks])
+
+
+async def read(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
+    """Return a block. Raises NotFound, Forbidden."""
+    block: StoredBlock | None
+    find_block = owner.blocks.find_one(ctx, owner.block_filter, block_id)
+    _, block = await gather_reads(ctx, owner.require_access(ctx), find_block)
+    return await present_block(ctx, owner, block)
+
+
+async def read_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> BlockPlan:
+    """Return what a block plans, as new items of which nothing is done. Raises NotFound, Forbidden."""
+    block: StoredBlock | None
+    find_block = owner.blocks.find_one(ctx, owner.block_filter, block_id)
+    _, block = await gather_reads(ctx, owner.require_access(ctx), find_block)
+    if block is None:
+        raise block_not_found()
+    new_items = [items.create_item(item) for item in block["items"]]
+    return {"name": block["name"], "isRest": block["isRest"], "items": new_items}
+
+
+async def create(ctx: Context, owner: ScheduleOwner, block: BlockInput) -> Block:
+    """Create an empty block. Raises NotFound, Forbidden for the owner."""
+    await owner.require_access(ctx)
+    plan: BlockPlan = {**block, "items": [], "programId": None, "assignmentId": None, "checkInId": None}
+    return await add_block(ctx, owner, plan)
+
+
+@transactional
+async def add_block(ctx: Context, owner: ScheduleOwner, plan: BlockPlan) -> Block:
+    """Add a planned block with its items to the schedule of an owner whose access has been checked."""
+    block = new_block(owner, plan)
+    position = await store.next_position(ctx, owner.block_filter, owner.day_field, block[owner.day_field])
+    stored = await store.insert(ctx, block, position)
+    exercises.count_uses(ctx, items.exercise_ids(stored["items"]))
+    await owner.after_schedule_change(ctx)
+    return await present_block(ctx, owner, stored)
+
+
+@transactional
+async def add_blocks(ctx: Context, owner: ScheduleOwner, plans: Sequence[BlockPlan]) -> int:
+    """Add planned blocks with their items to the schedule of an owner whose access has been checked: all or none.
+
+    Returns how many were added.
+    """
+    blocks = [new_block(owner, plan) for plan in plans]
+    await fix_load_unit(ctx, [item for block in blocks for item in block["items"]], owner)
+    await store.insert_many(ctx, blocks)
+    exercises.count_uses(ctx, items.exercise_ids(item for block in blocks for item in block["items"]))
+    await owner.after_schedule_change(ctx)
+    return len(blocks)
+
+
+async def read_date(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> str | None:
+    """Return the date of a block of an owner whose access has been checked; None without one. Raises NotFound."""
+    block = await store.find_date(ctx, owner.block_filter, block_id)
+    if block is None:
+        raise block_not_found()
+    return block["date"]
+
+
+async def list_stored_blocks(ctx: Context, owner: ScheduleOwner) -> list[StoredBlock]:
+    """Return every block of an owner whose access has been checked, as stored, in order."""
+    return await store.find_all(ctx, owner.block_filter, owner.day_field)
+
+
+async def has_program_block(ctx: Context, customer_id: ObjectId, program_id: ObjectId, first: str, last: str) -> bool:
+    """Return whether a client whose access has been checked has a block of a program from `first` to `last`."""
+    owner_filter = {"programId": program_id, "customerId": customer_id}
+    return await store.has_block_between(ctx, owner_filter, first, last)
+
+
+@transactional
+async def change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change: BlockChange) -> Block:
+    """Change the fields of a block that are sent; on another day it goes after the blocks of that day.
+
+    Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
+    """
+    await owner.require_access(ctx)
+    sent = {name: value for name, value in change.items() if name != "version"}
+    fields = cast("BlockFields", stored_fields(sent))
+    version = change.get("version")
+    if not fields:
+        return await present_block(ctx, owner, await _read_version(ctx, owner, block_id, version))
+    return await store_change(ctx, owner, block_id, fields, version)
+
+
+async def store_change(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, fields: BlockFields, version: int | None
+) -> Block:
+    """Set fields of a block, and what follows from them, in the caller's transaction.
+
+    The owner's access has been checked. Raises NotFound, and Conflict if the block has changed since `version`.
+    """
+    day = fields.get(owner.day_field)
+    if day is not None:
+        fields["position"] = await store.next_position(ctx, owner.block_filter, owner.day_field, day)
+    block = await store.update(ctx, owner.block_filter, block_id, fields, version)
+    if block is None:
+        raise block_not_found()
+    if fields.keys() & {owner.day_field, "isRest", "items"}:
+        await owner.after_schedule_change(ctx)
+    if day is not None:
+        await owner.after_completed_work_change(ctx, block["items"])
+        await publish_rescheduled_items(ctx, block, block["items"])
+    return await present_block(ctx, owner, block)
+
+
+@transactional
+async def reorder(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, order: int) -> Block:
+    """Move a block to the position `order`, from 0, among the blocks of its day; past the end means the end.
+
+    Raises NotFound, Forbidden.
+    """
+    await owner.require_access(ctx)
+    block = await store.find_one(ctx, owner.block_filter, block_id)
+    if block is None:
+        raise block_not_found()
+    of_day = await store.find_days(ctx, owner.block_filter, owner.day_field, {"$eq": block[owner.day_field]})
+    others = [each for each in of_day if each["_id"] != block_id]
+    moved = next(each for each in of_day if each["_id"] == block_id)
+    previous = -1
+    for position, each in zip(
+        (each["position"] for each in of_day), [*others[:order], moved, *others[order:]], strict=True
+    ):
+        previous = max(position, previous + 1)  # two blocks may have the same position
+        if each["position"] != previous:
+            await store.update(ctx, owner.block_filter, each["_id"], {"position": previous}, None)
+    return await read(ctx, owner, block_id)
+
+
+async def _read_version(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, version: int | None
+) -> StoredBlock | None:
+    block = await store.find_one(ctx, owner.block_filter, block_id)
+    if block is not None and version not in (None, block["version"]):
+        raise version_conflict()
+    return block
+
+
+async def publish_rescheduled_items(ctx: Context, block: StoredBlock, moved: Sequence[WorkItem]) -> None:
+    """Publish that the logged ones of `moved` items are now on the date of `block`."""
+    recorded = [item["_id"] for item in moved if items.is_recorded(item)]
+    if recorded and block["customerId"] is not None and block["date"] is not None:
+        await ctx.publish(RecordedItemsRescheduled(block["customerId"], recorded, block["date"]))
+
+
+@transactional
+async def remove(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> None:
+    """Delete a block with its items. Raises NotFound, Forbidden."""
+    await owner.require_access(ctx)
+    block = await store.delete(ctx, owner.block_filter, block_id)
+    if block is None:
+        raise block_not_found()
+    await owner.after_schedule_change(ctx)
+    await owner.after_completed_work_change(ctx, block["items"])
+
+
+async def remove_all(ctx: Context, owner: ScheduleOwner) -> None:
+    """Delete every block of an owner whose access has been checked."""
+    await store.delete_all(ctx, owner.block_filter)
+
+
+async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectId]) -> dict[ObjectId, int]:
+    """Return on how many days each program has a workout; 0 is left out."""
+    if not program_ids:
+        return {}
+    return {program["_id"]: program["days"] for program in await store.count_program_workout_days(ctx, program_ids)}
+
+
+async def copy(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, day: str | int) -> Block:
+    """Copy a block to another date or day, with nothing done. Raises NotFound, Forbidden."""
+    return await add_to_day(ctx, owner, await read_plan(ctx, owner, block_id), day)
+
+
+async def add_to_day(ctx: Context, owner: ScheduleOwner, plan: BlockPlan, day: str | int) -> Block:
+    """Add a planned block to a date or day of an owner whose access has been checked."""
+    plan = {**plan}
+    if owner.day_field == "date":
+        plan["date"] = str(day)
+    else:
+        plan["day"] = int(day)
+    return await add_block(ctx, owner, plan)
+
+
+@transactional
+async def shift(ctx: Context, owner: ScheduleOwner, first: str, days: int) -> int:
+    """Move every block from the date `first` on of which nothing was logged by a number of days, negative for earlier.
+
+    Returns how many were moved. Raises NotFound, Forbidden, and InvalidFields if a date would leave the calendar.
+    """
+    await owner.require_access(ctx)
+    upcoming = regular_blocks(await store.find_days(ctx, owner.block_filter, owner.day_field, {"$gte": first}))
+    blocks = [block for block in upcoming if has_nothing_done(block)]
+    for block in blocks:
+        shift_date(str(block["date"]), days, "days")
+    count = await store.shift_dates(ctx, owner.block_filter, [block["_id"] for block in blocks], days)
+    await owner.after_schedule_change(ctx)
+    return count
+
+
+def shift_date(day: str, days: int, field: str) -> str:
+    """Return the date that is `days` later. Raises InvalidFields, naming `field`, if it leaves the calendar."""
+    try:
+        return str(date.fromisoformat(day) + timedelta(days=days))
+    except OverflowError:
+        message = f"leaves the calendar: {day} moved by {days} days is not a date"
+        raise invalid_field(field, message, code="OUT_OF_RANGE") from None
+
+
+async def fix_load_unit(
+    ctx: Context, changed: Sequence[WorkItem | ItemChange], owner: ScheduleOwner | None = None
+) -> None:
+    """Fix the company's unit of load if any of the items to be stored has a load.
+
+    `owner` has the items; None for templates. Raises Conflict if the unit has changed since the request began.
+    """
+    if not any(items.has_load(item) for item in changed):
+        return
+    customer_id = owner.block_filter.get("customerId") if owner else None
+    await account.lock_load_unit(ctx, again=customer_id is None)
+    if customer_id is not None:
+        await customers.lock(ctx, customer_id)
+
+
+def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
+    """Return a new block; one assigned from a program has both `date` and `day`."""
+    content = {
+        "customerId": None,
+        "programId": plan.get("programId"),
+        "assignmentId": plan.get("assignmentId"),
+        "name": plan["name"],
+        "date": plan.get("date"),
+        "day": plan.get("day"),
+        "isRest": plan["isRest"],
+        **no_session(),
+        "items": [items.create_item(item) for item in plan["items"]],
+        "checkInId": plan.get("checkInId"),
+    }
+    # The filter has the identifier of the owner.
+    return cast("BlockContent", {**content, **stored_identity(plan), **owner.block_filter})

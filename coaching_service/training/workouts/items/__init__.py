@@ -1,0 +1,1 @@
+"""The items of workout blocks, by type."""

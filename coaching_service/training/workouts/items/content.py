@@ -1,0 +1,252 @@
+"""Workout items: the fields of each type, and how an item is created, changed, logged and presented."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, cast
+
+from coaching_service.core.auth.permissions import FORMS, METRICS, Area
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth.visibility import areas_of
+from coaching_service.core.database.documents import now
+from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
+from coaching_service.library.metric_sets.models import MetricSet
+from coaching_service.training.workouts.items.models import (
+    CircuitExercise,
+    ItemChange,
+    ItemInput,
+    ItemLog,
+    MetricsFields,
+    WorkItem,
+)
+from coaching_service.training.workouts.items.totals import (
+    DERIVED_FIELDS,
+    derive_fields,
+    planned_exercise_ids,
+    planned_sets,
+)
+from coaching_service.training.workouts.sets.models import PlannedSet
+from coaching_service.training.workouts.sets.schemas import present_set
+
+MAX_ITEMS = 100
+# The fields that a coach plans for each type, and those that a log adds, with their empty values.
+PLANNED_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "EXERCISE": ("exerciseId", "exerciseSets", "exerciseInstructions", "supersetId"),
+    "CIRCUIT": ("circuitName", "circuitExercises", "rounds"),
+    "TASK": ("taskFields",),
+    "FORM": ("form",),
+    "METRICS": ("metricsFields",),
+    "REMINDER": ("reminderFields",),
+}
+LOGGED_FIELDS: Mapping[str, Mapping[str, list[Any]]] = {
+    "EXERCISE": {"customerSets": []},
+    "CIRCUIT": {"customerSets": []},
+    "FORM": {"answers": []},
+    "METRICS": {"values": []},
+}
+# The areas that the logs of items belong to; logs of other types lie under the client.
+LOG_AREAS: Mapping[str, Area] = {"FORM": FORMS, "METRICS": METRICS}
+
+_NOT_SHOWN = (*DERIVED_FIELDS, "assistedExerciseIds", "clientTexts")
+# The fields of an item, of whatever type, that a log sets: an item of which all are empty has nothing done.
+RECORDED_FIELDS = ("isCompleted", "comment", "pain", "skipped", "swappedFor", "customerSets", "answers", "values")
+
+
+@dataclass(frozen=True)
+class References:
+    """What items refer to: library documents, and the client's training maximums by exercise, in the company's unit."""
+
+    exercises: Mapping[ObjectId, ExerciseName] = field(default_factory=dict)
+    metric_sets: Mapping[ObjectId, MetricSet] = field(default_factory=dict)
+    training_maxes: Mapping[ObjectId, float] = field(default_factory=dict)
+
+
+def create_item(details: ItemInput | WorkItem) -> WorkItem:
+    """Return a new item with the planned fields of `details`, of which nothing is done."""
+    item_type, at = details["type"], now()
+    fields = {
+        "_id": ObjectId(),
+        "type": item_type,
+        "isCompleted": False,
+        "completedAt": None,
+        "comment": None,
+        "pain": None,
+        **{name: details.get(name) for name in PLANNED_FIELDS[item_type]},
+        **_empty_log(item_type),
+        "createdAt": at,
+        "updatedAt": at,
+    }
+    return _with_derived_fields(fields)
+
+
+def log_item(item: WorkItem, log: ItemLog) -> WorkItem:
+    """Return `item` with a log in place of its previous one."""
+    at = now()
+    logged = {name: log.get(name) or empty for name, empty in _empty_log(item["type"]).items()}
+    fields = {
+        **item,
+        **logged,
+        "isCompleted": log["isCompleted"],
+        "completedAt": (item["completedAt"] or at) if log["isCompleted"] else None,
+        "comment": log["comment"],
+        "pain": log.get("pain"),
+        "skipped": log.get("skipped"),
+        "swappedFor": log.get("swappedFor"),
+        "clientTexts": log.get("clientTexts", []),
+        "updatedAt": at,
+    }
+    return _with_derived_fields(fields)
+
+
+def with_load_types(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> WorkItem:
+    """Return an item whose figures follow what the loads of its exercises mean: assistance is no volume.
+
+    `exercises` has those that were done.
+    """
+    assisted = [each for each in item["doneExerciseIds"] if exercises[each].get("loadType") == ASSISTANCE]
+    if assisted == item.get("assistedExerciseIds", []):
+        return item
+    return _with_derived_fields({**item, "assistedExerciseIds": assisted})
+
+
+def derive_again(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> WorkItem:
+    """Return an item with its derived fields computed again, for the exercises that it refers to as they are now."""
+    return with_load_types(_with_derived_fields(item), exercises)
+
+
+def change_item(item: WorkItem, change: ItemChange) -> WorkItem:
+    """Return `item` with the planned fields of its type that are in `change`, or `item` itself if there are none."""
+    fields = {name: value for name, value in change.items() if name in PLANNED_FIELDS[item["type"]]}
+    return _with_derived_fields({**item, **fields, "updatedAt": now()}) if fields else item
+
+
+def find_index(items: Sequence[WorkItem], item_id: ObjectId) -> int:
+    """Return the position of an item in its block. Raises NotFound."""
+    for index, item in enumerate(items):
+        if item["_id"] == item_id:
+            return index
+    raise NotFound("workout item")
+
+
+def exercise_ids(items: Iterable[WorkItem | ItemChange]) -> set[ObjectId]:
+    """Return the exercises that items plan, circuits included."""
+    return {exercise_id for item in items for exercise_id in planned_exercise_ids(item)}
+
+
+def metric_set_ids(items: Iterable[WorkItem | ItemChange]) -> set[ObjectId]:
+    """Return the metric sets that items refer to."""
+    fields = (cast("MetricsFields | None", item.get("metricsFields")) for item in items)
+    return {each["metricsSetId"] for each in fields if each}
+
+
+def has_load(item: WorkItem | ItemChange) -> bool:
+    """Return whether an item plans or records a load."""
+    sets: list[Any] = [*_list_of(item, "exerciseSets"), *_list_of(item, "customerSets")]
+    for entry in _list_of(item, "circuitExercises"):
+        sets += entry["sets"]
+    return any(each.get("load") is not None for each in sets)
+
+
+def percent_exercise_ids(items: Iterable[WorkItem]) -> set[ObjectId]:
+    """Return the exercises of which a set is planned as a percentage of the client's training maximum."""
+    return {
+        exercise_id
+        for item in items
+        for exercise_id, planned in planned_sets(item)
+        if planned.get("loadPercent") is not None
+    }
+
+
+def is_recorded(item: Mapping[str, Any]) -> bool:
+    """Return whether anything of an item was logged, even if it is not completed."""
+    return any(item.get(name) for name in RECORDED_FIELDS)
+
+
+def present_items(items: Sequence[WorkItem], version: int, references: References, reader: Principal) -> list[WorkItem]:
+    """Return the items of a block of this `version` as they are read, in order."""
+    return [present_item(item, order, version, references, reader) for order, item in enumerate(items)]
+
+
+def present_item(item: WorkItem, order: int, version: int, references: References, reader: Principal) -> WorkItem:
+    """Return an item as it is read: with `order`, the block's `version`, names of what it refers to, and variables.
+
+    Answers and values of an area that `reader` may not see are None.
+    """
+    load_unit = reader.company.load_unit
+    # Any: the fields depend on the type of the item. A copy alone is faster than one with other fields.
+    fields: dict[str, Any] = {**item}
+    fields["order"], fields["version"] = order, version
+    fields.setdefault("pain", None)
+    fields.setdefault("skipped", None)
+    if (swap := fields.setdefault("swappedFor", None)) is not None:
+        fields["swappedFor"] = {**swap, "exercise": references.exercises[swap["exerciseId"]]}
+    for name in _NOT_SHOWN:
+        fields.pop(name, None)
+    if not may_see_log(reader, item):
+        fields.update(dict.fromkeys(LOGGED_FIELDS[item["type"]]))
+    if item["type"] == "EXERCISE":
+        fields["exercise"] = references.exercises[item["exerciseId"]]
+        fields["exerciseSets"] = _present_sets(item["exerciseSets"], item["exerciseId"], references, load_unit)
+    elif item["type"] == "CIRCUIT":
+        fields["circuitExercises"] = [
+            _present_circuit_exercise(entry, item["rounds"], references, load_unit)
+            for entry in item["circuitExercises"]
+        ]
+    elif item["type"] == "METRICS":
+        metric_set = references.metric_sets[item["metricsFields"]["metricsSetId"]]
+        fields["metricsFields"] = {
+            "metricsSetId": metric_set["_id"],
+            "name": metric_set["name"],
+            "metrics": metric_set["metrics"],
+        }
+    elif item["type"] == "REMINDER":
+        reminder = item["reminderFields"]
+        fields["reminderFields"] = {**reminder, "time": time_of_day(reminder["scheduledTime"])}
+    return cast("WorkItem", fields)
+
+
+def may_see_log(reader: Principal, item: WorkItem) -> bool:
+    """Return whether `reader`, who may see the workout, may see the answers or values of an item."""
+    return areas_of(reader).allows(area=LOG_AREAS.get(item["type"]))
+
+
+def time_of_day(scheduled_time: str) -> str:
+    """Return the time (`HH:MM`) of a reminder that is scheduled for a time of day or an ISO date-time."""
+    if len(scheduled_time) == len("HH:MM"):
+        return scheduled_time
+    return datetime.fromisoformat(scheduled_time).strftime("%H:%M")
+
+
+def _present_circuit_exercise(
+    entry: CircuitExercise, rounds: int, references: References, load_unit: str
+) -> CircuitExercise:
+    return {
+        **entry,
+        "exercise": references.exercises[entry["exerciseId"]],
+        "sets": _present_sets(entry["sets"], entry["exerciseId"], references, load_unit),
+        "plannedSetsTotal": len(entry["sets"]) * rounds,
+    }
+
+
+def _present_sets(
+    sets: Sequence[PlannedSet], exercise_id: ObjectId, references: References, load_unit: str
+) -> list[PlannedSet]:
+    training_max = references.training_maxes.get(exercise_id)
+    return [present_set(planned, load_unit, training_max) for planned in sets]
+
+
+def _empty_log(item_type: str) -> dict[str, list[Any]]:
+    return {name: list(empty) for name, empty in LOGGED_FIELDS.get(item_type, {}).items()}
+
+
+def _with_derived_fields(fields: Mapping[str, Any]) -> WorkItem:
+    item = cast("WorkItem", fields)
+    return cast("WorkItem", {**fields, **derive_fields(item)})
+
+
+def _list_of(item: WorkItem | ItemChange, name: str) -> list[Any]:
+    return cast("list[Any]", item.get(name) or [])

@@ -1,0 +1,110 @@
+"""Items of an import: validated like items of a request, and with what is derived from them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, cast
+
+import orjson
+from marshmallow import ValidationError
+
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.validation_messages import field_errors
+from coaching_service.training.workouts.items.content import MAX_ITEMS
+from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.schemas import ScheduledTime
+from coaching_service.training.workouts.items.totals import DERIVED_FIELDS, derive_fields, summarize_block
+from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, PlannedSets
+
+# What a stored item does not have, or what is computed again.
+COMPUTED_ITEM_FIELDS = tuple(f"items.{name}" for name in (*DERIVED_FIELDS, "order", "version"))
+# The documents that items refer to, by the path of the identifier.
+ITEM_REFERENCES = {
+    "items.exerciseId": "exercises",
+    "items.circuitExercises.exerciseId": "exercises",
+    "items.customerSets.exerciseId": "exercises",
+    "items.swappedFor.exerciseId": "exercises",
+    "items.assistedExerciseIds": "exercises",
+    "items.metricsFields.metricsSetId": "metricSets",
+}
+_ADDED_ON_READ = ("exercise", "lastTime", "order", "version")
+_ADDED_LATER = ("isAmrap", "perSide", "setKind", "loadPercent")  # absent in older sets
+_PLANNED_SETS = PlannedSets(required=True)
+_SCHEDULED_TIME = ScheduledTime()
+_MAXIMA = {"reps": MAX_REPS, "load": MAX_LOAD, "seconds": MAX_SECONDS, "meters": MAX_METERS, "rpe": 10, "rir": 100}
+
+
+def complete_block(block: dict[str, Any]) -> dict[str, Any]:
+    """Return an imported block with what is derived from its items. Raises InvalidFields."""
+    if (block["customerId"] is None) == (block["date"] is not None):
+        raise invalid_field("date", "is required for a client's workout, and null in a program")
+    if block["customerId"] is None and (block["programId"] is None or block["day"] is None):
+        raise invalid_field("programId", "is required with a day, or a customerId with a date")
+    block = complete_items(block)
+    return {**block, "done": summarize_block(block["items"])}
+
+
+def complete_items(document: dict[str, Any]) -> dict[str, Any]:
+    """Return an imported document with items, with the derived fields of each. Raises InvalidFields."""
+    if len(document["items"]) > MAX_ITEMS:
+        raise invalid_field("items", f"must not hold more than {MAX_ITEMS} entries", code="TOO_MANY")
+    items = [_complete_item(item, f"items.{number}") for number, item in enumerate(document["items"])]
+    return {**document, "items": items}
+
+
+def _complete_item(item: dict[str, Any], path: str) -> WorkItem:
+    item = {name: value for name, value in item.items() if name not in _ADDED_ON_READ}
+    if item["type"] == "EXERCISE":
+        item["exerciseSets"] = _validate_sets(item["exerciseSets"], f"{path}.exerciseSets")
+    elif item["type"] == "CIRCUIT":
+        item["circuitExercises"] = [
+            {
+                "exerciseId": entry["exerciseId"],
+                "sets": _validate_sets(entry["sets"], f"{path}.circuitExercises.{number}.sets"),
+                "instructions": entry["instructions"],
+            }
+            for number, entry in enumerate(item["circuitExercises"])
+        ]
+        if not item["circuitExercises"] or not 1 <= item["rounds"] <= 1000:
+            raise invalid_field(path, "must have exercises and 1 to 1000 rounds")
+    elif item["type"] == "REMINDER":
+        item["reminderFields"].pop("time", None)
+        _validate(_SCHEDULED_TIME, item["reminderFields"]["scheduledTime"], f"{path}.reminderFields.scheduledTime")
+    elif item["type"] == "METRICS":
+        item["metricsFields"] = {"metricsSetId": item["metricsFields"]["metricsSetId"]}
+    for number, done in enumerate(item.get("customerSets", ())):
+        _validate_done(item["type"], done, f"{path}.customerSets.{number}")
+    return cast("WorkItem", {**item, **derive_fields(cast("WorkItem", item))})
+
+
+def _validate_done(item_type: str, done: dict[str, Any], path: str) -> None:
+    if item_type == "CIRCUIT" and done["exerciseId"] is None:
+        raise invalid_field(f"{path}.exerciseId", "is required", code="REQUIRED")
+    for name, maximum in _MAXIMA.items():
+        if done[name] is not None and not 0 <= done[name] <= maximum:
+            raise invalid_field(f"{path}.{name}", f"must be from 0 to {maximum}", code="OUT_OF_RANGE")
+
+
+def _validate_sets(sets: list[dict[str, Any]], path: str) -> list[dict[str, Any]]:
+    """Return planned sets as a request would store them."""
+    text = orjson.dumps([{name: value for name, value in each.items() if name != "variables"} for each in sets])
+    try:
+        return [dict(each) for each in _load_sets(text)]
+    except ValidationError as error:
+        first = field_errors(error)[0]
+        raise invalid_field(f"{path}.{first['field']}".rstrip("."), first["message"], code=first["code"]) from None
+
+
+@lru_cache(4096)  # plans repeat the same sets
+def _load_sets(text: bytes) -> tuple[dict[str, Any], ...]:
+    sent = orjson.loads(text)
+    loaded = _PLANNED_SETS.deserialize(sent)
+    absent = {name for name in _ADDED_LATER for each in sent if name not in each}
+    return tuple({name: value for name, value in each.items() if name not in absent} for each in loaded)
+
+
+def _validate(check: ScheduledTime, value: str, path: str) -> None:
+    try:
+        check.deserialize(value)
+    except ValidationError as error:
+        raise invalid_field(path, str(error.messages[0])) from None

@@ -1,0 +1,88 @@
+"""The library documents that items refer to: required to exist on write, looked up on read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import ExerciseName
+from coaching_service.library.forms import service as forms
+from coaching_service.library.forms.models import Form
+from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.library.metric_sets.models import MetricSet
+from coaching_service.training.training_maxes import service as training_maxes
+from coaching_service.training.workouts.items.content import (
+    References,
+    exercise_ids,
+    metric_set_ids,
+    percent_exercise_ids,
+)
+from coaching_service.training.workouts.items.models import ItemChange, ItemForm, ItemFormInput, ItemInput, WorkItem
+
+Details = TypeVar("Details", ItemInput, ItemChange)
+
+
+async def resolve(ctx: Context, details: Details, previous: WorkItem | None = None) -> tuple[Details, References]:
+    """Return what a coach sent of an item with its form copied into it, and the other documents it refers to.
+
+    A form is copied as it is now, so that later changes do not affect scheduled items. Raises NotFound if a document
+    does not exist; those that `previous` already referred to may have been deleted since.
+    """
+    form = details.get("form")
+    if form is not None:
+        form_id = form.get("formId")
+        library_forms = {form_id: await forms.read(ctx, form_id)} if form_id is not None else {}
+        details = {**details, "form": copy_form(form, library_forms)}
+    known: Sequence[WorkItem] = [previous] if previous else []
+    new_exercises = exercise_ids([details]) - exercise_ids(known)
+    new_sets = metric_set_ids([details]) - metric_set_ids(known)
+    found_sets: dict[ObjectId, MetricSet] = {set_id: await metric_sets.read(ctx, set_id) for set_id in new_sets}
+    return details, References(await exercises.require(ctx, new_exercises), found_sets)
+
+
+async def load_references(
+    ctx: Context,
+    items: Sequence[WorkItem],
+    customer_id: ObjectId | None = None,
+    known: Mapping[ObjectId, ExerciseName] | None = None,
+) -> References:
+    """Return what stored items refer to: documents of the libraries, deleted ones included, and training maximums.
+
+    `customer_id` is the client whose items they are; None for items of a program or template. `known`: their exercises,
+    if they have been read.
+    """
+    names, sets, maxes = await gather_reads(
+        ctx,
+        load_exercises(ctx, items if known is None else []),
+        metric_sets.load_by_id(ctx, metric_set_ids(items)),
+        load_training_maxes(ctx, items, customer_id),
+    )
+    return References(names if known is None else known, sets, maxes)
+
+
+async def load_exercises(ctx: Context, items: Iterable[WorkItem]) -> dict[ObjectId, ExerciseName]:
+    """Return the exercises that items plan, or that were done or chosen in their place, deleted ones included."""
+    return await exercises.load_names(ctx, {exercise_id for item in items for exercise_id in item["exerciseIds"]})
+
+
+async def load_training_maxes(
+    ctx: Context, items: Sequence[WorkItem], customer_id: ObjectId | None
+) -> dict[ObjectId, float]:
+    """Return the training maximums that the percentages of items refer to, by exercise; none without a client."""
+    ids = percent_exercise_ids(items)
+    if customer_id is None or not ids:
+        return {}
+    return await training_maxes.load_maxes(ctx, customer_id, ids)
+
+
+def copy_form(form: ItemForm | ItemFormInput, library_forms: Mapping[ObjectId, Form]) -> ItemForm:
+    """Return the form of an item: a copy of one of the library, given by identifier, or one made for this item."""
+    form_id = form.get("formId")
+    if form_id is not None:
+        library_form = library_forms[form_id]
+        return {"formId": form_id, "name": library_form["name"], "questions": library_form["questions"]}
+    return {"formId": None, "name": form["name"], "questions": forms.assign_question_ids(form["questions"])}

@@ -1,0 +1,219 @@
+"""The items of workout blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import version_conflict
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.worker_thread import on_worker_thread
+from coaching_service.core.errors import Conflict, InvalidFields, LegacyFailure, NotFound, invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.variants import DeferredChange
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import ExerciseName
+from coaching_service.training.workouts.blocks.models import Block, StoredBlock
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.presentation import block_not_found, present_block
+from coaching_service.training.workouts.blocks.service import fix_load_unit, publish_rescheduled_items
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items import references
+from coaching_service.training.workouts.items.models import (
+    WORKOUT_TYPES,
+    ItemChange,
+    ItemInput,
+    ItemLog,
+    MoveSource,
+    MoveTarget,
+    WorkItem,
+)
+
+
+@on_worker_thread
+async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:
+    """Add an item to the end of a block.
+
+    Raises NotFound for the block or a document the item refers to, Forbidden, InvalidFields if the block is full, and
+    Conflict if it belongs to a recurring check-in.
+    """
+    block, item, linked = await _append(ctx, owner, block_id, details)
+    maxes = await references.load_training_maxes(ctx, [item], owner.block_filter.get("customerId"))
+    linked = replace(linked, training_maxes=maxes)
+    order = items.find_index(block["items"], item["_id"])
+    return items.present_item(item, order, block["version"], linked, ctx.caller)
+
+
+@transactional
+async def _append(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput
+) -> tuple[StoredBlock, WorkItem, items.References]:
+    """Append an item; returns the block, the item as it is stored, and what it refers to."""
+    await owner.begin_change(ctx)
+    resolved, linked = await references.resolve(ctx, details)
+    item = items.create_item(resolved)
+    await fix_load_unit(ctx, [item], owner)
+    block = await owner.blocks.push_item(ctx, owner.block_filter, block_id, item)
+    if block is None:
+        existing = await owner.blocks.find_one(ctx, owner.block_filter, block_id)
+        if existing is None:
+            raise block_not_found()
+        _require_regular(existing)
+        raise _block_is_full()
+    exercises.count_uses(ctx, items.exercise_ids([item]))
+    await owner.after_schedule_change(ctx, added_until=block["date"] if item["type"] in WORKOUT_TYPES else None)
+    return block, item, linked
+
+
+@transactional
+async def change_item(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId, deferred: DeferredChange
+) -> WorkItem:
+    """Change the fields of an item that are sent, validated by the type of the item; fields of other types are ignored.
+
+    Raises BadRequest, NotFound, Forbidden, and Conflict if the block has changed since `version`.
+    """
+    await owner.require_access(ctx)
+    block = await _read_block(ctx, owner, block_id)
+    item = block["items"][items.find_index(block["items"], item_id)]
+    change = cast("ItemChange", deferred.as_type(item["type"]))
+    if change.get("version") not in (None, block["version"]):
+        raise version_conflict()
+    change, _ = await references.resolve(ctx, change, item)
+    await fix_load_unit(ctx, [change], owner)
+    changed = items.change_item(item, change)
+    known = await references.load_exercises(ctx, [changed])
+    if changed is not item:
+        changed = items.with_load_types(changed, known)
+        block = await owner.blocks.set_items(ctx, block, _replace(block, changed))
+        await owner.after_completed_work_change(ctx, [item, changed])
+    return await present_item(ctx, block, item_id, known)
+
+
+@transactional
+async def remove_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> None:
+    """Remove an item from a block. Raises NotFound, Forbidden."""
+    await owner.begin_change(ctx)
+    block = await _read_block(ctx, owner, block_id)
+    item = block["items"][items.find_index(block["items"], item_id)]
+    await owner.blocks.set_items(ctx, block, _without(block, item))
+    await owner.after_schedule_change(ctx)
+    await owner.after_completed_work_change(ctx, [item])
+
+
+@transactional
+async def move_item(
+    ctx: Context,
+    owner: ScheduleOwner,
+    source: MoveSource | None,
+    target: MoveTarget | None,
+    version: int | None = None,
+) -> Block:
+    """Move an item within its block or to another block of the owner, and return the target block.
+
+    A target index past the end means the end. Raises LegacyFailure if `source` or `target` is missing, NotFound if a
+    block or the item does not exist, Conflict if the item is no longer in the source block, the target block has
+    changed since `version` or is another block and belongs to a recurring check-in, InvalidFields if it is full.
+    """
+    await owner.require_access(ctx)
+    if source is None or target is None:
+        raise LegacyFailure("WITEM_MOVE_INCOMPLETE", "A move needs a source and a target")
+    block = await _read_block(ctx, owner, source["wblockId"])
+    item = await _find_in_source(ctx, owner, block, source["witemId"])
+    target_block = block if target["wblockId"] == block["_id"] else await _read_block(ctx, owner, target["wblockId"])
+    if version not in (None, target_block["version"]):
+        raise version_conflict()
+    if target_block is not block:
+        _require_regular(target_block)
+    others = _without(target_block, item)
+    if len(others) >= items.MAX_ITEMS:
+        raise _block_is_full()
+    if target_block is not block:
+        await owner.blocks.set_items(ctx, block, _without(block, item))
+    index = target["index"]
+    target_block = await owner.blocks.set_items(ctx, target_block, [*others[:index], item, *others[index:]])
+    if target_block["_id"] != block["_id"]:
+        await owner.after_schedule_change(ctx)
+    await owner.after_completed_work_change(ctx, [item])
+    if target_block["date"] != block["date"]:
+        await publish_rescheduled_items(ctx, target_block, [item])
+    return await present_block(ctx, owner, target_block)
+
+
+async def _find_in_source(ctx: Context, owner: ScheduleOwner, block: StoredBlock, item_id: ObjectId) -> WorkItem:
+    for item in block["items"]:
+        if item["_id"] == item_id:
+            return item
+    if await owner.blocks.has_item(ctx, owner.block_filter, item_id):
+        raise Conflict("The item is no longer in the source block; read the calendar again", code="ITEM_MOVED")
+    raise NotFound("workout item")
+
+
+@transactional
+async def log_item(
+    ctx: Context,
+    owner: ScheduleOwner,
+    block_id: ObjectId,
+    item_id: ObjectId,
+    validate_log: Callable[[WorkItem], ItemLog],
+) -> tuple[StoredBlock, WorkItem, Mapping[ObjectId, ExerciseName]]:
+    """Store what was done for an item. Returns the block as stored, the item as it was before, and its exercises.
+
+    `validate_log` receives the stored item and returns the log, or raises. Raises NotFound, and Conflict if the block
+    has changed since the log's `version`.
+    """
+    block = await _read_block(ctx, owner, block_id)
+    item = block["items"][items.find_index(block["items"], item_id)]
+    log = validate_log(item)
+    if log.get("version") not in (None, block["version"]):
+        raise version_conflict()
+    logged = items.log_item(item, log)
+    known = await references.load_exercises(ctx, [logged])
+    logged = items.with_load_types(logged, known)
+    await fix_load_unit(ctx, [logged], owner)
+    block = await owner.blocks.set_items(ctx, block, _replace(block, logged))
+    await owner.after_completed_work_change(ctx, [item, logged], block)
+    return block, item, known
+
+
+async def read_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
+    """Return an item of an owner whose access has been checked. Raises NotFound."""
+    return await present_item(ctx, await _read_block(ctx, owner, block_id), item_id)
+
+
+async def present_item(
+    ctx: Context, block: StoredBlock, item_id: ObjectId, known: Mapping[ObjectId, ExerciseName] | None = None
+) -> WorkItem:
+    """Return an item of a stored block as it is read; `known`: its exercises, if they were read. Raises NotFound."""
+    order = items.find_index(block["items"], item_id)
+    item = block["items"][order]
+    linked = await references.load_references(ctx, [item], block["customerId"], known)
+    return items.present_item(item, order, block["version"], linked, ctx.caller)
+
+
+async def _read_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> StoredBlock:
+    if (block := await owner.blocks.find_one(ctx, owner.block_filter, block_id)) is None:
+        raise block_not_found()
+    return block
+
+
+def _replace(block: StoredBlock, changed: WorkItem) -> list[WorkItem]:
+    return [changed if item["_id"] == changed["_id"] else item for item in block["items"]]
+
+
+def _without(block: StoredBlock, removed: WorkItem) -> list[WorkItem]:
+    return [item for item in block["items"] if item["_id"] != removed["_id"]]
+
+
+def _require_regular(block: StoredBlock) -> None:
+    """Raise Conflict if a block belongs to a recurring check-in: it holds nothing else."""
+    if block.get("checkInId") is not None:
+        message = "The workout block belongs to a recurring check-in and takes no other items; use another block"
+        raise Conflict(message, code="CHECK_IN_BLOCK")
+
+
+def _block_is_full() -> InvalidFields:
+    message = f"must not hold more than {items.MAX_ITEMS} entries: the workout block is full"
+    return invalid_field("items", message, code="TOO_MANY")

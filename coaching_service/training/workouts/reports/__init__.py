@@ -1,0 +1,1 @@
+"""What was scheduled and done, as other features read it."""

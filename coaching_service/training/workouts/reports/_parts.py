@@ -1,0 +1,44 @@
+"""The conditions, indexes and types that the queries over workout blocks share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from coaching_service.core.database.documents import Filter
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.items.models import WORKOUT_TYPES
+from coaching_service.training.workouts.store import blocks
+
+Stage = dict[str, Any]
+
+BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
+IS_REGULAR: Filter = {"checkInId": None}
+# Forms, measurements and reminders alone make no workout.
+HAS_WORKOUT_ITEM: Filter = {"items.type": {"$in": [*WORKOUT_TYPES]}}
+IS_WORKOUT: Filter = {"isRest": False} | HAS_WORKOUT_ITEM | IS_REGULAR
+IS_SESSION: Filter = {"done": {"$ne": None}} | HAS_WORKOUT_ITEM | IS_REGULAR
+# The fields of BlockProgress, in a projection.
+PROGRESS: Stage = {
+    **dict.fromkeys(("date", "name", "isRest"), 1),
+    "isWorkout": {
+        "$and": [
+            {"$not": "$isRest"},
+            {"$eq": [{"$ifNull": ["$checkInId", None]}, None]},
+            {"$ne": [{"$setIntersection": ["$items.type", [*WORKOUT_TYPES]]}, []]},
+        ]
+    },
+    "totalItems": {"$size": "$items"},
+    "completedItems": {"$size": {"$filter": {"input": "$items", "cond": "$$this.isCompleted"}}},
+    "hasWork": {"$ne": [{"$ifNull": ["$done", None]}, None]},
+}
+
+
+def between(customer_id: ObjectId, first: str, last: str) -> Filter:
+    """Return the condition of the blocks of a client from the date `first` to `last`."""
+    return {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
+
+
+def except_dates(dates: Collection[str]) -> Filter:
+    """Return the condition of the blocks that are not on some dates."""
+    return {"date": {"$nin": sorted(dates)}} if dates else {}

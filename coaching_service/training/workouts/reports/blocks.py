@@ -1,0 +1,265 @@
+"""Queries over scheduled and completed blocks, for the features that report on them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Sequence
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import service as customers
+from coaching_service.training.workouts.blocks.models import StoredBlock
+from coaching_service.training.workouts.items.totals import TOTALS
+from coaching_service.training.workouts.reports._parts import (
+    BY_DATE,
+    HAS_WORKOUT_ITEM,
+    IS_REGULAR,
+    IS_SESSION,
+    IS_WORKOUT,
+    PROGRESS,
+    Stage,
+    between,
+    except_dates,
+)
+from coaching_service.training.workouts.reports.models import (
+    AssignedBlocks,
+    BlockReference,
+    BlockTitle,
+    OwnPendingItem,
+    PendingForm,
+    PendingForms,
+    ScheduledBlock,
+    Session,
+)
+from coaching_service.training.workouts.store import blocks
+
+_BY_PROGRAM = blocks.index_name("programId", "customerId", "day", "position", "_id")
+_BY_PENDING_FORM = blocks.index_name("date", "_id", "customerId")
+
+
+async def find_existing_ids(ctx: Context, block_ids: Collection[ObjectId]) -> set[ObjectId]:
+    """Return which of some blocks still exist. Access is not checked."""
+    return {block["_id"] for block in await blocks.find(ctx, {"_id": {"$in": list(block_ids)}}, fields=("_id",))}
+
+
+async def find_trained_ids(ctx: Context, block_ids: Collection[ObjectId]) -> set[ObjectId]:
+    """Return which of some blocks still exist and are workouts, rest or not. Access is not checked."""
+    where: Filter = {"_id": {"$in": list(block_ids)}} | HAS_WORKOUT_ITEM | IS_REGULAR
+    return {block["_id"] for block in await blocks.find(ctx, where, fields=("_id",))}
+
+
+async def count_assigned_blocks(
+    ctx: Context, customer_id: ObjectId, program_ids: Sequence[ObjectId]
+) -> list[AssignedBlocks]:
+    """Return the blocks of each assignment of programs to a client; an assignment without blocks is left out."""
+    has_items = {"$gt": [{"$size": "$items"}, 0]}
+    is_completed = {"$and": [has_items, {"$allElementsTrue": ["$items.isCompleted"]}]}
+    group = {
+        "_id": "$assignmentId",
+        "blocks": {"$sum": 1},
+        "completedBlocks": {"$sum": {"$cond": [is_completed, 1, 0]}},
+        "firstDate": {"$min": "$date"},
+        "lastDate": {"$max": "$date"},
+    }
+    condition: Filter = {"programId": {"$in": list(program_ids)}, "customerId": customer_id}
+    return await blocks.aggregate(ctx, condition | {"assignmentId": {"$ne": None}}, {"$group": group}, hint=_BY_PROGRAM)
+
+
+async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Session]:
+    """Return a client's sessions from the date `first` to `last`, by date.
+
+    A session has at least one working set, or a completed item of a type without sets.
+    """
+    totals = {name: {"$ifNull": [f"$done.{name}", 0]} for name in TOTALS}
+    condition = between(customer_id, first, last) | IS_SESSION
+    project = {"$project": {"_id": 0, "date": 1, "sessionRpe": 1, "durationMinutes": 1, **totals}}
+    return await blocks.aggregate(ctx, condition, {"$sort": {"date": 1}}, project, hint=BY_DATE)
+
+
+async def find_first_session_date(ctx: Context, customer_id: ObjectId) -> str | None:
+    """Return the date of a client's first session, or None."""
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
+    first = await blocks.find(ctx, condition, sort=("date",), limit=1, fields=("date",), hint=BY_DATE)
+    return first[0]["date"] if first else None
+
+
+async def find_last_session_date(ctx: Context, customer_id: ObjectId) -> str | None:
+    """Return the date of a client's latest session, or None."""
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
+    sessions = await blocks.find(ctx, condition, sort=("-date",), limit=1, fields=("date",), hint=BY_DATE)
+    return sessions[0]["date"] if sessions else None
+
+
+def last_session_stage(ctx: Context) -> Stage:
+    """Return the pipeline stage that adds the date of the latest session of a client, by `_id`.
+
+    It is added as `lastSession`: a list of one block with its `date`, or empty.
+    """
+    return _last_date_stage(ctx, IS_SESSION, "lastSession", {})
+
+
+def last_assigned_block_stage(ctx: Context) -> Stage:
+    """Return the pipeline stage that adds the last date of the blocks of a client's assignments.
+
+    The document has the client as `_id` and the `assignments`. It is added as `lastBlock`: a list of one block with its
+    `date`, or empty.
+    """
+    of_assignments = {"$expr": {"$in": ["$assignmentId", "$$assignments"]}}
+    return _last_date_stage(ctx, of_assignments, "lastBlock", {"assignments": "$assignments"})
+
+
+def _last_date_stage(ctx: Context, condition: Filter, name: str, variables: dict[str, str]) -> Stage:
+    """Return the stage that adds the last date of the blocks of a client that meet a condition on `variables`."""
+    pipeline: list[Stage] = [
+        {"$match": blocks.read_filter(ctx, {"date": {"$gt": ""}} | condition)},
+        {"$sort": {"date": -1}},
+        {"$limit": 1},
+        {"$project": {"_id": 0, "date": 1}},
+    ]
+    return {
+        "$lookup": {
+            "from": blocks.name,
+            "localField": "_id",
+            "foreignField": "customerId",
+            "let": variables,
+            "pipeline": pipeline,
+            "as": name,
+        }
+    }
+
+
+async def count_pending_forms(
+    ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
+) -> list[PendingForms]:
+    """Return how many forms without an answer clients have on each date from `first` to `last`, by date."""
+    pending = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.isPendingForm", True]}}}
+    condition: Filter = {
+        "customerId": {"$in": list(customer_ids)},
+        "date": {"$gte": first, "$lte": last},
+        "items.isPendingForm": True,
+    }
+    stages: list[Stage] = [
+        {"$sort": {"customerId": 1, "date": 1}},
+        {"$project": {"_id": 0, "customerId": 1, "date": 1, "count": {"$size": pending}}},
+    ]
+    return await blocks.aggregate(ctx, condition, *stages, hint=BY_DATE)
+
+
+async def find_scheduled_blocks(
+    ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
+) -> list[ScheduledBlock]:
+    """Return the blocks of clients from the date `first` to `last`, by client and date, in order.
+
+    Blocks of recurring check-ins are left out.
+    """
+    condition: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
+    return await blocks.aggregate(
+        ctx,
+        condition | IS_REGULAR,
+        {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}},
+        {"$project": {"customerId": 1, **PROGRESS}},
+        hint=BY_DATE,
+    )
+
+
+async def find_titles(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[BlockTitle]:
+    """Return the titles of a client's blocks from the date `first` to `last`, in order."""
+    return await blocks.aggregate(
+        ctx,
+        between(customer_id, first, last),
+        {"$sort": {"date": 1, "position": 1, "_id": 1}},
+        {"$project": dict.fromkeys(("date", "name", "updatedAt", "version"), 1)},
+        hint=BY_DATE,
+    )
+
+
+async def find_pending_forms(
+    ctx: Context,
+    condition: Filter,
+    *,
+    dates: Filter,
+    customer_ids: Sequence[ObjectId] | None,
+    limit: int,
+    newest_first: bool = False,
+) -> list[PendingForm]:
+    """Return at most `limit` scheduled forms without an answer that meet a cursor's `condition`, by date.
+
+    On dates that satisfy `dates`, of the active ones of the clients `customer_ids` (None: all).
+    """
+    order = -1 if newest_first else 1
+    where: Filter = {
+        "items.isPendingForm": True,
+        "date": {"$gt": "", **dates} | condition.get("date", {}),
+        "customerId": {"$ne": None} if customer_ids is None else {"$in": list(customer_ids)},
+    }
+    pending = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.isPendingForm", True]}}}
+    stages: list[Stage] = [
+        {"$sort": {"date": order, "_id": order}},
+        {"$project": {"date": 1, "customerId": 1, "items": {"$sortArray": {"input": pending, "sortBy": {"_id": 1}}}}},
+        {"$unwind": "$items"},
+        {"$match": condition},
+        customers.active_customer_stage(ctx),
+        {"$unwind": "$client"},
+        {"$limit": limit},
+        {"$project": {"date": 1, "customerId": 1, "client": 1, "items._id": 1, "items.form": 1}},
+    ]
+    return await blocks.aggregate(ctx, where, *stages, hint=_BY_PENDING_FORM)
+
+
+async def find_next_workout(
+    ctx: Context, customer_id: ObjectId, after: str, *, without: Collection[str] = ()
+) -> BlockReference | None:
+    """Return the first workout of a client after a date.
+
+    Those on the dates in `without` are left out. None without one.
+    """
+    condition: Filter = {
+        "customerId": customer_id,
+        "date": {"$gt": after} | except_dates(without).get("date", {}),
+    }
+    sort = ("date", "position", "_id")
+    first = await blocks.find(ctx, condition | IS_WORKOUT, sort=sort, limit=1, fields=("name", "date"), hint=BY_DATE)
+    return {"_id": first[0]["_id"], "name": first[0]["name"], "date": str(first[0]["date"])} if first else None
+
+
+async def find_own_pending_forms(
+    ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
+) -> list[OwnPendingItem]:
+    """Return the forms without an answer of a client from the date `first` to `last`, by date.
+
+    Those on the dates in `without` are left out.
+    """
+    condition: Filter = {
+        "customerId": customer_id,
+        "date": {"$gte": first, "$lte": last} | except_dates(without).get("date", {}),
+        "items.isPendingForm": True,
+    }
+    stages: list[Stage] = [
+        {"$sort": {"date": 1, "position": 1, "_id": 1}},
+        {"$unwind": "$items"},
+        {"$match": {"items.isPendingForm": True}},
+        {"$project": {"_id": "$items._id", "form": "$items.form", "wblockId": "$_id", "date": 1}},
+    ]
+    return await blocks.aggregate(ctx, condition, *stages, hint=BY_DATE)
+
+
+async def find_completed_dates(
+    ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
+) -> list[str]:
+    """Return the dates from `first` to `last` on which a client has completed all items of a workout.
+
+    Those in `without` are left out.
+    """
+    condition: Filter = {
+        "customerId": customer_id,
+        "date": {"$gte": first, "$lte": last} | except_dates(without).get("date", {}),
+        "items.isCompleted": {"$ne": False},
+    }
+    dates = {"$group": {"_id": "$date"}}
+    return [each["_id"] for each in await blocks.aggregate(ctx, condition | IS_WORKOUT, dates, hint=BY_DATE)]
+
+
+def iterate_logged_blocks(ctx: Context) -> AsyncIterator[StoredBlock]:
+    """Iterate over the blocks of all clients that have logged sets: blocks of a client follow each other, by date."""
+    where: Filter = {"customerId": {"$ne": None}, "items.customerSets.0": {"$exists": True}}
+    return blocks.stream_own(ctx, ("customerId", "date", "name", "comment", "items"), where)

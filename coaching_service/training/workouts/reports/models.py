@@ -1,0 +1,162 @@
+"""Results of the queries over scheduled and completed blocks."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypedDict
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import Customer
+from coaching_service.training.workouts.blocks.session_fields import SessionFields
+from coaching_service.training.workouts.items.models import ItemForm, WorkItem
+from coaching_service.training.workouts.sets.totals_models import BlockExerciseTotals, Totals
+
+
+class PendingItem(TypedDict):
+    """A scheduled form that is not answered: the fields of its item."""
+
+    _id: ObjectId
+    form: ItemForm
+
+
+class PendingForm(TypedDict):
+    """A scheduled form that is not answered, in the block `_id`, with the active client as `client`."""
+
+    _id: ObjectId
+    customerId: ObjectId
+    date: str
+    items: PendingItem
+    client: Customer
+
+
+class OwnPendingItem(PendingItem):
+    """A scheduled form of one client that is not answered, with its block and date."""
+
+    wblockId: ObjectId
+    date: str
+
+
+class BlockReference(TypedDict):
+    """A workout block by name and date."""
+
+    _id: ObjectId
+    name: str
+    date: str
+
+
+class PendingForms(TypedDict):
+    """The number of forms without an answer in a block of a client on a date."""
+
+    customerId: ObjectId
+    date: str
+    count: int
+
+
+class BlockProgress(TypedDict):
+    """What became of a block: the number of its items, and of those completed.
+
+    `isWorkout`: it is neither rest nor of a recurring check-in, and has an item of WORKOUT_TYPES. `hasWork`: it has a
+    completed set that is not warm-up, or a completed item of a type without sets.
+    """
+
+    date: str
+    name: str
+    isRest: bool
+    isWorkout: bool
+    totalItems: int
+    completedItems: int
+    hasWork: bool
+
+
+class ScheduledBlock(BlockProgress):
+    """A scheduled block of a client with what became of it."""
+
+    _id: ObjectId
+    customerId: ObjectId
+
+
+class BlockOutline(BlockProgress):
+    """A block of a client without its items."""
+
+    _id: ObjectId
+
+
+class DoneWorkout(SessionFields):
+    """A workout of which anything is done; `sets` are the completed ones that are not warm-up."""
+
+    _id: ObjectId
+    date: str
+    name: str
+    totalItems: int
+    completedItems: int
+    sets: int
+
+
+class BlockTitle(TypedDict):
+    """The title of a scheduled block, and its latest change."""
+
+    _id: ObjectId
+    date: str
+    name: str
+    updatedAt: datetime
+    version: int
+
+
+class ExerciseSession(TypedDict):
+    """A block with the items that contain a certain exercise."""
+
+    _id: ObjectId
+    date: str
+    items: list[WorkItem]
+
+
+class LastSession(TypedDict):
+    """The latest session of the exercise `_id` before a date: its block with only the items that contain it."""
+
+    _id: ObjectId
+    session: ExerciseSession
+
+
+class DoneExercise(TypedDict):
+    """An exercise (`_id`) that a client did: in how many sessions, and the date of the latest."""
+
+    _id: ObjectId
+    lastDate: str
+    sessions: int
+
+
+class LiftResult(BlockExerciseTotals):
+    """What a client did for an exercise in a block on a date, with its best sets."""
+
+    date: str
+
+
+class Session(Totals):
+    """A training session: a block with a working set, or with a completed item of a type without sets."""
+
+    date: str
+    sessionRpe: float | None
+    durationMinutes: float | None
+
+
+class ExerciseSum(Totals):
+    """The totals of an exercise (`_id`) over a period."""
+
+    _id: ObjectId
+
+
+class AssignedBlocks(TypedDict):
+    """The blocks of one assignment of a program (`_id`): their number, how many are completed, and their dates."""
+
+    _id: ObjectId
+    blocks: int
+    completedBlocks: int
+    firstDate: str
+    lastDate: str
+
+
+class ProgramDays(TypedDict):
+    """On how many days a program (`_id`) has a workout."""
+
+    _id: ObjectId
+    days: int

@@ -1,0 +1,1 @@
+"""Planned and logged sets of exercises."""

@@ -1,0 +1,214 @@
+"""Workout blocks and items over REST: the same operations for the calendar of a client and for a program."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, cast
+
+from marshmallow import Schema
+
+from coaching_service.core.auth.access import Access
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict, LegacyFailure
+from coaching_service.core.http.routes import Handler, Routes, list_of
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.variants import DeferredChange
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import service
+from coaching_service.training.workouts.blocks.models import Block, BlockChange, NewBlock
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.schemas import ItemMove, WorkoutBlock, item_response
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.models import ItemInput, WorkItem
+from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, NEW_ITEM
+from coaching_service.training.workouts.reports.last_times import add_last_times
+
+ITEM_EXAMPLE = {
+    "type": "EXERCISE",
+    "exerciseId": "66f0c0ffee0000000000abcd",
+    "exerciseSets": [{"type": "reps_load", "index": 1, "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60}],
+}
+CHANGE_EXAMPLE = {"exerciseInstructions": "Pause at the bottom", "version": 1}
+MOVE_EXAMPLE = {
+    "source": {"wblockId": "66f0c0ffee0000000000abcd", "witemId": "66f0c0ffee0000000000abce"},
+    "target": {"wblockId": "66f0c0ffee0000000000abcf", "index": 0},
+}
+
+
+@dataclass(frozen=True)
+class BlockRoutes:
+    """The operations on the blocks and items of one kind of schedule owner.
+
+    `noun` is the second word of their names (`create{noun}Item`).
+    `routes` has a prefix that ends with the owner's identifier, the path parameter `owner_parameter`, of which `owner`
+    makes the owner. `range_query` is the schema of a range of days, whose two parameters are `range_names`.
+    `new_block`, `block_change` and `copy_target` are the schemas of request bodies; `block_example` is a block's body.
+    `block_query` is the schema of what one block can be read with.
+    """
+
+    noun: str
+    routes: Routes
+    owner: Callable[[ObjectId], ScheduleOwner]
+    owner_parameter: str
+    view: Access
+    edit: Access
+    range_query: Schema
+    range_names: tuple[str, str]
+    new_block: Schema
+    block_change: Schema
+    copy_target: Schema
+    block_example: dict[str, Any]
+    block_query: Schema | None = None
+
+    def declare(self) -> None:
+        """Declare every operation."""
+        self._declare_blocks()
+        self._declare_items()
+
+    def _declare_blocks(self) -> None:
+        get, post, patch, delete = self.routes.get, self.routes.post, self.routes.patch, self.routes.delete
+        view: dict[str, Any] = {"access": self.view, "returns": WorkoutBlock}
+        edit: dict[str, Any] = {"access": self.edit, "returns": WorkoutBlock}
+        copy_example = {name: value for name, value in self.block_example.items() if name != "name"}
+        with_owner, noun = self._with_owner, self.noun
+
+        calendar: dict[str, Any] = {
+            "access": self.view,
+            "query": self.range_query,
+            "returns": list_of(WorkoutBlock),
+            "on_worker_thread": True,
+        }
+        get("/wblock", operation_id=f"list{noun}Blocks", **calendar)(with_owner(self.list_blocks))
+        example = {**self.block_example, "items": [ITEM_EXAMPLE]}
+        creation = edit | {"body": self.new_block, "example": example}
+        post("/wblocks", operation_id=f"create{noun}Block", **creation)(with_owner(create_block))
+        get("/wblocks/{wblockId}", operation_id=f"get{noun}Block", query=self.block_query, **view)(
+            with_owner(get_block)
+        )
+        change = edit | {"body": self.block_change, "example": {"name": "Upper body", "version": 0}}
+        patch("/wblocks/{wblockId}", operation_id=f"update{noun}Block", **change)(with_owner(update_block))
+        delete("/wblocks/{wblockId}", operation_id=f"delete{noun}Block", access=self.edit)(with_owner(delete_block))
+        copy = edit | {"body": self.copy_target, "example": copy_example}
+        post("/wblocks/{wblockId}/copy", operation_id=f"copy{noun}Block", **copy)(with_owner(copy_block))
+
+    def _declare_items(self) -> None:
+        post, patch, delete, put = self.routes.post, self.routes.patch, self.routes.delete, self.routes.put
+        edit: dict[str, Any] = {"access": self.edit, "returns": item_response()}
+        items, item = "/wblocks/{wblockId}/witems", "/wblocks/{wblockId}/witems/{witemId}"
+        with_owner, noun = self._with_owner, self.noun
+
+        creation = edit | {"body": NEW_ITEM, "example": ITEM_EXAMPLE}
+        post(items, operation_id=f"create{noun}Item", **creation)(with_owner(create_item))
+        change = edit | {"body": ITEM_CHANGE, "example": CHANGE_EXAMPLE}
+        patch(item, operation_id=f"update{noun}Item", **change)(with_owner(update_item))
+        delete(item, operation_id=f"delete{noun}Item", access=self.edit)(with_owner(delete_item))
+        put(
+            "/witems/move",
+            operation_id=f"move{noun}Item",
+            access=self.edit,
+            body=ItemMove(),
+            returns=WorkoutBlock,
+            errors=(Conflict, LegacyFailure),
+            legacy_codes=("WITEM_MOVE_INCOMPLETE",),
+            example=MOVE_EXAMPLE,
+        )(with_owner(move_item))
+
+    def _with_owner(self, operation: Callable[..., Awaitable[Any]]) -> Handler:
+        """Return the handler that calls `operation` with the owner in place of the owner's identifier."""
+
+        @wraps(operation)
+        async def handler(ctx: Context, **arguments: Any) -> Any:
+            owner = self.owner(arguments.pop(self.owner_parameter))
+            return await operation(ctx, owner, **arguments)
+
+        return handler
+
+    async def list_blocks(self, ctx: Context, owner: ScheduleOwner, query: dict[str, Any]) -> list[Block]:
+        """Read the calendar.
+
+        Every block from the first to the last day, both included, with its items, in order.
+        """
+        first, last = self.range_names
+        return await service.list_blocks(
+            ctx,
+            owner,
+            query[first],
+            query[last],
+            external_id=query.get("externalId"),
+            updated_since=query.get("updatedSince"),
+        )
+
+
+async def create_block(ctx: Context, owner: ScheduleOwner, body: dict[str, Any]) -> Block:
+    """Schedule a workout block with its items.
+
+    All or nothing; a message about an item names it (`items.2.exerciseId`). Forms are copied as they are now. With
+    `dryRun` the response is 200 and the block as it would be created, without identifiers.
+    """
+    block = {name: value for name, value in body.items() if name != "dryRun"}
+    return await block_batches.create_block(ctx, owner, cast("NewBlock", block), dry_run=body["dryRun"])
+
+
+async def get_block(
+    ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, query: dict[str, Any] | None = None
+) -> Block:
+    """Read a workout block with its items."""
+    block = await service.read(ctx, owner, wblock_id)
+    if query and query.get("include") == "lastTime" and block["customerId"] is not None:
+        [block] = await add_last_times(ctx, block["customerId"], [block])
+    return block
+
+
+async def update_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: BlockChange) -> Block:
+    """Change a workout block.
+
+    On another day it goes after the blocks that are already there.
+    """
+    return await service.change(ctx, owner, wblock_id, body)
+
+
+async def delete_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId) -> None:
+    """Delete a workout block with its items."""
+    await service.remove(ctx, owner, wblock_id)
+
+
+async def copy_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: dict[str, Any]) -> Block:
+    """Copy a workout block to another day.
+
+    The plan is the same, with nothing done.
+    """
+    return await service.copy(ctx, owner, wblock_id, body[owner.day_field])
+
+
+async def create_item(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: ItemInput) -> WorkItem:
+    """Add an item to a workout block.
+
+    It goes to the end; the response is the item. A form is copied as it is now.
+    """
+    return await item_service.add_item(ctx, owner, wblock_id, body)
+
+
+async def update_item(
+    ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange
+) -> WorkItem:
+    """Change a workout item.
+
+    Its type cannot be changed; fields of other types are ignored. `version` is the block's.
+    """
+    return await item_service.change_item(ctx, owner, wblock_id, witem_id, body)
+
+
+async def delete_item(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, witem_id: ObjectId) -> None:
+    """Remove an item from a workout block."""
+    await item_service.remove_item(ctx, owner, wblock_id, witem_id)
+
+
+async def move_item(ctx: Context, owner: ScheduleOwner, body: dict[str, Any]) -> Block:
+    """Move an item within a block or to another.
+
+    The response is the target block, whose `version` may be sent. An item that is no longer in `source` is 409; without
+    `source` or `target` the response is 500 with `code` WITEM_MOVE_INCOMPLETE.
+    """
+    return await item_service.move_item(ctx, owner, body["source"], body["target"], body.get("version"))
