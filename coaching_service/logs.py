@@ -7,9 +7,8 @@ import sys
 
 import orjson
 import structlog
+from opentelemetry.trace import format_trace_id, get_current_span
 from structlog.typing import EventDict, Processor
-
-from coaching_service.core.tracing import trace_id
 
 
 def configure(log_format: str, level: str, worker: int | None = None) -> None:
@@ -47,6 +46,6 @@ def _add_worker(worker: int) -> Processor:
 
 def add_trace_id(_logger: object, _method: str, entry: EventDict) -> EventDict:
     """Add the trace of the running work to a log entry, if tracing is on: a processor of structlog."""
-    if (trace := trace_id.get()) is not None:
-        entry["trace_id"] = trace
+    if (context := get_current_span().get_span_context()).is_valid:
+        entry["trace_id"] = format_trace_id(context.trace_id)
     return entry

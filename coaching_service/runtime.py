@@ -53,7 +53,7 @@ from coaching_service.core.media import StorageQuota
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.slots import RequestSlots
-from coaching_service.core.tracing import TracingUnusable, make_tracer
+from coaching_service.core.tracing import NO_TRACER, TracingUnusable, start_tracing
 from coaching_service.core.worker_connection import SupervisorConnection, retire_seconds
 from coaching_service.library.exercises import use_counts
 from coaching_service.people.api_keys import service as api_keys
@@ -114,14 +114,14 @@ async def open_services(settings: Settings, *, is_embedded: bool = False) -> Asy
     metrics.watch_disk("data", settings.data_dir)
     metrics.watch_disk("temporary", Path(tempfile.gettempdir()))
     try:
-        tracer = make_tracer(os.environ)
+        tracer, close_tracing = start_tracing(os.environ)
     except TracingUnusable as error:
         raise SettingsError(str(error)) from None
     try:
         observers: list[EventListener] = []
         if settings.database_metrics:
             observers += [CommandObserver(metrics), ConnectionObserver(metrics)]
-        if tracer.is_on:
+        if tracer is not NO_TRACER:
             observers.append(CommandTracer(tracer))
         client = connect(settings.mongodb_uri or "", settings.deadlines(), observers)
     except UnsafeUri as error:
@@ -159,7 +159,7 @@ async def open_services(settings: Settings, *, is_embedded: bool = False) -> Asy
         services.media_worker.close()
         services.monitor.close()
         client.close()
-        await tracer.close()
+        await close_tracing()
 
 
 def _open_backup_store(settings: Settings) -> Store | None:

@@ -1,136 +1,86 @@
 """Spans: how long the parts of a request, a job or another piece of work take. Off by default, and then without cost.
 
-The standard environment variables of OpenTelemetry turn it on (see `make_tracer`). Attributes are names of routes,
+The standard environment variables of OpenTelemetry turn it on (see `start_tracing`). Attributes are names of routes,
 collections, jobs and hosts, never values that people have entered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from contextvars import ContextVar
-from typing import Literal, Protocol, Self
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 
-SpanKind = Literal["server", "client", "consumer", "internal"]
-Attributes = Mapping[str, str | int]
-ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-# The trace of the running work, as 32 hexadecimal digits, for log lines.
-trace_id: ContextVar[str | None] = ContextVar("trace_id", default=None)
+from opentelemetry.context import Context
+from opentelemetry.trace import INVALID_SPAN, NoOpTracer, Span, SpanKind, StatusCode, Tracer
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from coaching_service.core.errors import ServiceError
 
-class Span(Protocol):
-    """One measured piece of work."""
-
-    def set(self, name: str, value: str | int) -> None:
-        """Set an attribute."""
-
-    def fail(self, reason: str) -> None:
-        """Mark the work as failed, for a reason with few values, such as the name of a class of errors."""
+NO_TRACER = NoOpTracer()
+_NO_SPAN = nullcontext(INVALID_SPAN)
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_propagator = TraceContextTextMapPropagator()
 
 
-class CommandSpan(Protocol):
-    """One measured command of the database, begun on one thread and ended on the same or another."""
-
-    def fail(self, reason: str) -> None:
-        """Mark the command as failed, for a reason with few values."""
-
-    def end(self) -> None:
-        """End the measurement."""
-
-
-class Tracer(Protocol):
-    """Measures pieces of work."""
-
-    @property
-    def is_on(self) -> bool:
-        """Whether anything is measured."""
-
-    def start_command(self, operation: str, collection: str | None) -> CommandSpan | None:
-        """Begin to measure a command of the database; None outside of another span."""
-
-    def span(
-        self,
-        name: str,
-        kind: SpanKind = "internal",
-        attributes: Attributes | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> AbstractContextManager[Span]:
-        """Measure the block, as a part of the span around it or of the one that `headers` name (W3C `traceparent`)."""
-
-    async def close(self) -> None:
-        """Send what was measured; gives up after a second."""
-
-
-class _NoSpan:
-    """Measures nothing; one object for all."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def set(self, name: str, value: str | int) -> None:
-        """Does nothing."""
-
-    def fail(self, reason: str) -> None:
-        """Does nothing."""
-
-
-_NO_SPAN = _NoSpan()
-
-
-class NoTracer:
-    """Tracing that is off."""
-
-    is_on = False
-
-    def start_command(self, operation: str, collection: str | None) -> CommandSpan | None:
-        """Measures nothing."""
-        return None
-
-    def span(
-        self,
-        name: str,
-        kind: SpanKind = "internal",
-        attributes: Attributes | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> AbstractContextManager[Span]:
-        """Measures nothing."""
+def measure(
+    tracer: Tracer,
+    name: str,
+    kind: SpanKind = SpanKind.INTERNAL,
+    attributes: Mapping[str, str | int] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> AbstractContextManager[Span]:
+    """Measure the block, as a part of the span around it or of the one that `headers` name (W3C `traceparent`)."""
+    if tracer is NO_TRACER:
         return _NO_SPAN
-
-    async def close(self) -> None:
-        """Does nothing."""
+    return _measure(tracer, name, None if headers is None else _propagator.extract(headers), kind, attributes)
 
 
-NO_TRACER = NoTracer()
+@contextmanager
+def _measure(
+    tracer: Tracer, name: str, parent: Context | None, kind: SpanKind, attributes: Mapping[str, str | int] | None
+) -> Iterator[Span]:
+    with tracer.start_as_current_span(
+        name, parent, kind, attributes, record_exception=False, set_status_on_exception=False
+    ) as span:
+        try:
+            yield span
+        except BaseException as error:  # only its class or code is recorded: its message may name people
+            if isinstance(error, ServiceError) and error.status < 500:
+                span.set_attribute("error.type", type(error).__name__)
+            else:
+                fail(span, getattr(error, "trace_reason", type(error).__name__))
+            raise
+
+
+def fail(span: Span, reason: str) -> None:
+    """Mark the work as failed, for a reason with few values, such as the name of a class of errors."""
+    span.set_attribute("error.type", reason)
+    span.set_status(StatusCode.ERROR)
 
 
 class TracingUnusable(Exception):
     """The environment turns tracing on in a way that is not supported; the message says what to change."""
 
 
-def make_tracer(environment: Mapping[str, str]) -> Tracer:
-    """The tracer that the standard variables of OpenTelemetry describe; NO_TRACER unless they turn tracing on.
+def start_tracing(environment: Mapping[str, str]) -> tuple[Tracer, Callable[[], Awaitable[None]]]:
+    """Return the tracer that the standard variables of OpenTelemetry describe, and what sends the rest at the end.
 
     `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `OTEL_TRACES_EXPORTER=otlp` turn it on,
-    `OTEL_TRACES_EXPORTER=none` and `OTEL_SDK_DISABLED=true` off. Raises TracingUnusable.
+    `OTEL_TRACES_EXPORTER=none` and `OTEL_SDK_DISABLED=true` off: then it is NO_TRACER. Raises TracingUnusable.
     """
     exporter = environment.get("OTEL_TRACES_EXPORTER", "").strip().lower()
-    has_endpoint = any(environment.get(name) for name in ENDPOINTS)
-    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or exporter == "none":
-        return NO_TRACER
-    if not exporter and not has_endpoint:
-        return NO_TRACER
+    has_endpoint = any(environment.get(name) for name in _ENDPOINTS)
+    is_disabled = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    if is_disabled or exporter == "none" or not (exporter or has_endpoint):
+        return NO_TRACER, partial(asyncio.sleep, 0)
     if exporter not in ("", "otlp"):
         raise TracingUnusable("OTEL_TRACES_EXPORTER must be otlp or none")
     for name in ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
         if environment.get(name, "http/protobuf") not in ("", "http/protobuf"):
             raise TracingUnusable(f"{name} must be http/protobuf: the service sends traces by HTTP")
     try:
-        from coaching_service.core.open_telemetry import OpenTelemetryTracer
+        from coaching_service.core.open_telemetry import start_sending
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("opentelemetry"):
             raise
@@ -138,4 +88,4 @@ def make_tracer(environment: Mapping[str, str]) -> Tracer:
             "Tracing needs packages that are not installed: pip install 'coaching-service[telemetry]', "
             "or unset the variables that begin with OTEL_"
         ) from None
-    return OpenTelemetryTracer(environment)
+    return start_sending(environment)

@@ -17,7 +17,8 @@ LATE = {
         "httpx2",
         "icalendar",  # calendar subscriptions
         "PIL",  # drawings of the demo company; pictures are decoded in a process of their own
-        "opentelemetry",  # tracing, which is off by default
+        "opentelemetry.sdk",  # tracing, which is off by default
+        "opentelemetry.exporter",
         "rich.progress",  # other commands
         "coaching_service.command_line.doctor",
         "coaching_service.core.database.backup.creation",

@@ -17,7 +17,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.jobs import queue, worker
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.outbound.errors import OutboundError
-from coaching_service.core.tracing import NO_TRACER, TracingUnusable, make_tracer
+from coaching_service.core.tracing import NO_TRACER, TracingUnusable, measure, start_tracing
 from coaching_service.settings import Settings
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient
@@ -119,12 +119,12 @@ async def failing_job(services: Services) -> None:
 async def test_log_lines_name_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     async with receiving() as received:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", received.url)
-        tracer = make_tracer(os.environ)
+        tracer, close = start_tracing(os.environ)
         assert logs.add_trace_id(None, "info", {"event": "before"}) == {"event": "before"}
-        with tracer.span("outer", headers={"traceparent": f"00-{TRACE}-{PARENT}-01"}):
+        with measure(tracer, "outer", headers={"traceparent": f"00-{TRACE}-{PARENT}-01"}):
             assert logs.add_trace_id(None, "info", {}) == {"trace_id": TRACE}
         assert logs.add_trace_id(None, "info", {}) == {}
-        await tracer.close()
+        await close()
     assert [span.name for span in received.spans] == ["outer"]
 
 
@@ -145,7 +145,7 @@ async def test_no_span_is_made_while_tracing_is_off(
         await client.create_customer()
         await client.close()
     assert created == []
-    assert NO_TRACER.span("one") is NO_TRACER.span("another"), "one object for all"
+    assert measure(NO_TRACER, "one") is measure(NO_TRACER, "another"), "one object for all"
 
 
 def test_packages_of_tracing_are_not_loaded_while_it_is_off() -> None:
@@ -167,7 +167,7 @@ def test_packages_of_tracing_are_not_loaded_while_it_is_off() -> None:
     ],
 )
 def test_tracing_is_off(environment: dict[str, str]) -> None:
-    assert make_tracer(environment) is NO_TRACER
+    assert start_tracing(environment)[0] is NO_TRACER
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_tracing_is_off(environment: dict[str, str]) -> None:
 )
 def test_unsupported_ways_of_tracing_are_refused(environment: dict[str, str], word: str) -> None:
     with pytest.raises(TracingUnusable, match=word):
-        make_tracer(environment)
+        start_tracing(environment)
 
 
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,12 +187,12 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     monkeypatch.delitem(sys.modules, "coaching_service.core.open_telemetry")
     with pytest.raises(TracingUnusable, match=r"coaching-service\[telemetry\]"):
-        make_tracer({"OTEL_TRACES_EXPORTER": "otlp"})
+        start_tracing({"OTEL_TRACES_EXPORTER": "otlp"})
 
 
 async def test_unreachable_receiver_does_not_delay_the_end(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     assert "OTEL_SDK_DISABLED" not in os.environ
     async with runtime.open_services(settings) as services:
-        with services.tracer.span("lost"):
+        with measure(services.tracer, "lost"):
             pass

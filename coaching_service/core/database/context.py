@@ -11,6 +11,7 @@ from email.message import EmailMessage
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollection, AsyncIOMotorDatabase
+from opentelemetry.trace import Tracer
 
 from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.cached_reads import CACHE_SECONDS, CachedReads, CacheWait
@@ -29,7 +30,7 @@ from coaching_service.core.pending_counts import PendingCounts
 from coaching_service.core.recent_values import RecentValues
 from coaching_service.core.signals import CompanySignals
 from coaching_service.core.slots import RequestSlots, WorkSlots
-from coaching_service.core.tracing import NO_TRACER, Tracer
+from coaching_service.core.tracing import NO_TRACER
 
 if TYPE_CHECKING:
     from coaching_service.core.auth.principal import KeyHolder, Principal

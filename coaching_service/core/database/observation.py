@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opentelemetry.trace import Span, SpanKind, Tracer, get_current_span
 from pymongo.monitoring import (
     CommandFailedEvent,
     CommandListener,
@@ -22,7 +23,7 @@ from pymongo.monitoring import (
 )
 
 from coaching_service.core.metrics import DATABASE_COMMANDS, Metrics
-from coaching_service.core.tracing import CommandSpan, Tracer
+from coaching_service.core.tracing import fail
 
 
 class CommandObserver(CommandListener):
@@ -55,15 +56,17 @@ class CommandTracer(CommandListener):
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
-        self._running: dict[int, CommandSpan] = {}
+        self._running: dict[int, Span] = {}
 
     def started(self, event: CommandStartedEvent) -> None:
-        """Begin a span."""
-        name = event.command_name
-        collection = event.command.get("collection" if name == "getMore" else name)
-        span = self._tracer.start_command(name, collection if isinstance(collection, str) else None)
-        if span is not None:
-            self._running[event.request_id] = span
+        """Begin a span with the name of the command and its collection."""
+        if not get_current_span().get_span_context().is_valid:
+            return
+        title = name = event.command_name
+        attributes = {"db.system.name": "mongodb", "db.operation.name": name}
+        if isinstance(collection := event.command.get("collection" if name == "getMore" else name), str):
+            title, attributes["db.collection.name"] = f"{name} {collection}", collection
+        self._running[event.request_id] = self._tracer.start_span(title, kind=SpanKind.CLIENT, attributes=attributes)
 
     def succeeded(self, event: CommandSucceededEvent) -> None:
         """End the span."""
@@ -74,7 +77,7 @@ class CommandTracer(CommandListener):
         """End the span with the code of the error: its message may quote values."""
         if (span := self._running.pop(event.request_id, None)) is not None:
             failure = event.failure
-            span.fail(str(failure.get("codeName") or failure.get("code") or failure.get("errtype") or "unknown"))
+            fail(span, str(failure.get("codeName") or failure.get("code") or failure.get("errtype") or "unknown"))
             span.end()
 
 

@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from motor.motor_asyncio import AsyncIOMotorClientSession
+from opentelemetry.trace import Span
 from pymongo.errors import PyMongoError
 
 from coaching_service.core.cached_reads import CacheWait
@@ -21,7 +22,7 @@ from coaching_service.core.database.recording import ChangeRecorder
 from coaching_service.core.database.worker_thread import ThreadSession
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.locks import within_transaction
-from coaching_service.core.tracing import Span
+from coaching_service.core.tracing import measure
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,8 +82,8 @@ async def in_transaction(
     deadline = time.monotonic() + patience
     attempts: list[ChangeRecorder] = []
     try:
-        span_of_transaction = ctx.services.tracer.span("transaction", attributes={"coaching.operation": ctx.operation})
-        with within_transaction(), span_of_transaction as span:
+        measuring = measure(ctx.services.tracer, "transaction", attributes={"coaching.operation": ctx.operation})
+        with within_transaction(), measuring as span:
             return await _repeat(ctx, work, deadline, span, attempts)
     except asyncio.CancelledError:
         attempts.clear()  # there is no response that would have to wait
@@ -154,7 +155,7 @@ async def _repeat(
                     raise unreachable() from error
                 raise Unavailable("The service is busy; nothing was changed, try again") from error
         attempt += 1
-        span.set("coaching.retries", attempt)
+        span.set_attribute("coaching.retries", attempt)
         await _pause(ctx, _random.random() * min(attempt * _BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))
 
 

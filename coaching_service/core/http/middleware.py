@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 from aiohttp import web
 from aiohttp.typedefs import Middleware
+from opentelemetry.trace import SpanKind
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database import outcome
@@ -29,7 +30,7 @@ from coaching_service.core.http.deprecation import deprecation_headers
 from coaching_service.core.http.request_parsing import network_address
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.strictness import list_applied
-from coaching_service.core.tracing import NO_TRACER
+from coaching_service.core.tracing import NO_TRACER, fail, measure
 
 REQUEST_ID = web.RequestKey("request_id", str)
 PRINCIPAL = web.RequestKey("principal", Principal)
@@ -60,11 +61,11 @@ def request_middleware(services: Services, proxies: int = 0) -> Middleware:
                 return await respond(request, handler, started)
             method, route = _method_and_route(request)
             attributes = {"http.request.method": method, "http.route": route}
-            with tracer.span(f"{method} {route}", "server", attributes, request.headers) as span:
+            with measure(tracer, f"{method} {route}", SpanKind.SERVER, attributes, request.headers) as span:
                 response = await respond(request, handler, started)
-                span.set("http.response.status_code", response.status)
+                span.set_attribute("http.response.status_code", response.status)
                 if response.status >= 500:
-                    span.fail(str(response.status))
+                    fail(span, str(response.status))
                 return response
 
     async def respond(request: web.Request, handler: Handler, started: float) -> web.StreamResponse:

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Literal
 
 import structlog
+from opentelemetry.trace import Span, SpanKind
 
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.background import running_in_background
@@ -24,7 +25,7 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import stable_id
 from coaching_service.core.jobs.queue import Job, Step, Steps, StoredJob, from_now, new_job, stored_jobs
-from coaching_service.core.tracing import Span
+from coaching_service.core.tracing import fail, measure
 
 LEASE = timedelta(seconds=60)
 POLL_SECONDS = 2.0
@@ -164,7 +165,7 @@ async def _claim(services: Services, kinds: Collection[str], at: datetime | None
 
 
 async def _run_step(services: Services, step: Step, job: StoredJob) -> None:
-    with services.tracer.span("job " + job["kind"], "consumer") as span:
+    with measure(services.tracer, "job " + job["kind"], SpanKind.CONSUMER) as span:
         await _run_observed(services, step, job, span)
 
 
@@ -175,7 +176,7 @@ async def _run_observed(services: Services, step: Step, job: StoredJob, span: Sp
     try:
         again = await step(services, Job(job["_id"], job["arguments"], job["attempts"], job["companyId"], job["about"]))
     except Exception as error:
-        span.fail(type(error).__name__)
+        fail(span, type(error).__name__)
         details = {"kind": job["kind"], "job": str(job["_id"]), "attempts": job["attempts"]}
         if (known := _as_unavailable(error)) is None:
             outcome = "failed"

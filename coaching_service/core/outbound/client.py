@@ -17,12 +17,13 @@ from typing import Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from opentelemetry.trace import SpanKind, Tracer
 from yarl import URL
 
 from coaching_service.core.outbound.addresses import is_public
 from coaching_service.core.outbound.errors import NoConnection, OutboundError
 from coaching_service.core.outbound.urls import canonical_url
-from coaching_service.core.tracing import NO_TRACER, Tracer
+from coaching_service.core.tracing import NO_TRACER, measure
 
 TOTAL_SECONDS = 15.0
 MAX_RESPONSE_BYTES = 64 * 1024
@@ -137,13 +138,9 @@ class OutboundClient:
     async def _request(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> OutboundResponse:
         target = self._parse(url)
         attributes = {"http.request.method": method, "server.address": target.raw_host or ""}
-        with self._tracer.span(method, "client", attributes) as span:
-            try:
-                response = await self._send(method, target, body, headers)
-            except OutboundError as error:
-                span.fail(error.code)
-                raise
-            span.set("http.response.status_code", response.status)
+        with measure(self._tracer, method, SpanKind.CLIENT, attributes) as span:
+            response = await self._send(method, target, body, headers)
+            span.set_attribute("http.response.status_code", response.status)
             return response
 
     async def _send(self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str]) -> OutboundResponse:

@@ -8,7 +8,7 @@ class OutboundError(Exception):
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
-        self.code, self.message = code, message
+        self.code, self.message, self.trace_reason = code, message, code
 
     @property
     def public_code(self) -> str:
