@@ -10,17 +10,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.training.workouts.items.totals import TOTALS
-from coaching_service.training.workouts.reports._parts import (
-    BY_DATE,
-    HAS_WORKOUT_ITEM,
-    IS_REGULAR,
-    IS_SESSION,
-    IS_WORKOUT,
-    PROGRESS,
-    Stage,
-    between,
-    except_dates,
-)
 from coaching_service.training.workouts.reports.models import (
     AssignedBlocks,
     BlockReference,
@@ -30,6 +19,17 @@ from coaching_service.training.workouts.reports.models import (
     PendingForms,
     ScheduledBlock,
     Session,
+)
+from coaching_service.training.workouts.reports.query_parts import (
+    BY_DATE,
+    HAS_WORKOUT_ITEM,
+    IS_REGULAR,
+    IS_SESSION,
+    IS_WORKOUT,
+    PROGRESS,
+    Stage,
+    between,
+    except_dates,
 )
 from coaching_service.training.workouts.store import blocks
 
