@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypedDict
 
 from marshmallow import fields, validates_schema
 
@@ -74,6 +74,13 @@ class QueryIdentifiers(ListOf):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
+
+
+class Period(TypedDict):
+    """From `startDate` to `endDate`, both included."""
+
+    startDate: str
+    endDate: str
 
 
 class DateRange(Input):

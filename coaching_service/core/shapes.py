@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
 from coaching_service.core.errors import InvalidFields, invalid_field
+from coaching_service.core.fields import declarations_of, plain_type
 from coaching_service.core.ids import NameOrId, ObjectId, parse_id
 
 MAX_TEXT = 50_000
@@ -27,11 +28,6 @@ MapId = Callable[[ObjectId, str], ObjectId]
 Converter = Callable[[Any, str, MapId], Any]
 
 
-def fields_of(model: Any) -> dict[str, Any]:
-    """The fields of a TypedDict with their types, `NotRequired` included."""
-    return get_type_hints(model, include_extras=True)
-
-
 @cache
 def converter_of(hint: Any) -> Converter:
     """The function that converts JSON to `hint`: a TypedDict, a type of JSON, ObjectId, datetime, or made of these.
@@ -39,6 +35,7 @@ def converter_of(hint: Any) -> Converter:
     A field of a TypedDict that may be None and is absent becomes None; fields that it does not have are left out.
     Raises TypeError for other types.
     """
+    hint = plain_type(hint)
     if hint in _SCALARS:
         return _SCALARS[hint]
     if is_typeddict(hint):
@@ -172,11 +169,10 @@ def _mapping(key_hint: Any, convert_value: Converter) -> Converter:
 
 
 def _typed_dict(model: Any) -> Converter:
-    fields: list[tuple[str, Converter, bool, bool]] = []
-    for name, hint in fields_of(model).items():
-        required = name in model.__required_keys__ and get_origin(hint) is not NotRequired
-        optional = type(None) in get_args(hint)
-        fields.append((name, converter_of(hint), required, optional))
+    fields = [
+        (each.name, converter_of(each.hint), each.is_required, each.is_nullable)
+        for each in declarations_of(model).values()
+    ]
 
     def convert(value: Any, path: str, map_id: MapId) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -220,7 +216,7 @@ def _union(members: tuple[Any, ...]) -> Converter:
 
 
 def _tagged_union(members: Sequence[Any]) -> Converter:
-    by_type = {get_args(fields_of(member)["type"])[0]: converter_of(member) for member in members}
+    by_type = {get_args(declarations_of(member)["type"].hint)[0]: converter_of(member) for member in members}
 
     def convert(value: Any, path: str, map_id: MapId) -> Any:
         tag = value.get("type") if isinstance(value, dict) else None
@@ -233,7 +229,6 @@ def _tagged_union(members: Sequence[Any]) -> Converter:
 
 _GENERIC: dict[Any, Callable[[tuple[Any, ...]], Converter]] = {
     Literal: _literal,
-    NotRequired: lambda arguments: converter_of(arguments[0]),
     Union: _union,
     UnionType: _union,
     list: lambda arguments: _list(converter_of(arguments[0])),

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, NotRequired, Required, Union, get_args, get_origin, is_typeddict
+from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
+from coaching_service.core.fields import declarations_of, plain_type
 from coaching_service.core.ids import NameOrId, ObjectId
-from coaching_service.core.shapes import fields_of
 
 # Yields what is wrong with a stored value, and its path: `items.text is missing`. Entries of a list have the same path.
 Comparison = Callable[[Any, str], Iterator[str]]
@@ -21,6 +21,7 @@ def comparison_with(hint: Any) -> Comparison:
 
     Fields that a TypedDict does not have are ignored, like types that cannot be compared, such as Any.
     """
+    hint = plain_type(hint)
     if is_typeddict(hint):
         return _typed_dict(hint)
     if get_origin(hint) in _GENERIC:
@@ -58,10 +59,7 @@ _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
 
 
 def _typed_dict(model: Any) -> Comparison:
-    fields = {
-        name: (comparison_with(hint), name in model.__required_keys__ and get_origin(hint) is not NotRequired)
-        for name, hint in fields_of(model).items()
-    }
+    fields = {each.name: (comparison_with(each.hint), each.is_required) for each in declarations_of(model).values()}
 
     def compare(value: Any, path: str) -> Iterator[str]:
         if not isinstance(value, Mapping):
@@ -114,7 +112,7 @@ def _literal(choices: tuple[Any, ...]) -> Comparison:
 
 def _union(members: tuple[Any, ...]) -> Comparison:
     """A value of any member; of several TypedDicts, the one that has the `type` of the value."""
-    tagged = [member for member in members if is_typeddict(member) and "type" in fields_of(member)]
+    tagged = [member for member in members if is_typeddict(member) and "type" in declarations_of(member)]
     if len(tagged) > 1:
         return _tagged_union(tagged, is_nullable=type(None) in members)
     comparisons = [comparison_with(member) for member in members if member is not type(None)]
@@ -130,7 +128,7 @@ def _union(members: tuple[Any, ...]) -> Comparison:
 
 
 def _tagged_union(members: Sequence[Any], *, is_nullable: bool) -> Comparison:
-    by_type = {get_args(fields_of(member)["type"])[0]: comparison_with(member) for member in members}
+    by_type = {get_args(declarations_of(member)["type"].hint)[0]: comparison_with(member) for member in members}
 
     def compare(value: Any, path: str) -> Iterator[str]:
         if value is None and is_nullable:
@@ -149,8 +147,6 @@ def _tagged_union(members: Sequence[Any], *, is_nullable: bool) -> Comparison:
 
 _GENERIC: dict[Any, Callable[[tuple[Any, ...]], Comparison]] = {
     Literal: _literal,
-    NotRequired: lambda arguments: comparison_with(arguments[0]),
-    Required: lambda arguments: comparison_with(arguments[0]),
     Union: _union,
     UnionType: _union,
     list: _list,

@@ -150,7 +150,9 @@ async def _create_client(
     activity.set_dates(ctx, achieved)
     await _record_measurements(ctx, customer_id, client, today)
     for text in client.notes:
-        await notes.create(ctx, customer_id, {"content": text, "isHealth": client.character == "injured"})
+        await notes.create(
+            ctx, customer_id, {"content": text, "isPinned": False, "isHealth": client.character == "injured"}
+        )
     await _add_messages(ctx, client, customer_id)
     reviewed = today - timedelta(days=content.REVIEWED_AFTER_DAYS)
     for response in await form_responses.list_between(ctx, customer_id, None, str(reviewed)):

@@ -11,6 +11,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service import features
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Conflict
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job
@@ -18,9 +19,9 @@ from coaching_service.integrations.load_unit import service as load_unit
 from coaching_service.people.account import service as account
 from coaching_service.people.account.models import LoadConversion
 from coaching_service.training.templates import service as templates
-from coaching_service.training.templates.schemas import NewWorkoutTemplate
+from coaching_service.training.templates.models import NewWorkoutTemplate
+from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.schemas import NEW_ITEM
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient
@@ -189,7 +190,9 @@ async def test_request_that_began_before_the_conversion_stores_no_load(coach: Co
     with pytest.raises(Conflict) as refused:
         await item_service.add_item(begun_before, calendar, ObjectId(block["_id"]), item)
     assert refused.value.code == "LOAD_UNIT_CHANGED"
-    template = NewWorkoutTemplate().load({"name": "Legs", "type": "strength", "items": [exercise_of(squat, PLANNED)]})
+    template = input_of(NewWorkoutTemplate)().load(
+        {"name": "Legs", "type": "strength", "items": [exercise_of(squat, PLANNED)]}
+    )
     with pytest.raises(Conflict):
         await templates.create(begun_before, template)
     assert len((await read(coach, block))["items"]) == 1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, TypeAlias, TypedDict
+from typing import Annotated, Any, TypeAlias, TypedDict
 
+from coaching_service.core.fields import Private
 from coaching_service.core.ids import ObjectId
 
 # Fields of a document of any collection: each feature declares the fields of its own documents.
@@ -21,7 +22,7 @@ class Stored(TypedDict):
     """
 
     _id: ObjectId
-    companyId: ObjectId
+    companyId: Annotated[ObjectId, Private]
     createdAt: datetime
     updatedAt: datetime
     version: int

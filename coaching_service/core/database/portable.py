@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.errors import InvalidFields
+from coaching_service.core.field_schemas import checks_of
+from coaching_service.core.fields import declarations_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.shapes import Converter, MapId, converter_of, fields_of
+from coaching_service.core.shapes import Converter, MapId, converter_of
 from coaching_service.core.validation_messages import field_errors
 
 if TYPE_CHECKING:
@@ -55,10 +57,10 @@ class Portable:
 
     `model` is the TypedDict of its stored documents. Its fields are exported, with `extra` fields (by type) that the
     model leaves out, and without those in `computed` (paths), which `complete` computes again: it returns the document
-    to store, or raises InvalidFields. `checks` are fields of request schemas that the values at their paths must
-    satisfy. `references` are paths of identifiers of documents, by path the collection: they must exist; those in
-    `optional_references` become null if they do not. `files`: documents have files, in objects with a `fileId`.
-    `keeps`: the metadata that is data too, apart from `createdAt`.
+    to store, or raises InvalidFields. Values of fields that declare limits must observe them, and so must those at
+    the paths of `checks`, which are fields of request schemas. `references` are paths of identifiers of documents, by
+    path the collection: they must exist; those in `optional_references` become null if they do not. `files`: documents
+    have files, in objects with a `fileId`. `keeps`: the metadata that is data too, apart from `createdAt`.
     """
 
     model: Any
@@ -75,10 +77,15 @@ class Portable:
 
     @cached_property
     def _top_level(self) -> dict[str, Any]:
-        hints = {**fields_of(self.model), **self.extra}
+        hints = {**{each.name: each.hint for each in declarations_of(self.model).values()}, **self.extra}
         metadata = ("createdAt", *self.keeps)
         dropped = {name for name in _METADATA if name not in metadata} | set(self.computed)
         return {name: hint for name, hint in hints.items() if name not in dropped}
+
+    @cached_property
+    def all_checks(self) -> dict[str, fields.Field[Any]]:
+        """What values must satisfy, by path: the limits that the model declares, and `checks`."""
+        return {**checks_of(self.model), **self.checks}
 
     @property
     def exported_fields(self) -> tuple[str, ...]:
@@ -95,9 +102,9 @@ class Portable:
 
     @cached_property
     def _converter(self) -> Converter:
-        required: frozenset[str] = self.model.__required_keys__
+        required = {each.name for each in declarations_of(self.model).values() if each.is_required} - {"updatedAt"}
         hints = {
-            name: hint if name in (required - {"updatedAt"}) or name in self.extra else NotRequired[hint]
+            name: hint if name in self.extra or name in required else NotRequired[hint]
             for name, hint in self._top_level.items()
         }
         return converter_of(TypedDict(f"Imported{self.model.__name__}", hints))  # type: ignore[operator]  # made at run time
@@ -108,7 +115,7 @@ class Portable:
         Raises InvalidFields if the record is not one that the service could have stored.
         """
         document: dict[str, Any] = self._converter(record, "", map_id)
-        for path, check in self.checks.items():
+        for path, check in self.all_checks.items():
             for value in values_at(document, path.split(".")):
                 if value is not None:
                     _check(check, path, value)

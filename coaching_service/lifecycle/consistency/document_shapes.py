@@ -42,7 +42,7 @@ def _problems(collection: Documents[Document], document: Document) -> Iterator[s
     wrong = list(comparison_with(collection.model)(document, ""))
     yield from wrong
     if not wrong and isinstance(collection.transfer, Portable):
-        for path, check in collection.transfer.checks.items():
+        for path, check in collection.transfer.all_checks.items():
             for value in values_at(document, path.split(".")):
                 try:
                     if value is not None:

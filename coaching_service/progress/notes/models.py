@@ -1,11 +1,13 @@
-"""Notes as they are stored and returned."""
+"""Notes as they are sent, stored and returned."""
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Annotated, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.fields import Change, Default, Description, Label
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Text
 
 
 class NoteAuthor(TypedDict):
@@ -18,28 +20,30 @@ class NoteAuthor(TypedDict):
 class NewNote(TypedDict):
     """A note to add."""
 
-    content: str
-    isPinned: NotRequired[bool]
-    isHealth: NotRequired[bool]
+    content: Annotated[
+        str,
+        Text(max_length=50_000),
+        Description(
+            request="HTML; sanitised before it is stored.",
+            response="HTML without scripts, styles, pictures or forms.",
+        ),
+        Label("Text"),
+    ]
+    isPinned: Annotated[bool, Default(False), Description("Whether the note is shown first."), Label("Shown first")]
+    isHealth: Annotated[
+        bool, Default(False), Description("Whether the note is about the client's health."), Label("About health")
+    ]
 
 
-class Note(Stored):
-    """A note on a client; `content` is sanitised HTML.
-
-    `author` is null for notes that were stored before authors were. `isHealth`: it is about the client's health.
-    """
+class NoteSubject(TypedDict):
+    """Whom a note is about, and who wrote it."""
 
     customerId: ObjectId
-    author: NoteAuthor | None
-    content: str
-    isPinned: bool
-    isHealth: bool
+    author: Annotated[NoteAuthor | None, Description("Who wrote it; null for notes older than this field.")]
 
 
-class NoteChange(TypedDict):
-    """The fields of a note to change; `version` is the one the change is based on."""
+class Note(NoteSubject, NewNote, Stored):
+    """A coach's note on a client."""
 
-    content: NotRequired[str]
-    isPinned: NotRequired[bool]
-    isHealth: NotRequired[bool]
-    version: NotRequired[int]
+
+NoteChange: TypeAlias = Change[NewNote]

@@ -56,9 +56,8 @@ async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:
 
 
 async def insert(ctx: Context, customer_id: ObjectId, author: NoteAuthor, new: NewNote) -> Note:
-    """Store a new note, which has no flag unless `new` sets it."""
-    flags = {"isPinned": False, "isHealth": False}
-    return await notes.insert(ctx, {"customerId": customer_id, "author": author, **flags, **new})
+    """Store a new note."""
+    return await notes.insert(ctx, {"customerId": customer_id, "author": author, **new})
 
 
 async def update(

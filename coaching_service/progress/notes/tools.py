@@ -8,16 +8,17 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.field_schemas import input_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, paged
 from coaching_service.core.mcp.lists import format_time, join_facts, list_answer, typed_line
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Boolean, Text
+from coaching_service.core.validation import Text
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.notes import service
 from coaching_service.progress.notes.html import plain_text
-from coaching_service.progress.notes.models import Note
+from coaching_service.progress.notes.models import NewNote, Note
 
 tools = Tools()
 _LONGEST_IN_LIST, _LONGEST_IN_LINE = 1_500, 200
@@ -31,10 +32,8 @@ class AddNote(CustomerArgument):
     """The client, and the new note."""
 
     text = Text(max_length=10_000, required=True, metadata={"description": "Plain text."})
-    isHealth = Boolean(
-        load_default=False, metadata={"description": "It is about health, such as pain or an injury: needs attention."}
-    )
-    isPinned = Boolean(load_default=False, metadata={"description": "Show it first."})
+    isHealth = input_field(NewNote, "isHealth", "It is about health, such as pain or an injury: needs attention.")
+    isPinned = input_field(NewNote, "isPinned", "Show it first.")
 
 
 @tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes())

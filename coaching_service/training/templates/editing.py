@@ -11,7 +11,7 @@ from coaching_service.core.database.documents import Filter, version_conflict
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.templates import store
-from coaching_service.training.templates.models import Template, TemplateFields
+from coaching_service.training.templates.models import TemplateFields, WorkoutTemplate
 from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.training.workouts.blocks.owners import BlockStore, DayField, ReadBlocks
 from coaching_service.training.workouts.blocks.session_fields import no_session
@@ -95,7 +95,7 @@ class TemplatePlan:
         """Do nothing: the items of a template are never completed."""
 
 
-def _as_block(template: Template) -> StoredBlock:
+def _as_block(template: WorkoutTemplate) -> StoredBlock:
     """Return a template as a block without an owner and a day."""
     block: dict[str, object] = {
         "_id": template["_id"],

@@ -2,61 +2,54 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Annotated, Literal, TypeAlias, TypedDict
+
+from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.fields import Change, Default, Description, Part, Partial
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, ListOf, StringList, Text
+from coaching_service.training.schedule.models import OnConflict
+from coaching_service.training.schedule.schemas import on_conflict
+from coaching_service.training.workouts.blocks.schemas import item_response
+from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import ItemInput, WorkItem
+from coaching_service.training.workouts.items.schemas import NEW_ITEM
 
 
-class TemplateInput(TypedDict):
+class TemplateDetails(TypedDict):
+    """The fields of a template without its items."""
+
+    name: Annotated[str, Text()]
+    type: Annotated[str | None, Text(), Description(request="Free text, such as strength or mobility.")]
+    tags: Annotated[list[str], StringList(), Default(list)]
+
+
+class NewWorkoutTemplate(TemplateDetails):
     """A template to create."""
 
-    name: str
-    type: str | None
-    tags: list[str]
-    items: list[ItemInput]
+    items: Annotated[list[ItemInput], ListOf(NEW_ITEM, maximum=MAX_ITEMS), Default(list)]
 
 
-class TemplateChange(TypedDict, total=False):
-    """The fields of a template to change, and the version the change is based on."""
+class TemplateContent(TemplateDetails):
+    """The content of a template; items are stored ones in the database, and as they are read in results."""
 
-    name: str
-    type: str | None
-    tags: list[str]
-    items: list[ItemInput]
-    version: int | None
+    items: Annotated[list[WorkItem], fields.List(item_response())]
 
 
-class TemplateContent(TypedDict):
-    """The content of a stored template."""
-
-    name: str
-    type: str | None
-    tags: list[str]
-    items: list[WorkItem]
+class WorkoutTemplate(TemplateContent, Stored):
+    """A workout that can be copied to any calendar."""
 
 
-class TemplateFields(TypedDict, total=False):
-    """The fields of a stored template to set."""
+class TemplateApplication(TypedDict):
+    """The client and the date to which a template is copied."""
 
-    name: str
-    type: str | None
-    tags: list[str]
-    items: list[WorkItem]
-
-
-class TemplateName(TypedDict):
-    """The name of a template."""
-
-    _id: ObjectId
-    name: str
+    customerId: ObjectId
+    date: Annotated[str, Date()]
+    onConflict: Annotated[OnConflict, on_conflict()]
 
 
-class Template(Stored):
-    """A template; its `items` have the fields of stored items in the database, and of read items in results."""
-
-    name: str
-    type: str | None
-    tags: list[str]
-    items: list[WorkItem]
+TemplateChange: TypeAlias = Change[NewWorkoutTemplate]
+TemplateName: TypeAlias = Part[WorkoutTemplate, Literal["_id", "name"]]
+TemplateFields: TypeAlias = Partial[TemplateContent]

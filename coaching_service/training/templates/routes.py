@@ -8,16 +8,18 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, NotFound
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
-from coaching_service.training.templates import models, service
-from coaching_service.training.templates.schemas import (
+from coaching_service.training.templates import service
+from coaching_service.training.templates.models import (
     NewWorkoutTemplate,
     TemplateApplication,
-    TemplateQuery,
+    TemplateChange,
     WorkoutTemplate,
 )
+from coaching_service.training.templates.schemas import TemplateQuery
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 
@@ -29,7 +31,7 @@ routes = Routes(
 
 
 @routes.get("", access=coach(PROGRAMS.VIEW), query=TemplateQuery(), returns=list_of(WorkoutTemplate))
-async def list_workout_templates(ctx: Context, query: dict[str, Any]) -> list[models.Template]:
+async def list_workout_templates(ctx: Context, query: dict[str, Any]) -> list[WorkoutTemplate]:
     """List workout templates by name."""
     return await service.search(
         ctx,
@@ -43,7 +45,7 @@ async def list_workout_templates(ctx: Context, query: dict[str, Any]) -> list[mo
 @routes.post(
     "",
     access=coach(PROGRAMS.CREATE),
-    body=NewWorkoutTemplate(),
+    body=NewWorkoutTemplate,
     returns=WorkoutTemplate,
     errors=(NotFound,),
     example={
@@ -53,13 +55,13 @@ async def list_workout_templates(ctx: Context, query: dict[str, Any]) -> list[mo
         "items": [{"type": "TASK", "taskFields": {"title": "Walk for ten minutes"}}],
     },
 )
-async def create_workout_template(ctx: Context, body: models.TemplateInput) -> models.Template:
+async def create_workout_template(ctx: Context, body: NewWorkoutTemplate) -> WorkoutTemplate:
     """Create a workout template."""
     return await service.create(ctx, body)
 
 
 @routes.get("/{templateId}", access=coach(PROGRAMS.VIEW), returns=WorkoutTemplate)
-async def get_workout_template(ctx: Context, template_id: ObjectId) -> models.Template:
+async def get_workout_template(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
     """Read a workout template."""
     return await service.read(ctx, template_id)
 
@@ -67,11 +69,11 @@ async def get_workout_template(ctx: Context, template_id: ObjectId) -> models.Te
 @routes.patch(
     "/{templateId}",
     access=coach(PROGRAMS.EDIT),
-    body=patch_of(NewWorkoutTemplate, name="WorkoutTemplateChange"),
+    body=patch_of(input_of(NewWorkoutTemplate), name="WorkoutTemplateChange"),
     returns=WorkoutTemplate,
     example={"tags": ["short", "home"], "version": 0},
 )
-async def update_workout_template(ctx: Context, template_id: ObjectId, body: models.TemplateChange) -> models.Template:
+async def update_workout_template(ctx: Context, template_id: ObjectId, body: TemplateChange) -> WorkoutTemplate:
     """Change a workout template.
 
     `items` are replaced as a whole.
@@ -91,12 +93,12 @@ async def delete_workout_template(ctx: Context, template_id: ObjectId) -> None:
 @routes.post(
     "/{templateId}/apply",
     access=coach(CUSTOMERS.EDIT),
-    body=TemplateApplication(),
+    body=TemplateApplication,
     returns=WorkoutBlock,
     errors=(Conflict,),
     example={"customerId": "66f0c0ffee0000000000abcd", "date": "2026-03-02"},
 )
-async def apply_workout_template(ctx: Context, template_id: ObjectId, body: dict[str, Any]) -> Block:
+async def apply_workout_template(ctx: Context, template_id: ObjectId, body: TemplateApplication) -> Block:
     """Add a workout template to a client's calendar.
 
     The response is the new block. With `onConflict` skip, a day that has blocks is 409 and stays as it is.

@@ -9,6 +9,7 @@ from typing import cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.core.text import normalize
@@ -16,11 +17,12 @@ from coaching_service.training.schedule.conflicts import find_conflicts, resolve
 from coaching_service.training.schedule.models import OnConflict
 from coaching_service.training.templates import store
 from coaching_service.training.templates.models import (
-    Template,
+    NewWorkoutTemplate,
     TemplateChange,
+    TemplateDetails,
     TemplateFields,
-    TemplateInput,
     TemplateName,
+    WorkoutTemplate,
 )
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
@@ -39,7 +41,7 @@ async def search(
     tag: str | None = None,
     keywords: str = "",
     updated_since: datetime | None = None,
-) -> list[Template]:
+) -> list[WorkoutTemplate]:
     """Return the templates of a type and with a tag, sorted by name; each keyword must occur in name or tags.
 
     With `updated_since` (UTC), those changed at this time or later.
@@ -48,13 +50,13 @@ async def search(
     return await _present(ctx, templates)
 
 
-async def read(ctx: Context, template_id: ObjectId) -> Template:
+async def read(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
     """Return a template. Raises NotFound."""
     return await _present_one(ctx, await store.find_one(ctx, template_id))
 
 
 @transactional
-async def create(ctx: Context, template: TemplateInput) -> Template:
+async def create(ctx: Context, template: NewWorkoutTemplate) -> WorkoutTemplate:
     """Create a template. Raises NotFound if a document that an item refers to does not exist."""
     new_items = await create_items(ctx, template["items"])
     await workouts.fix_load_unit(ctx, new_items)
@@ -62,18 +64,12 @@ async def create(ctx: Context, template: TemplateInput) -> Template:
 
 
 @transactional
-async def change(ctx: Context, template_id: ObjectId, change: TemplateChange) -> Template:
+async def change(ctx: Context, template_id: ObjectId, change: TemplateChange) -> WorkoutTemplate:
     """Change the fields of a template that are sent; its items are replaced as a whole.
 
     Raises NotFound, and Conflict if the template has changed since `version`.
     """
-    fields: TemplateFields = {}
-    if "name" in change:
-        fields["name"] = change["name"]
-    if "type" in change:
-        fields["type"] = change["type"]
-    if "tags" in change:
-        fields["tags"] = change["tags"]
+    fields = cast("TemplateFields", take(TemplateDetails, change))
     if "items" in change:
         fields["items"] = await create_items(ctx, change["items"])
         await workouts.fix_load_unit(ctx, fields["items"])
@@ -86,7 +82,7 @@ async def remove(ctx: Context, template_id: ObjectId) -> None:
         raise NotFound("workout template")
 
 
-async def list_page(ctx: Context, *, page: int, size: int, keywords: str = "") -> Page[Template]:
+async def list_page(ctx: Context, *, page: int, size: int, keywords: str = "") -> Page[WorkoutTemplate]:
     """Return one page of templates, sorted by name; each keyword must occur in name or tags."""
     docs, total = await store.find_page(ctx, normalize(keywords), skip=skip_of(page, size), limit=size)
     return page_document(await _present(ctx, docs), total, page, size)
@@ -99,14 +95,12 @@ async def list_names(ctx: Context, limit: int) -> list[TemplateName]:
 
 @transactional
 async def create_from_block(
-    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, name: str, kind: str | None, tags: list[str]
-) -> Template:
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: TemplateDetails
+) -> WorkoutTemplate:
     """Create a template of what a block plans. Raises NotFound, Forbidden for the block and its owner."""
     plan = await workouts.read_plan(ctx, owner, block_id)
     new_items = cast("list[WorkItem]", plan["items"])
-    return await _present_one(
-        ctx, await store.insert(ctx, {"name": name, "type": kind, "tags": tags, "items": new_items})
-    )
+    return await _present_one(ctx, await store.insert(ctx, {**details, "items": new_items}))
 
 
 async def apply(
@@ -162,13 +156,13 @@ async def apply_named(
     return await _add_to_day(ctx, owner, plan, day, on_conflict)
 
 
-async def _present_one(ctx: Context, template: Template | None) -> Template:
+async def _present_one(ctx: Context, template: WorkoutTemplate | None) -> WorkoutTemplate:
     if template is None:
         raise NotFound("workout template")
     return (await _present(ctx, [template]))[0]
 
 
-async def _present(ctx: Context, templates: Sequence[Template]) -> list[Template]:
+async def _present(ctx: Context, templates: Sequence[WorkoutTemplate]) -> list[WorkoutTemplate]:
     references = await load_references(ctx, [item for template in templates for item in template["items"]])
     return [
         {**template, "items": items.present_items(template["items"], template["version"], references, ctx.caller)}

@@ -12,11 +12,11 @@ from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.portable import TEMPLATES, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
-from coaching_service.core.validation import Text
-from coaching_service.training.templates.models import Template, TemplateContent, TemplateFields, TemplateName
+from coaching_service.training.templates.models import TemplateContent, TemplateFields, TemplateName, WorkoutTemplate
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
 
@@ -25,7 +25,7 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
     return {"type": "template.deleted", "data": {"templateId": known["_id"]}} if action == "deleted" else None
 
 
-templates = Documents[Template](
+templates = Documents[WorkoutTemplate](
     "workoutTemplates",
     (
         Index(("sortName", "_id")),
@@ -37,10 +37,9 @@ templates = Documents[Template](
     private=("companyId", "sortName", "search", "suf"),
     history=History("template", _event),
     transfer=Portable(
-        Template,
+        WorkoutTemplate,
         TEMPLATES,
         computed=COMPUTED_ITEM_FIELDS,
-        checks={"name": Text(), "type": Text(), "tags": Text()},
         references=ITEM_REFERENCES,
         complete=lambda template: {**complete_items(template), **_search_fields(template)},
     ),
@@ -52,7 +51,7 @@ _BY_NAME, _BY_SUFFIX = templates.index_name("sortName", "_id"), templates.index_
 
 async def search(
     ctx: Context, kind: str | None, tag: str | None, keywords: str, *, updated_since: datetime | None
-) -> list[Template]:
+) -> list[WorkoutTemplate]:
     """Return the templates of a type and with a tag that have every keyword in name or tags, sorted by name.
 
     With `updated_since` (UTC), those changed at this time or later.
@@ -69,7 +68,7 @@ async def search(
     return await templates.find(ctx, condition, sort=("sortName", "_id"), hint=hint)
 
 
-async def find_page(ctx: Context, keywords: str, *, skip: int, limit: int) -> tuple[list[Template], int]:
+async def find_page(ctx: Context, keywords: str, *, skip: int, limit: int) -> tuple[list[WorkoutTemplate], int]:
     """Return part of the templates that have every keyword in name or tags, by name, and how many there are."""
     if "\0" in keywords:
         return [], 0
@@ -86,37 +85,40 @@ async def find_page(ctx: Context, keywords: str, *, skip: int, limit: int) -> tu
 async def find_names(ctx: Context, limit: int) -> list[TemplateName]:
     """Return the names of at most `limit` templates, by name."""
     named = await templates.find(ctx, {}, sort=("sortName", "_id"), limit=limit, fields=("name",), hint=_BY_NAME)
-    return [{"_id": template["_id"], "name": template["name"]} for template in named]
+    return [take(TemplateName, template) for template in named]
 
 
-async def find_named(ctx: Context, name: str) -> list[Template]:
+async def find_named(ctx: Context, name: str) -> list[WorkoutTemplate]:
     """Return at most two templates with a name, regardless of case and accents."""
     return await templates.find(ctx, {"sortName": normalize(name)}, limit=2, hint=_BY_NAME)
 
 
-async def find_one(ctx: Context, template_id: ObjectId) -> Template | None:
+async def find_one(ctx: Context, template_id: ObjectId) -> WorkoutTemplate | None:
     """Return the template, or None."""
     return await templates.find_one(ctx, {"_id": template_id})
 
 
-async def insert(ctx: Context, template: TemplateContent) -> Template:
+async def insert(ctx: Context, template: TemplateContent) -> WorkoutTemplate:
     """Store a new template."""
     return await templates.insert(ctx, {**template, **_search_fields(template)})
 
 
 async def rewrite(
-    ctx: Context, template_id: ObjectId, changed_fields: Callable[[Template], TemplateFields], version: int | None
-) -> Template | None:
+    ctx: Context,
+    template_id: ObjectId,
+    changed_fields: Callable[[WorkoutTemplate], TemplateFields],
+    version: int | None,
+) -> WorkoutTemplate | None:
     """Set the fields that `changed_fields` returns for the stored template. Returns None if it does not exist."""
 
-    def mutate(stored: Template) -> Mapping[str, Any]:
+    def mutate(stored: WorkoutTemplate) -> Mapping[str, Any]:
         fields = changed_fields(stored)
         return {**fields, **_search_fields({**stored, **fields})} if fields else fields
 
     return await templates.rewrite(ctx, {"_id": template_id}, mutate, version=version)
 
 
-async def list_after(ctx: Context, last: ObjectId | None, limit: int) -> list[Template]:
+async def list_after(ctx: Context, last: ObjectId | None, limit: int) -> list[WorkoutTemplate]:
     """Return the next templates after `last`, by identifier."""
     where = {"_id": {"$gt": last}} if last is not None else {}
     return await templates.find(ctx, where, sort=("_id",), limit=limit, hint=templates.index_name("_id"))

@@ -1,22 +1,30 @@
-"""Visibility of calendar days as it is stored and read."""
+"""Visibility of calendar days as it is sent, stored and read."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.query import Period
+from coaching_service.core.validation import Date
 
 
 class HiddenDay(Stored):
     """A day that is hidden from a client."""
 
     customerId: ObjectId
-    date: str
+    date: Annotated[str, Date()]
 
 
 class DayVisibility(TypedDict):
-    """Whether a client sees a day."""
+    """Whether the client sees a day."""
 
-    date: str
+    date: Annotated[str, Date()]
+    isVisible: bool
+
+
+class VisibilityChange(Period):
+    """The days to show or hide."""
+
     isVisible: bool

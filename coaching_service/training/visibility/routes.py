@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.query import DateRange
-from coaching_service.training.visibility import models, service
-from coaching_service.training.visibility.schemas import DayVisibility, VisibilityChange
+from coaching_service.core.query import DateRange, Period
+from coaching_service.core.validation import DryRun
+from coaching_service.training.visibility import service
+from coaching_service.training.visibility.models import DayVisibility, VisibilityChange
 
 routes = Routes("/coach/customers/{customerId}/visibility", tag="Visibility")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange(), returns=list_of(DayVisibility))
-async def get_visibility(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> list[models.DayVisibility]:
+async def get_visibility(ctx: Context, customer_id: ObjectId, query: Period) -> list[DayVisibility]:
     """List which days a client sees.
 
     Every day of the range, at most three years; shown unless hidden.
@@ -28,11 +28,11 @@ async def get_visibility(ctx: Context, customer_id: ObjectId, query: dict[str, A
 @routes.put(
     "",
     access=coach(CUSTOMERS.EDIT),
-    body=VisibilityChange(),
+    body=input_of(VisibilityChange, DateRange, DryRun)(),
     returns=list_of(DayVisibility),
     rolls_back=True,
     example={"startDate": "2026-03-02", "endDate": "2026-03-08", "isVisible": False},
 )
-async def set_visibility(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> list[models.DayVisibility]:
+async def set_visibility(ctx: Context, customer_id: ObjectId, body: VisibilityChange) -> list[DayVisibility]:
     """Show or hide days of a client's calendar."""
     return await service.set_visibility(ctx, customer_id, body["startDate"], body["endDate"], visible=body["isVisible"])

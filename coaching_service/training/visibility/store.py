@@ -10,7 +10,6 @@ from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date
 from coaching_service.training.visibility.models import HiddenDay
 
 hidden_days = Documents[HiddenDay](
@@ -18,7 +17,7 @@ hidden_days = Documents[HiddenDay](
     (Index(("customerId", "date"), unique=True),),
     client_field="customerId",
     history=History("hidden_day"),
-    transfer=Portable(HiddenDay, RECORDS, checks={"date": Date()}, references={"customerId": "customers"}),
+    transfer=Portable(HiddenDay, RECORDS, references={"customerId": "customers"}),
 )
 
 

@@ -11,9 +11,11 @@ from typing import Any, TypedDict
 
 from markupsafe import Markup
 
+from coaching_service.core.fields import labels_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.changes.models import DocumentValues
 from coaching_service.people.changes.service import name_kind
+from coaching_service.progress.notes.models import Note
 from coaching_service.web.formatting import format_date
 from coaching_service.web.record_words import RECORD_NAMES
 from coaching_service.web.views.item_descriptions import EFFORT_FIELDS, describe_sets, format_number
@@ -27,7 +29,6 @@ _LABELS = {
     "circuitExercises": "Exercises",
     "circuitName": "Name",
     "completedAt": "Completed at",
-    "content": "Text",
     "customerSets": "Sets done",
     "day": "Day",
     "defaultInstructions": "Instructions",
@@ -42,8 +43,6 @@ _LABELS = {
     "formName": "Form",
     "isArchived": "Archived",
     "isCompleted": "Completed",
-    "isHealth": "About health",
-    "isPinned": "Shown first",
     "isRest": "Rest day",
     "label": "Question",
     "metricId": "Metric",
@@ -60,6 +59,7 @@ _LABELS = {
     "unassignedAt": "Unassigned",
     "url": "Address",
     "videoLink": "Video",
+    **labels_of(Note),
 }
 # Identifiers, and what is derived from other fields or of no use to a coach.
 _HIDDEN = frozenset(

@@ -7,18 +7,18 @@ from typing import Any
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.editing import TemplatePlan
-from coaching_service.training.templates.models import TemplateChange
+from coaching_service.training.templates.models import TemplateChange, TemplateDetails
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
-from coaching_service.web.views.workout.workout_page import TemplateDetails
 
 pages = Pages("/app/templates/{templateId}")
 _LIST = "/app/templates"
-_CHANGE_FORM = patch_of(TemplateDetails, name="TemplateForm")
+_CHANGE_FORM = patch_of(input_of(TemplateDetails), name="TemplateForm")
 
 
 async def _layout_variables(ctx: Context, template_id: ObjectId) -> dict[str, Any]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default, take
 from coaching_service.core.validation import Input, Integer, Text
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.editing import TemplatePlan
+from coaching_service.training.templates.models import TemplateDetails
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, add_text
-from coaching_service.web.views.workout.workout_page import TemplateDetails
 
 pages = Pages("/app/templates")
 _PAGE_SIZE = 24
@@ -27,8 +29,9 @@ class _Search(Input):
     page = Integer(minimum=1, load_default=1)
 
 
-class _NewTemplateForm(TemplateDetails, ConfirmedValues):
-    text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
+class _NewTemplate(TemplateDetails):
+    text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH, allow_blank=True), Default("")]
+    confirmed: bool
 
 
 @pages.get("", access=coach(PROGRAMS.VIEW), query=_Search(), template="library/templates.html")
@@ -46,12 +49,10 @@ async def templates_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pages.post("", access=coach(PROGRAMS.CREATE), form=_NewTemplateForm(), on=templates_page)
-async def create_template(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("", access=coach(PROGRAMS.CREATE), form=input_of(_NewTemplate, ConfirmedValues)(), on=templates_page)
+async def create_template(ctx: Context, form: _NewTemplate) -> Redirect:
     """Create a template, with the items of a text if there is one."""
-    text = form.pop("text")
-    template = await templates.create(
-        ctx, {"name": form["name"], "type": form["type"], "tags": form["tags"], "items": []}
-    )
-    _, remarks = await add_text(ctx, TemplatePlan(template["_id"]), template["_id"], text, confirmed=form["confirmed"])
+    template = await templates.create(ctx, {**take(TemplateDetails, form), "items": []})
+    plan, text = TemplatePlan(template["_id"]), form["text"]
+    _, remarks = await add_text(ctx, plan, template["_id"], text, confirmed=form["confirmed"])
     return Redirect(f"{pages.prefix}/{template['_id']}", f"{template['name']} created.{remarks}")

@@ -9,10 +9,12 @@ from marshmallow import Schema
 
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input, StringList, Text, patch_of
+from coaching_service.core.validation import Input, Text, patch_of
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.templates import service as templates
+from coaching_service.training.templates.models import TemplateDetails
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockChange
 from coaching_service.training.workouts.items import content as items
@@ -29,14 +31,6 @@ from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, Worko
 
 class _NameForm(Input):
     name = Text(required=True)
-
-
-class TemplateDetails(Input):
-    """The fields of a template without its items."""
-
-    name = Text(required=True)
-    type = Text(allow_none=True, load_default=None)
-    tags = StringList(load_default=list)
 
 
 def declare(owner_pages: WorkoutOwnerPages) -> Handler:
@@ -136,9 +130,11 @@ def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler, plac
 
 
 def _declare_saving(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    @owner_pages.post(f"{BLOCK}/template", form=TemplateDetails(), on=workout_page, permission=PROGRAMS.CREATE)
-    async def save_as_template(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    @owner_pages.post(
+        f"{BLOCK}/template", form=input_of(TemplateDetails)(), on=workout_page, permission=PROGRAMS.CREATE
+    )
+    async def save_as_template(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: TemplateDetails) -> Redirect:
         """Create a template of what a workout plans."""
         owner = owner_pages.owner_type(owner_id)
-        template = await templates.create_from_block(ctx, owner, block_id, form["name"], form["type"], form["tags"])
+        template = await templates.create_from_block(ctx, owner, block_id, form)
         return Redirect(f"/app/templates/{template['_id']}", f"Template {template['name']} created.")

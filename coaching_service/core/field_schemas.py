@@ -1,0 +1,194 @@
+"""The schemas of requests and responses that follow from the declaration of fields in a TypedDict."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
+
+from marshmallow import Schema, fields, missing
+
+from coaching_service.core.fields import Declaration, Default, Description, Optional, Private, declarations_of
+from coaching_service.core.ids import NameOrId, ObjectId
+from coaching_service.core.validation import (
+    Boolean,
+    Choice,
+    Date,
+    DateTime,
+    Email,
+    Identifier,
+    Input,
+    Integer,
+    ListOf,
+    Number,
+    Output,
+    Text,
+)
+from coaching_service.core.variants import Variant
+
+
+@cache
+def input_of(model: Any, *bases: type[Schema], name: str = "") -> type[Schema]:
+    """Return the schema of requests with the fields of a TypedDict, and the fields and checks of other schemas.
+
+    A field that may be null is null if it is absent, unless it is `NotRequired`; one with a `Default` may be absent.
+    """
+    inherited = {field for base in bases for field in base._declared_fields}
+    declared = {each.name: _input_field(each) for each in declarations_of(model).values() if each.name not in inherited}
+    return _schema(model, name, bases or (Input,), declared)
+
+
+# What responses add to the fields that a feature declares, before these and after them.
+_FIRST, _LAST = ("_id",), ("createdAt", "updatedAt", "version")
+
+
+@cache
+def output_of(model: Any, *bases: type[Schema], name: str = "") -> type[Schema]:
+    """Return the schema of responses with the fields of a TypedDict, and the fields of other schemas."""
+    declarations = {each.name: each for each in declarations_of(model).values() if not each.has(Private)}
+    inherited = {field for base in bases for field in base._declared_fields}
+    order = [field for field in declarations if field not in (*_FIRST, *_LAST, *inherited)]
+    ordered = [field for field in (*_FIRST, *order, *_LAST) if field in declarations]
+    return _schema(model, name, bases or (Output,), {each: _output_field(declarations[each]) for each in ordered})
+
+
+def _schema(
+    model: Any, name: str, bases: tuple[type[Schema], ...], declared: Mapping[str, fields.Field[Any]]
+) -> type[Schema]:
+    description = {"__doc__": model.__doc__, "__module__": model.__module__}
+    built: type[Schema] = type(name or model.__name__, bases, {**declared, **description})
+    return built
+
+
+def input_field(model: Any, name: str, description: str = "") -> fields.Field[Any]:
+    """Return the field of requests for a field of a TypedDict, with another description if one is passed."""
+    field = _input_field(declarations_of(model)[name])
+    if description:
+        field.metadata = {**field.metadata, "description": description}
+    return field
+
+
+def checks_of(model: Any) -> dict[str, fields.Field[Any]]:
+    """Return the fields with limits of their own, by name: what an import requires of the values that it stores."""
+    return {
+        each.name: declared
+        for each in declarations_of(model).values()
+        if (declared := _single(each.find(fields.Field))) is not None
+    }
+
+
+def _single(declared: fields.Field[Any] | None) -> fields.Field[Any] | None:
+    """Return the field of a value, or of each value of a list; None for values that have parts."""
+    single = declared.inner if isinstance(declared, fields.List) else declared
+    return single if isinstance(single, Text | Number | Integer | Date) else None
+
+
+def _input_field(declaration: Declaration) -> fields.Field[Any]:
+    declared: fields.Field[Any] | None = declaration.find(fields.Field)
+    field = _input_type(declaration.hint) if declared is None else copy.deepcopy(declared)
+    default, is_nullable = declaration.find(Default), declaration.is_nullable
+    if default is not None:
+        field.load_default = default.value
+    elif is_nullable and declaration.is_required:
+        field.load_default = None
+    elif field.load_default is missing:
+        field.required = declaration.is_required
+    field.allow_none = field.allow_none or is_nullable
+    return _described(field, declaration, "request")
+
+
+def _output_field(declaration: Declaration) -> fields.Field[Any]:
+    declared: fields.Field[Any] | None = declaration.find(fields.Field)
+    field = _output_type(declaration.hint) if declared is None else _without_limits(declared)
+    field.allow_none = declaration.is_nullable
+    if declaration.has(Optional):
+        field.metadata = {**field.metadata, "optional": True}
+    return _described(field, declaration, "response")
+
+
+def _described(
+    field: fields.Field[Any], declaration: Declaration, of: Literal["request", "response"]
+) -> fields.Field[Any]:
+    description = declaration.find(Description)
+    text = description and (getattr(description, of) or description.text)
+    if text:
+        field.metadata = {**field.metadata, "description": text}
+    return field
+
+
+_INPUT_TYPES: dict[Any, type[fields.Field[Any]]] = {
+    str: Text,
+    NameOrId: Text,
+    int: Integer,
+    float: Number,
+    bool: Boolean,
+    ObjectId: Identifier,
+}
+_OUTPUT_TYPES: dict[Any, type[fields.Field[Any]]] = {
+    str: fields.String,
+    NameOrId: fields.String,
+    int: fields.Integer,
+    float: fields.Float,
+    bool: fields.Boolean,
+    ObjectId: Identifier,
+    datetime: DateTime,
+}
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    """Return the types of a union, without null."""
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    return tuple(member for member in members if member is not type(None))
+
+
+def _input_type(hint: Any) -> fields.Field[Any]:
+    [member] = _members(hint)
+    if member in _INPUT_TYPES:
+        return _INPUT_TYPES[member]()
+    if get_origin(member) is Literal:
+        return Choice(*get_args(member))
+    if get_origin(member) in (list, Sequence):
+        return ListOf(_input_type(get_args(member)[0]))
+    if is_typeddict(member):
+        return fields.Nested(input_of(member))
+    raise TypeError(f"{hint} needs a field of core.validation")
+
+
+def _output_type(hint: Any) -> fields.Field[Any]:
+    members = _members(hint)
+    if len(members) > 1:
+        return Variant({get_args(declarations_of(each)["type"].hint)[0]: output_of(each) for each in members})
+    [member] = members
+    if member in _OUTPUT_TYPES:
+        return _OUTPUT_TYPES[member]()
+    if get_origin(member) is Literal:
+        return Choice(*get_args(member))
+    if get_origin(member) in (list, tuple, Sequence):
+        return fields.List(_output_type(get_args(member)[0]))
+    if is_typeddict(member):
+        return fields.Nested(output_of(member))
+    raise TypeError(f"{hint} needs a field of core.validation")
+
+
+def _without_limits(declared: fields.Field[Any]) -> fields.Field[Any]:
+    """Return the field of a response for one of a request: of the same type, without what requests must observe."""
+    if isinstance(declared, ListOf):
+        return fields.List(_without_limits(declared.inner))
+    if isinstance(declared, Email):
+        return fields.String(metadata={"format": "idn-email"})
+    for of_requests, of_responses in _RESPONSE_FIELDS:
+        if isinstance(declared, of_requests):
+            return of_responses()
+    return copy.deepcopy(declared)
+
+
+_RESPONSE_FIELDS: tuple[tuple[type[Any] | tuple[type[Any], ...], type[fields.Field[Any]]], ...] = (
+    (Choice, fields.String),
+    (Text, fields.String),
+    (Number, fields.Float),
+    (Integer, fields.Integer),
+    (Boolean, fields.Boolean),
+)

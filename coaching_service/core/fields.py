@@ -1,0 +1,154 @@
+"""The declaration of fields: a TypedDict lists the fields of a group, and everything that lists fields reads it.
+
+The type of a field says what it is, whether it may be null (`| None`) and whether it may be absent (`NotRequired`);
+`Annotated` adds the rest: a field of core.validation for its limits, `Default`, `Description`, `Label`, `Private`,
+`Optional`. A group with the fields of others inherits from them. `field_schemas` makes schemas of requests and
+responses, `shapes` reads imports, `stored_shapes` compares documents. See docs/adding-a-resource.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,
+    Required,
+    TypedDict,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from coaching_service.core.ids import NameOrId
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Default:
+    """The value of a field that a request does not have; a function is called for each request."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a field means; `request` and `response` are for those alone.
+
+    Without one, the API document has the description of the name in core/http/field_descriptions.py.
+    """
+
+    text: str | None = None
+    request: str | None = None
+    response: str | None = None
+
+
+@dataclass(frozen=True)
+class Label:
+    """The name of a field in the description of a change; by default its own name with spaces."""
+
+    text: str
+
+
+class Private:
+    """A field that responses do not have."""
+
+
+class Optional:
+    """A field that responses do not always have."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A field of a TypedDict: its type without `NotRequired` and annotations, and the annotations."""
+
+    name: str
+    hint: Any
+    is_required: bool
+    annotations: tuple[Any, ...]
+
+    @property
+    def is_nullable(self) -> bool:
+        """Whether the value may be null."""
+        return type(None) in get_args(self.hint)
+
+    def find(self, kind: type[T]) -> T | None:
+        """Return the annotation of a kind, or None."""
+        return next((each for each in self.annotations if isinstance(each, kind)), None)
+
+    def has(self, marker: type) -> bool:
+        """Whether the field has an annotation without a value."""
+        return marker in self.annotations
+
+
+@cache
+def declarations_of(model: Any) -> Mapping[str, Declaration]:
+    """Return the fields of a TypedDict by name, those that it inherits first."""
+    return {name: _declaration(model, name, hint) for name, hint in get_type_hints(model, include_extras=True).items()}
+
+
+def names_of(*models: Any) -> tuple[str, ...]:
+    """Return the names of the fields of TypedDicts."""
+    return tuple(dict.fromkeys(name for model in models for name in declarations_of(model)))
+
+
+def take(group: type[T], source: Mapping[str, Any]) -> T:
+    """Return the fields of a group (a TypedDict) that a document has."""
+    return cast("T", {name: source[name] for name in names_of(group) if name in source})
+
+
+def labels_of(*models: Any) -> dict[str, str]:
+    """Return the labels of the fields that have one, by name."""
+    return {
+        each.name: label.text
+        for model in models
+        for each in declarations_of(model).values()
+        if (label := each.find(Label)) is not None
+    }
+
+
+def _declaration(model: Any, name: str, hint: Any) -> Declaration:
+    is_required = name in model.__required_keys__ and get_origin(hint) is not NotRequired
+    if get_origin(hint) in (NotRequired, Required):
+        hint = get_args(hint)[0]
+    return Declaration(name, plain_type(hint), is_required, getattr(hint, "__metadata__", ()))
+
+
+def plain_type(hint: Any) -> Any:
+    """Return a type without annotations, but for the types of core.ids that are declared with one."""
+    return hint.__origin__ if get_origin(hint) is Annotated and hint != NameOrId else hint
+
+
+# --- parts of types --------------------------------------------------------------------------------------------------
+
+
+class Partial:
+    """`Partial[T]`: some of the fields of a TypedDict, such as those to set. For mypy see scripts/mypy_plugin.py."""
+
+    def __class_getitem__(cls, model: Any) -> Any:
+        """Return the TypedDict, none of whose fields is required."""
+        return TypedDict(f"{cls.__name__}{model.__name__}", dict(model.__annotations__), total=False)  # type: ignore[operator]  # made at run time
+
+
+class Change:
+    """`Change[T]`: the fields of a TypedDict that change, and the `version` that the change is based on."""
+
+    def __class_getitem__(cls, model: Any) -> Any:
+        """Return the TypedDict, none of whose fields is required."""
+        hints = {**model.__annotations__, "version": int}
+        return TypedDict(f"{cls.__name__}{model.__name__}", hints, total=False)  # type: ignore[operator]  # made at run time
+
+
+class Part:
+    """`Part[T, Literal["a", "b"]]`: the named fields of a TypedDict, such as those that a query reads."""
+
+    def __class_getitem__(cls, arguments: tuple[Any, Any]) -> Any:
+        """Return the TypedDict with only these fields."""
+        model, names = arguments
+        hints = {name: model.__annotations__[name] for name in get_args(names)}
+        return TypedDict(f"{cls.__name__}{model.__name__}", hints)  # type: ignore[operator]  # made at run time

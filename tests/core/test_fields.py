@@ -1,0 +1,149 @@
+"""A field is declared once: the schemas of requests and responses, checks and labels follow from a TypedDict."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+import pytest
+from marshmallow import ValidationError, fields
+
+from coaching_service.core.database.models import Stored
+from coaching_service.core.field_schemas import checks_of, input_field, input_of, output_of
+from coaching_service.core.fields import (
+    Change,
+    Default,
+    Description,
+    Label,
+    Optional,
+    Part,
+    Partial,
+    Private,
+    declarations_of,
+    labels_of,
+    names_of,
+    take,
+)
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.query import DateRange, Period
+from coaching_service.core.stored_shapes import comparison_with
+from coaching_service.core.validation import Date, Integer, StringList, Text, patch_of
+
+
+class Plan(TypedDict):
+    """What is planned."""
+
+    name: Annotated[str, Text(), Label("Title")]
+    level: Annotated[int | None, Integer(minimum=1, maximum=5), Description("How hard.", request="How hard it is.")]
+    isRest: Annotated[bool, Default(False)]
+    kind: Literal["a", "b"]
+    tags: Annotated[list[str], StringList(), Default(list)]
+    until: NotRequired[Annotated[str | None, Date()]]
+
+
+class Log(TypedDict):
+    """What is done."""
+
+    comment: NotRequired[Annotated[str | None, Text(max_length=20, allow_blank=True), Optional]]
+
+
+class Step(TypedDict):
+    """A part of it."""
+
+    stepId: ObjectId
+
+
+class Record(Plan, Log, Stored):
+    """A plan with its log."""
+
+    steps: list[Step]
+    secret: Annotated[str, Private]
+
+
+SENT = {"name": " Legs ", "kind": "a"}
+
+
+def test_a_request_has_the_limits_defaults_and_nulls_of_the_declaration() -> None:
+    schema = input_of(Plan)()
+    loaded = schema.load(SENT)
+    assert loaded == {"name": "Legs", "level": None, "isRest": False, "kind": "a", "tags": []}
+    assert schema.load(SENT | {"level": 5, "until": None, "tags": ["x", "x"]})["tags"] == ["x"]
+    for wrong in ({"level": 6}, {"level": True}, {"kind": "c"}, {"until": "20260302"}, {"isRest": None}, {"name": " "}):
+        with pytest.raises(ValidationError) as refused:
+            schema.load(SENT | wrong)
+        assert list(refused.value.messages) == list(wrong)
+    with pytest.raises(ValidationError) as refused:
+        schema.load({})
+    assert set(refused.value.messages) == {"name", "kind"}
+    assert (type(schema).__name__, type(schema).__doc__) == ("Plan", "What is planned.")
+
+
+def test_lists_with_defaults_are_not_shared_between_requests() -> None:
+    first, second = (input_of(Plan)().load(SENT) for _ in range(2))
+    assert first["tags"] is not second["tags"]
+
+
+def test_a_patch_has_the_same_fields_and_no_defaults() -> None:
+    assert patch_of(input_of(Plan), name="PlanChange").load({"version": 3, "level": None}) == {
+        "version": 3,
+        "level": None,
+    }
+
+
+def test_a_request_can_have_the_fields_and_checks_of_a_schema() -> None:
+    class Days(Period):
+        """Days."""
+
+        isVisible: bool
+
+    schema = input_of(Days, DateRange)()
+    assert list(schema.fields) == ["startDate", "endDate", "isVisible"]
+    with pytest.raises(ValidationError):
+        schema.load({"startDate": "2026-03-03", "endDate": "2026-03-02", "isVisible": True})
+
+
+def test_a_response_has_the_stored_fields_without_private_ones_and_limits() -> None:
+    shown = output_of(Record)().fields
+    assert list(shown) == [
+        *("_id", "name", "level", "isRest", "kind", "tags", "until", "comment", "steps"),
+        *("createdAt", "updatedAt", "version"),
+    ]
+    assert {name for name, field in shown.items() if not field.required} == {"comment"}
+    assert {name for name, field in shown.items() if field.allow_none} == {"level", "until", "comment"}
+    assert shown["level"].metadata == {"description": "How hard."}
+    assert type(shown["name"]) is fields.String and type(shown["level"]) is fields.Integer
+    tags: Any = shown["tags"]
+    assert type(tags) is fields.List and type(tags.inner) is fields.String
+
+
+def test_requests_and_arguments_have_descriptions_of_their_own() -> None:
+    assert input_of(Plan)().fields["level"].metadata["description"] == "How hard it is."
+    argument = input_field(Plan, "level", "From 1 to 5.")
+    assert (argument.metadata["description"], argument.load_default) == ("From 1 to 5.", None)
+    assert input_of(Plan)().fields["level"].metadata["description"] == "How hard it is."
+
+
+def test_a_group_lists_its_fields_and_is_taken_from_a_document() -> None:
+    assert names_of(Plan, Log) == ("name", "level", "isRest", "kind", "tags", "until", "comment")
+    assert take(Log, {"name": "Legs", "comment": "Good"}) == {"comment": "Good"}
+    assert take(Log, {"name": "Legs"}) == {}
+
+
+def test_imports_and_descriptions_of_changes_read_the_declaration() -> None:
+    assert set(checks_of(Record)) == {"name", "level", "tags", "until", "comment"}
+    assert labels_of(Record) == {"name": "Title"}
+    wrong = comparison_with(Record)({"name": 3, "kind": "a", "steps": [{}]}, "")
+    assert {"name is not a text", "level is missing", "steps.stepId is missing"} <= set(wrong)
+
+
+@pytest.mark.parametrize(
+    ("part", "names", "required"),
+    [
+        (Partial[Log], {"comment"}, set[str]()),
+        (Change[Log], {"comment", "version"}, set[str]()),
+        (Part[Record, Literal["_id", "name"]], {"_id", "name"}, {"_id", "name"}),
+    ],
+)
+def test_parts_of_a_type_are_declared_by_it(part: Any, names: set[str], required: set[str]) -> None:
+    declared = declarations_of(part)
+    assert set(declared) == names
+    assert {each.name for each in declared.values() if each.is_required} == required
