@@ -66,10 +66,11 @@ def check_file(path: Path, vocabulary: Vocabulary) -> Iterator[Finding]:
     if path.suffix == ".py":
         if path.stem in vocabulary.identifiers:
             yield Finding(path, 1, "identifier", path.stem)
-        for line, name in identifiers(ast.parse(text)):
+        tree = ast.parse(text)
+        for line, name in identifiers(tree):
             if name.strip("_").lower() in vocabulary.identifiers:
                 yield Finding(path, line, "identifier", name)
-        passages = python_prose(text)
+        passages = python_prose(text, tree)
     elif path.suffix == ".html":
         passages = template_prose(text)
     else:
@@ -97,13 +98,15 @@ def identifiers(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.name
 
 
-def python_prose(text: str) -> Iterator[tuple[int, str]]:
+def python_prose(text: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
     """The docstrings and comments of a module, with the lines they begin on."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
             docstring := ast.get_docstring(node, clean=False)
         ):
             yield node.body[0].lineno, docstring
+    if "#" not in text:  # most modules have no comment, and the tokenizer takes longer than the parser
+        return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string

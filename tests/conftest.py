@@ -8,10 +8,8 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
-from string import ascii_uppercase
-from typing import Any
+from typing import Any, Unpack
 
 import hypothesis
 import pytest
@@ -31,18 +29,16 @@ from coaching_service.core.database.embedded import find_mongod, running_mongod
 from coaching_service.core.http.server import Runner
 from coaching_service.core.metrics import Metrics
 from coaching_service.library.exercises import shared
-from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities import passwords
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.reliability.replica_set import running_replica_set
 from tests.support.client import CoachClient
+from tests.support.companies import CompanyCopies, CompanyOptions, CompanyOwner, create_company
 
 PASSWORD = "correct horse battery"
 SERVICE_HASHER = passwords._hasher
 CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
 MEMORY_BYTES = 4 << 30  # a run writes less than a tenth of it
-_numbers = count(1)
 
 # The duration of an example depends on the load of the machine; and no run depends on an earlier one.
 hypothesis.settings.register_profile("suite", deadline=None, database=None)
@@ -228,42 +224,42 @@ def password_hash() -> str:
 NewCompany = Callable[..., Awaitable[CoachClient]]
 
 
-def _letters(number: int) -> str:
-    """A for 1, Z for 26, AA for 27: a name without digits, because tests assert that a number is not on a page."""
-    rest, last = divmod(number - 1, 26)
-    return (_letters(rest) if rest else "") + ascii_uppercase[last]
-
-
 @pytest.fixture(scope="session")
-async def new_company(services: Services, server: TestServer, password_hash: str) -> AsyncIterator[NewCompany]:
-    """Creates companies; returns a client with the owner's unrestricted key."""
+async def owner_clients(services: Services, server: TestServer) -> AsyncIterator[Callable[[CompanyOwner], CoachClient]]:
+    """Returns clients with the unrestricted key of a company's owner, and closes them."""
     clients: list[CoachClient] = []
 
-    async def make(**options: str) -> CoachClient:
-        name = _letters(next(_numbers))
-        owner = await team.create_company(
-            Context(services),
-            f"Company {name}",
-            "Olga Owner",
-            f"owner-{name.lower()}@coaching.test",
-            password_hash,
-            **options,
-        )
-        ctx = Context(services).acting_as(replace(owner, via="apiKey"))
-        key = await api_keys.create(ctx, "Test")
-        client = CoachClient(server, key["key"], ctx)
-        clients.append(client)
-        return client
+    def connect(company: CompanyOwner) -> CoachClient:
+        clients.append(CoachClient(server, company.key, Context(services).acting_as(company.owner)))
+        return clients[-1]
 
-    yield make
+    yield connect
     for client in clients:
         await client.close()
 
 
+@pytest.fixture(scope="session")
+async def new_company(
+    services: Services, password_hash: str, owner_clients: Callable[[CompanyOwner], CoachClient]
+) -> NewCompany:
+    """Creates companies; returns a client with the owner's unrestricted key."""
+
+    async def make(**options: Unpack[CompanyOptions]) -> CoachClient:
+        return owner_clients(await create_company(services, password_hash, **options))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def company_copies(services: Services, password_hash: str) -> CompanyCopies:
+    """The companies of `coach` and `other_company`."""
+    return CompanyCopies(services, password_hash)
+
+
 @pytest.fixture
-async def coach(new_company: NewCompany) -> CoachClient:
+async def coach(company_copies: CompanyCopies, owner_clients: Callable[[CompanyOwner], CoachClient]) -> CoachClient:
     """A company's owner with an API key."""
-    return await new_company()
+    return owner_clients(await company_copies.take())
 
 
 @pytest.fixture
@@ -273,9 +269,11 @@ async def interactive(coach: CoachClient) -> CoachClient:
 
 
 @pytest.fixture
-async def other_company(new_company: NewCompany) -> CoachClient:
+async def other_company(
+    company_copies: CompanyCopies, owner_clients: Callable[[CompanyOwner], CoachClient]
+) -> CoachClient:
     """Another company's owner."""
-    return await new_company()
+    return owner_clients(await company_copies.take())
 
 
 @pytest.fixture

@@ -184,7 +184,7 @@ async def test_headers_of_oauth(public_server: TestServer, visitor: Visitor, own
     assert security_headers((await visitor.get(url, follow=False)).ok(303).headers) == REDIRECT
     consent_page = (await owner.get(url)).ok()
     assert security_headers(consent_page.headers) == CONSENT_PAGE
-    redirect = await owner.submit(consent_page, "/oauth/authorize", follow=False, decision="deny")
+    redirect = await owner.submit_only(consent_page, "/oauth/authorize", decision="deny")
     assert security_headers(redirect.ok(302).headers) == JSON | {"Referrer-Policy": "no-referrer"}
 
 

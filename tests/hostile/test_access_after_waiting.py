@@ -84,7 +84,7 @@ async def test_requests_that_waited_are_authenticated_again(
             eli.post(f"/coach/{of_client}/notes", {"content": "Hidden"}),
             eli.send("POST", f"/coach/{of_client}/nutrition-plans", data=upload),
             mcp.call("add_note", customerId=customer["_id"], text="Hidden"),
-            browser.submit(page, f"/app/{of_client}/notes", follow=False, content="Hidden"),
+            browser.submit_only(page, f"/app/{of_client}/notes", content="Hidden"),
         ]
         created, uploaded, called, submitted = await responses_after(coach, customer, requests, revoke)
     await browser.close()

@@ -47,7 +47,7 @@ async def longest_wait(long: Sequence[Awaitable[Any]], short: Sequence[Request])
 
 
 async def add_with_form(browser: Visitor, path: str) -> None:
-    added = await browser.submit(await browser.get(path), f"{path}/text", follow=False, text=_ITEM_LINES)
+    added = await browser.submit_only(await browser.get(path), f"{path}/text", text=_ITEM_LINES)
     added.ok(303)
 
 
@@ -90,7 +90,7 @@ async def test_all_interfaces_wait_for_the_lock_of_the_client(
             asyncio.create_task(request)
             for request in (
                 mcp.call("update_workout", customerId=ana["_id"], workoutId=block["_id"], name="Push"),
-                browser.submit(page, f"{path}/text", follow=False, text=f"{_LIFTS[0]}: 3x8"),
+                browser.submit_only(page, f"{path}/text", text=f"{_LIFTS[0]}: 3x8"),
                 coach.patch(path_of(block), {"name": "Pull"}),
                 coach.post(f"{path_of(block)}/witems", task(), headers={"Idempotency-Key": "once"}),
             )

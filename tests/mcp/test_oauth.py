@@ -38,7 +38,7 @@ async def test_coach_approves_and_the_assistant_gets_access(
     policy = page.headers["Content-Security-Policy"]
     assert "frame-ancestors 'none'" in policy and "form-action" not in policy
 
-    sent_back = await browser.submit(page, "/oauth/authorize", follow=False, decision="allow")
+    sent_back = await browser.submit_only(page, "/oauth/authorize", decision="allow")
     assert sent_back.headers["Location"].startswith("https://claude.ai/api/mcp/auth_callback?code=")
     answer = redirect_query(sent_back)
     assert (answer["state"], answer["iss"]) == (application.state, unauthenticated.base_url)
@@ -79,10 +79,10 @@ async def test_read_only_assistant_does_not_see_write_tools(
         "change": "true",
         "outreach": None,
     }
-    send = partial(browser.submit, page, "/oauth/authorize", follow=False, decision="allow")
+    send = partial(browser.submit_only, page, "/oauth/authorize", decision="allow")
     (await send(read=None, change=None)).ok(400).says("Choose at least one kind of access")
     page = (await browser.get(application.authorize_url())).ok()
-    answer = await browser.submit(page, "/oauth/authorize", follow=False, decision="allow", change=None)
+    answer = await browser.submit_only(page, "/oauth/authorize", decision="allow", change=None)
     token = (await application.exchange(redirect_query(answer)["code"])).ok()["access_token"]
     listed = (await unauthenticated.request("tools/list", Authorization=f"Bearer {token}")).ok()["result"]["tools"]
     assert all(tool["annotations"]["readOnlyHint"] for tool in listed)
@@ -93,9 +93,7 @@ async def test_application_is_allowed_at_most_the_scopes_it_requests(
 ) -> None:
     page = (await browser.get(application.authorize_url(scope="mcp:read mcp:outreach other"))).ok()
     assert "change" not in dict(page.form("/oauth/authorize").fields)
-    submitted = await browser.submit(
-        page, "/oauth/authorize", follow=False, decision="allow", change="true", outreach="true"
-    )
+    submitted = await browser.submit_only(page, "/oauth/authorize", decision="allow", change="true", outreach="true")
     tokens = (await application.exchange(redirect_query(submitted)["code"])).ok()
     assert tokens["scope"] == "mcp:read mcp:outreach"
     assert (await application.renew(tokens["refresh_token"])).ok()["scope"] == "mcp:read mcp:outreach"
@@ -262,7 +260,7 @@ async def test_official_client_completes_the_oauth_flow(
 
     async def come_back() -> AuthorizationCodeResult:
         page = (await browser.get(sent_to[-1])).ok()
-        answer = redirect_query(await browser.submit(page, "/oauth/authorize", follow=False, decision="allow"))
+        answer = redirect_query(await browser.submit_only(page, "/oauth/authorize", decision="allow"))
         return AuthorizationCodeResult(code=answer["code"], state=answer["state"], iss=answer["iss"])
 
     metadata = OAuthClientMetadata(

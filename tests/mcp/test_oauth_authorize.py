@@ -165,14 +165,14 @@ async def test_consent_requires_the_csrf_token(browser: Visitor, application: OA
         refused = await browser.send("POST", url, follow=False, headers=headers, data={"decision": "allow"})
         refused.ok(403)
     page = (await browser.get(url)).ok()
-    (await browser.submit(page, "/oauth/authorize", follow=False, decision="perhaps")).ok(400).says("Connect Claude?")
+    (await browser.submit_only(page, "/oauth/authorize", decision="perhaps")).ok(400).says("Connect Claude?")
 
 
 async def test_resubmitted_consent_form_issues_no_second_code(
     browser: Visitor, application: OAuthApplication, coach: CoachClient
 ) -> None:
     page = (await browser.get(application.authorize_url())).ok()
-    send = partial(browser.submit, page, "/oauth/authorize", follow=False, decision="allow")
+    send = partial(browser.submit_only, page, "/oauth/authorize", decision="allow")
     first, second = sorted(await asyncio.gather(send(), send()), key=lambda each: each.status)
     third = await send()
 
@@ -180,7 +180,7 @@ async def test_resubmitted_consent_form_issues_no_second_code(
         again.ok(409).says("This request has already been answered.", "Connect Claude?")
     assert await coach.ctx.db[store.grants.name].count_documents({"companyId": coach.ctx.company_id}) == 1
     assert (await application.exchange(redirect_query(first)["code"])).status == 200
-    once_more = await browser.submit(third, "/oauth/authorize", follow=False, decision="deny")
+    once_more = await browser.submit_only(third, "/oauth/authorize", decision="deny")
     assert redirect_query(once_more)["error"] == "access_denied"
 
 

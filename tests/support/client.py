@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import jsonschema_rs
 import orjson
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import BaseTestServer
 
 from coaching_service import features
 from coaching_service.core.database.context import Context
@@ -52,7 +52,9 @@ class CoachClient:
 
     checks = True
 
-    def __init__(self, server: TestServer, key: str | None, ctx: Context | None, *, bearer: str | None = None) -> None:
+    def __init__(
+        self, server: BaseTestServer, key: str | None, ctx: Context | None, *, bearer: str | None = None
+    ) -> None:
         self.key, self._ctx, self._server = key, ctx, server
         self._headers = {"X-API-Key": key} if key else {}
         if bearer:

@@ -11,7 +11,7 @@ from typing import Any, Self
 import aiohttp
 import httpx2
 import orjson
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import BaseTestServer
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -24,7 +24,7 @@ TODAY = str(datetime.now(UTC).date())  # a date more than a year away has to be 
 class McpHttpClient:
     """Sends plain HTTP requests to /mcp with one set of headers."""
 
-    def __init__(self, server: TestServer, headers: dict[str, str]) -> None:
+    def __init__(self, server: BaseTestServer, headers: dict[str, str]) -> None:
         self.base_url = str(server.make_url("/")).rstrip("/")
         self._http = aiohttp.ClientSession(base_url=server.make_url("/"), headers=headers)
 
@@ -77,7 +77,7 @@ class McpHttpClient:
 
 @asynccontextmanager
 async def official_client(
-    server: TestServer, headers: dict[str, str], mode: str, path: str = "/mcp", **options: Any
+    server: BaseTestServer, headers: dict[str, str], mode: str, path: str = "/mcp", **options: Any
 ) -> AsyncIterator[Client]:
     """The official client; `mode` is `auto` (the newest revision) or `legacy` (the handshake). `options` are its own."""
     async with httpx2.AsyncClient(headers=headers) as http:

@@ -83,7 +83,7 @@ async def signed_in(public_server: TestServer, coach: CoachClient) -> Visitor:
 async def decide(visitor: Visitor, application: OAuthApplication, decision: str = "allow", **changed: Any) -> HtmlPage:
     """Submit the coach's decision on the consent page, and return the redirect."""
     page = (await visitor.get(application.authorize_url(**changed))).ok()
-    return await visitor.submit(page, "/oauth/authorize", follow=False, decision=decision)
+    return await visitor.submit_only(page, "/oauth/authorize", decision=decision)
 
 
 def redirect_query(page: HtmlPage) -> dict[str, str]:

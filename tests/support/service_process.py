@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import aiohttp
 
@@ -22,7 +22,11 @@ SETTINGS = (
 T = TypeVar("T")
 
 
-async def until(condition: Callable[[], T | Awaitable[T]], what: str, seconds: float = 120.0) -> T:
+@overload
+async def until(condition: Callable[[], Awaitable[T | None]], what: str, seconds: float = 120.0) -> T: ...
+@overload
+async def until(condition: Callable[[], T | None], what: str, seconds: float = 120.0) -> T: ...
+async def until(condition: Callable[[], object], what: str, seconds: float = 120.0) -> object:
     """Wait until `condition` returns a true value, and return it; the only place where these tests wait."""
     deadline = time.monotonic() + seconds
     while True:

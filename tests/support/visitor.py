@@ -9,7 +9,8 @@ from html.parser import HTMLParser
 from typing import Any
 
 import aiohttp
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import BaseTestServer
+from yarl import URL
 
 Fields = list[tuple[str, str]]
 
@@ -59,7 +60,8 @@ class HtmlPage:
 class _Reader(HTMLParser):
     def __init__(self, page: HtmlPage) -> None:
         super().__init__()
-        self.page, self.words, self.select = page, [], ""
+        self.page, self.select = page, ""
+        self.words: list[str] = []
         self.form: HtmlForm | None = None
         self.textarea: str | None = None
         self.feed(page.html)
@@ -115,7 +117,7 @@ def _missing_references(html: str) -> set[str]:
 class Visitor:
     """One browser."""
 
-    def __init__(self, server: TestServer) -> None:
+    def __init__(self, server: BaseTestServer) -> None:
         self._http = aiohttp.ClientSession(
             base_url=server.make_url("/"), cookie_jar=aiohttp.CookieJar(unsafe=True), headers={"Accept": "text/html"}
         )
@@ -143,9 +145,16 @@ class Visitor:
         """Open a page."""
         return await self.send("GET", path, **options)
 
-    async def submit(self, page: HtmlPage, action: str, *, follow: bool = True, **typed: Any) -> HtmlPage:
-        """Fill in a form of a page and send it. A list fills a field several times, None leaves it out; a file is its
-        name and its bytes."""
+    async def submit(self, page: HtmlPage, action: str, /, **typed: Any) -> HtmlPage:
+        """Fill in a form of a page, send it, and follow redirects. A list fills a field several times, None leaves it out;
+        a file is its name and its bytes."""
+        return await self._submit(page, action, typed, follow=True)
+
+    async def submit_only(self, page: HtmlPage, action: str, /, **typed: Any) -> HtmlPage:
+        """Fill in a form of a page and send it, without following a redirect."""
+        return await self._submit(page, action, typed, follow=False)
+
+    async def _submit(self, page: HtmlPage, action: str, typed: dict[str, Any], *, follow: bool) -> HtmlPage:
         form = page.form(action)
         pairs = [(name, value) for name, value in form.fields if name.replace(".", "__") not in typed]
         chosen = {name: typed.pop(name) for name in [*typed] if isinstance(typed[name], tuple)}
@@ -172,4 +181,4 @@ class Visitor:
 
     def keep(self, **cookies: str) -> None:
         """Put cookies into the jar."""
-        self._http.cookie_jar.update_cookies(cookies, self._http._base_url or aiohttp.client.URL())
+        self._http.cookie_jar.update_cookies(cookies, self._http._base_url or URL())
