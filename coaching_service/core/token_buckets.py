@@ -1,6 +1,6 @@
 """Token buckets in MongoDB: how many requests a credential may send, over all processes of the service.
 
-A process takes tokens for one second at a time and uses them without the database; see docs/decisions.
+A process takes tokens for one second at a time and uses them without the database; see docs/decisions/fairness.md.
 """
 
 from __future__ import annotations

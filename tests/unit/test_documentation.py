@@ -21,8 +21,8 @@ from coaching_service.core.database.collections import registry
 from tests.support.commands import all_commands
 
 ROOT = Path(__file__).parents[2]
-DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
-HEADINGS = ["## Context", "## Decision", "## Consequences"]
+DECISIONS = sorted(file for file in (ROOT / "docs" / "decisions").glob("*.md") if file.name != "README.md")
+PARTS = ("**Context.**", "**Choice.**", "**Consequences.**")
 GUIDE = ROOT / "docs" / "adding-a-resource.md"
 
 
@@ -112,17 +112,28 @@ def test_every_command_is_documented() -> None:
 
 
 @pytest.mark.parametrize("file", DECISIONS, ids=lambda file: file.stem)
-def test_decision_has_the_common_form(file: Path) -> None:
-    lines = file.read_text("utf-8").splitlines()
-    assert len(lines) <= 25
-    assert lines[0].startswith(f"# {file.stem[:4]}. ")
-    assert [line for line in lines if line.startswith("## ")] == HEADINGS
+def test_decisions_have_the_common_form(file: Path) -> None:
+    text = file.read_text("utf-8")
+    assert len(text.splitlines()) <= 75
+    assert re.match(r"# \S.*\n\n\S", text)
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        title, body = section.split("\n", 1)
+        assert len(body.strip().splitlines()) <= 25, title
+        parts = re.findall(r"\*\*\w+\.\*\*", body)
+        assert tuple(parts) == PARTS or (parts == [] and "Superseded by [" in body), title
+        assert re.match(r"\s*\*?20\d\d-\d\d-\d\d", body), title
 
 
-def test_decisions_are_numbered_and_listed() -> None:
-    assert [int(file.stem[:4]) for file in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+def test_pages_of_decisions_are_listed_with_their_former_numbers() -> None:
     index = (ROOT / "docs" / "decisions" / "README.md").read_text("utf-8")
-    assert [file.name for file in DECISIONS if f"({file.name})" not in index] == []
+    rows = re.findall(r"^\| \[.+?\]\(([\w-]+\.md)\): .+ \| (.*) \|$", index, re.MULTILINE)
+    assert sorted(name for name, _ in rows) == [file.name for file in DECISIONS]
+    for name, numbers in rows:
+        text = (ROOT / "docs" / "decisions" / name).read_text("utf-8")
+        assert ", ".join(re.findall(r"formerly (\d{4})\.", text)) == numbers, name
+    assert sorted(re.findall(r"\b0\d{3}\b", " ".join(numbers for _, numbers in rows))) == [
+        f"{number:04}" for number in range(1, 124)
+    ]
 
 
 @pytest.fixture

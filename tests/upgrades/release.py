@@ -2,7 +2,7 @@
 
 `releases/VERSION/data.jsonl.xz` has one JSON document in each line: facts of the service first (Facts), then each
 collection with its indexes, followed by its documents as canonical extended JSON. `code.tar.xz` has the files of the
-wheel. `scripts/record-release` writes both (decision 77).
+wheel. `scripts/record-release` writes both (docs/decisions/tests-and-releases.md).
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ _FLAGS = (
     *("--networkMessageCompressors", "disabled"),
     "--wiredTigerEngineConfigString",
     # Without the first two the journal preallocates 300 MB; with them an empty database takes 9 MB. The others are
-    # percent of the cache: by default the search for pages to write begins at 13 MB of changes (decision 86).
+    # percent of the cache: by default the search for pages to write begins at 13 MB of changes.
+    # See docs/decisions/large-installations.md.
     "log=(file_max=8MB,prealloc=false),eviction_dirty_target=20,eviction_dirty_trigger=40,"
     "eviction_updates_target=20,eviction_updates_trigger=40",
 )

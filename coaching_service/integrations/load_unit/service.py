@@ -1,7 +1,8 @@
 """Converting all loads of a company to another unit, in the background.
 
 Each client, program and template is converted in one transaction with the position of the conversion, so that one that
-was interrupted continues with the first that is not converted, and none is converted twice. See decision 103.
+was interrupted continues with the first that is not converted, and none is converted twice.
+See docs/decisions/units-of-loads.md.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def _with_stored(value: Any, identifiers: dict[str, str], name: str = "") -> Any
 
 @schemathesis.hook
 def after_call(context: schemathesis.HookContext, case: schemathesis.Case, response: schemathesis.Response) -> None:
-    """Give what a dry run would create an identifier: it is null, which the document says in words only (decision 94)."""
+    """Set the identifiers that are null in a dry run, which the document says in words only (docs/decisions/previews.md)."""
     if response.status_code == 200 and isinstance(case.body, dict) and case.body.get("dryRun") is True:
         response.content = response.content.replace(b'"_id":null', b'"_id":"%s"' % (b"0" * 24))
 
