@@ -62,7 +62,7 @@ def test_repository_script_changes_the_address_everywhere(tmp_path: Path) -> Non
 
 def markdown_files() -> list[Path]:
     """Every Markdown file of the repository."""
-    folders = [ROOT / "docs", ROOT / ".github"]
+    folders = [ROOT / "docs", ROOT / ".github", ROOT / "benchmarks"]
     return sorted([*ROOT.glob("*.md"), *(file for folder in folders for file in folder.rglob("*.md"))])
 
 
@@ -174,6 +174,11 @@ def test_guide_uses_macros_that_exist() -> None:
     used = set(re.findall(r"\bui\.(\w+)\(", GUIDE.read_text("utf-8")))
     assert used
     assert used - set(re.findall(r"{% macro (\w+)\(", macros)) == set()
+
+
+def test_page_of_performance_is_short() -> None:
+    """Conditions, earlier figures and attempts belong to benchmarks/README.md."""
+    assert len((ROOT / "docs" / "performance.md").read_text("utf-8").splitlines()) < 150
 
 
 def test_promises_name_tests_that_exist() -> None:

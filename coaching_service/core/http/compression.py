@@ -16,7 +16,7 @@ from functools import lru_cache
 from aiohttp import hdrs, web
 
 _MIN_BYTES = 1024
-_LEVEL = 1  # twice as fast as level 6, for responses that are a few per cent larger; see docs/performance.md
+_LEVEL = 1  # twice as fast as level 6, for responses that are a few per cent larger; see benchmarks/README.md
 COMPRESSIBLE = web.ResponseKey("compressible", bool)  # marks a response
 _PAGE_LEVEL = 6  # fewer bytes matter more to phones
 _MAX_PADDING = 100
