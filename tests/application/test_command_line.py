@@ -1,4 +1,4 @@
-"""The commands of the program (issue 2, section 1), run as an operator runs them."""
+"""The commands of the program, run as an operator runs them."""
 
 from __future__ import annotations
 
@@ -366,7 +366,7 @@ async def test_only_an_owner_exports(operator: Operator, tmp_path: Path) -> None
 
 
 async def test_doctor_says_what_is_wrong_repairs_it_and_exits_with_a_code(operator: Operator) -> None:
-    """Issue 24, point 2: 0 without problems, 1 with problems, 2 if it cannot run."""
+    """0 without problems, 1 with problems, 2 if it cannot run."""
     (await operator.types("seed")).ok()
     changes = ("--check", "indexes-missing", "--check", "client-numbers")
     assert "2 checks, 0 problems" in (await operator.types("doctor", *changes)).ok()

@@ -139,7 +139,7 @@ protected = pytest.mark.parametrize(
 
 @protected
 async def test_every_protected_operation_needs_a_credential(anonymous: CoachClient, route: Route) -> None:
-    """Specification 7: 401 before the identifier or the body is read."""
+    """Contract 2: 401 before the identifier or the body is read."""
     path = fill_path(route, dict.fromkeys((wire for wire, _ in route.path_parameters), "malformed"))
     assert (await anonymous.send(route.method, path)).refused(401) == {"statusCode": 401, "message": "Unauthorized"}
     reply = await anonymous.send(route.method, path, headers={"X-API-Key": "cs_ak_wrong"})

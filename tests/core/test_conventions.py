@@ -1,4 +1,4 @@
-"""The conventions of every operation: queries, bodies, errors, retries (specification 7 and 8, contract 1)."""
+"""The conventions of every operation: queries, bodies, errors, retries (contract 1 and 3)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def page(path: str, **query: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", LISTS)
 async def test_numeric_strings_are_converted_before_validation(coach: CoachClient, path: str) -> None:
-    """Specification 8: pageNum=1e0, pageSize=2e1 is accepted as page 1 with 20 items."""
+    """Contract 1: pageNum=1e0, pageSize=2e1 is accepted as page 1 with 20 items."""
     response = (await coach.get(path, **page(path, pageNum="1e0", pageSize="2e1"))).ok()
     assert (response["page"], response["limit"]) == (1, 20)
     for size in ("+5", "5.0", "50e-1", "0.5e1"):
@@ -35,7 +35,7 @@ async def test_numeric_strings_are_converted_before_validation(coach: CoachClien
 @pytest.mark.parametrize("path", LISTS)
 @pytest.mark.parametrize("bad", ["", "abc", "1.5", "1_0", "0x10", "NaN", "Infinity", "1e", "٣", " 5", "1,0", "true"])
 async def test_an_invalid_integer_has_the_message_of_the_specification(coach: CoachClient, path: str, bad: str) -> None:
-    """Specification 7: 400 with message `Validation failed (numeric string is expected)`, error `Bad Request`."""
+    """Contract 3: 400 with message `Validation failed (numeric string is expected)`, error `Bad Request`."""
     for name in ("pageSize", "pageNum"):
         error = (await coach.get(path, **page(path, **{name: bad}))).refused(400)
         assert error == {"statusCode": 400, "message": NUMERIC, "error": "Bad Request"}
@@ -43,7 +43,7 @@ async def test_an_invalid_integer_has_the_message_of_the_specification(coach: Co
 
 @pytest.mark.parametrize("path", LISTS)
 async def test_page_size_and_number_are_required_and_limited(coach: CoachClient, path: str) -> None:
-    """Specification 8: `pageSize` 1 to 50, no default; `pageNum` starts at 1, no default."""
+    """Contract 1: `pageSize` 1 to 50, no default; `pageNum` starts at 1, no default."""
     for missing in ("pageSize", "pageNum"):
         query = page(path)
         del query[missing]
@@ -55,7 +55,7 @@ async def test_page_size_and_number_are_required_and_limited(coach: CoachClient,
 
 
 async def test_a_boolean_other_than_true_is_false(coach: CoachClient) -> None:
-    """Specification 8: a supplied non-boolean value such as `yes` for a boolean query is coerced to false."""
+    """Contract 1: a supplied non-boolean value such as `yes` for a boolean query is coerced to false."""
     await coach.create_customer("Active")
     archived = await coach.create_customer("Archived")
     await coach.put("/coach/customers/archive", {"id": archived["_id"]})

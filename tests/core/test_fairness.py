@@ -1,4 +1,4 @@
-"""A company that sends too much does not delay others, over HTTP, and what it aborts is freed (issue 24, point 8)."""
+"""A company that sends too much does not delay others, over HTTP, and what it aborts is freed."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ async def test_invitation_names_the_company_and_contains_the_token(
 async def test_no_invitation_without_request_or_address(
     coach: CoachClient, mailing: Services, mailbox: tuple[Mailbox, int]
 ) -> None:
-    """Specification 2: when `sendInvitation` is false, no invitation e-mail is sent."""
+    """Contract 4: when `sendInvitation` is false, no invitation e-mail is sent."""
     await create(mailing, coach, send_invitation=False)
     await creation.create_customer(Context(mailing, coach.ctx.principal), {"name": "No address"}, send_invitation=True)
     await worker.run_due(mailing, MAIL)

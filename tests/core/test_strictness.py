@@ -75,7 +75,7 @@ async def test_unknown_parts_of_an_upload_are_refused(coach: CoachClient) -> Non
 
 @pytest.mark.parametrize("name", ["groups[]", "groups[0]", "groups[a][b]", "archived[]", "pageSize[0]", "ids[0]"])
 async def test_brackets_after_a_known_parameter_are_refused(coach: CoachClient, name: str) -> None:
-    """Issue 35: such a parameter is never meant to be ignored."""
+    """Such a parameter is never meant to be ignored."""
     query = {"archived": "false", "pageSize": "3", "pageNum": "1", name: "Runners"}
     refused = (await coach.get("/coach/customers", **query)).refused(400)
     assert [(each["field"], each["code"]) for each in refused["errors"]] == [(name, "BRACKETS")]

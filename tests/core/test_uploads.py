@@ -90,7 +90,7 @@ async def test_instant_is_converted_to_the_local_date_of_the_client(
 
 
 async def test_photo_record_can_be_created_without_a_file(coach: CoachClient, ana: str) -> None:
-    """Specification 4: progress photo creation and profile photo update accept a request without a new file."""
+    """Contract 4: progress photo creation and profile photo update accept a request without a new file."""
     record = (await add(coach, ana, None)).ok(201)
     assert record["photos"]["frontKey"] is None
     with_file = (await add(coach, ana, picture())).ok(201)
@@ -217,7 +217,7 @@ async def test_plans_are_numbered_versions(coach: CoachClient, ana: str) -> None
 
 
 async def test_plan_upload_without_a_file_returns_500(coach: CoachClient, ana: str) -> None:
-    """Specification 7: a nutrition-plan upload without `file` can return 500; contract 3: with `code`, nothing written."""
+    """Contract 3: a nutrition-plan upload without `file` is 500 with `code`, and nothing is written."""
     for data in (None, form(None, other="x"), form(PDF, "anotherField")):
         error = (await coach.send("POST", f"{ana}/nutrition-plans", data=data)).refused(500)
         assert error["code"] == "NUTRITION_PLAN_FILE_MISSING"

@@ -176,7 +176,7 @@ async def test_problems_have_a_code(coach: CoachClient) -> None:
 
 
 async def test_problems_name_the_client_who_is_here_already(coach: CoachClient) -> None:
-    """Issue 35, 24: as over REST, `_id` is the client with the identifier, or with the same name and address."""
+    """As over REST, `_id` is the client with the identifier, or with the same name and address."""
     ana = await coach.create_customer("Ana", externalId="crm-1")
     bo = await coach.create_customer("Bo", surname="Berg", email="bo@example.com")
     sheet = "name,surname,externalId,email\nAnna,,crm-1,\nbo,berg,crm-2,BO@example.com\nCy,,,no address\n"
@@ -191,7 +191,7 @@ async def test_problems_name_the_client_who_is_here_already(coach: CoachClient) 
 
 
 async def test_a_file_is_read_in_few_commands(coach: CoachClient) -> None:
-    """Issue 35: 2,000 rows are imported within 15 seconds; the number of reads does not grow with the rows."""
+    """2,000 rows are imported within 15 seconds; the number of reads does not grow with the rows."""
     await coach.create_customer("Ana", email="ana0@example.com")
     rows = "".join(f"Ana,ana{number}@example.com,crm-{number}\n" for number in range(400))
     async with profiling(coach) as entries:

@@ -62,7 +62,7 @@ COMMON = (
 
 @pytest.mark.parametrize("external_id", COMMON, ids=[each[:12] for each in COMMON])
 async def test_identifiers_of_common_systems_are_accepted(coach: CoachClient, path: str, external_id: str) -> None:
-    """Issue 35: percent-encoded in the path and in the query, as they are in the body."""
+    """Percent-encoded in the path and in the query, as they are in the body."""
     encoded = quote(external_id, safe="")
     by_id = f"{path}/by-external-id/{encoded}"
     created = (await coach.put(by_id, body_of(path))).ok(201)

@@ -1,4 +1,4 @@
-"""Generated names mean no exercise of another part of the body, and cost little (issue 35)."""
+"""Generated names mean no exercise of another part of the body, and cost little."""
 
 from __future__ import annotations
 

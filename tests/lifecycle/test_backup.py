@@ -1,4 +1,4 @@
-"""`coaching-service backup` and `restore` (issue 24, point 3): what is refused, and what a damaged backup is noticed by."""
+"""`coaching-service backup` and `restore`: what is refused, and what a damaged backup is noticed by."""
 
 from __future__ import annotations
 

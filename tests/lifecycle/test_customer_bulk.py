@@ -1,4 +1,4 @@
-"""One change to many clients at once (specification 2, bulk selection; contract 4)."""
+"""One change to many clients at once (contract 4)."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def test_dry_run_returns_the_same_and_writes_nothing(coach: CoachClient, o
     ],
 )
 async def test_selection_is_validated(coach: CoachClient, operation: str, selection: dict[str, Any], word: str) -> None:
-    """Specification 2: a selection needs either `ids` or `filter`; `filter` must specify `archived`; `excludeIds` may
+    """Contract 4: a selection needs either `ids` or `filter`; `filter` must specify `archived`; `excludeIds` may
     accompany `filter` only; unknown fields in bulk requests are rejected."""
     (await bulk(coach, operation, **OPERATIONS[operation], **selection)).refused(400, word)
 

@@ -1,4 +1,4 @@
-"""Backups in a store: a folder or a bucket, encrypted, with parts that are copied once (issue 37, point 5)."""
+"""Backups in a store: a folder or a bucket, encrypted, with parts that are copied once."""
 
 from __future__ import annotations
 

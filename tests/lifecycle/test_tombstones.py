@@ -1,4 +1,4 @@
-"""The list of erasures outside of the database (issue 37, point 5)."""
+"""The list of erasures outside of the database."""
 
 from __future__ import annotations
 

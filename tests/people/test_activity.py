@@ -80,7 +80,7 @@ async def test_events_of_the_same_time_are_listed_once(coach: CoachClient) -> No
     ],
 )
 async def test_page_and_limit_are_required_and_bounded(coach: CoachClient, query: dict[str, object]) -> None:
-    """Specification 4 and 8: activity feed `page` >= 1, `limit` 1 to 100."""
+    """Contract 1: activity feed `page` >= 1, `limit` 1 to 100."""
     ana = await coach.create_customer()
     error = (await coach.get(client_path(ana, "activity-feed"), **query)).refused(400)
     if query in ({}, {"page": 1}, {"limit": 10}):
@@ -88,7 +88,7 @@ async def test_page_and_limit_are_required_and_bounded(coach: CoachClient, query
 
 
 async def test_numbers_are_converted_as_everywhere(coach: CoachClient) -> None:
-    """Specification 8: `1e0` and `2e1` are converted to numbers before integer validation."""
+    """Contract 1: `1e0` and `2e1` are converted to numbers before integer validation."""
     ana = await coach.create_customer()
     events_values = (await coach.get(client_path(ana, "activity-feed"), page="1e0", limit="1e2")).ok()
     assert (events_values["page"], events_values["limit"], events_values["docs"], events_values["totalPages"]) == (

@@ -1,4 +1,4 @@
-"""API keys as credentials (specification 5 and 7)."""
+"""API keys as credentials (contract 2)."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tests.support.client import CoachClient, Reply
 
 
 async def test_without_a_credential(anonymous: CoachClient) -> None:
-    """Specification 7: 401 with `{statusCode: 401, message: "Unauthorized"}`."""
+    """Contract 2: 401 with `{statusCode: 401, message: "Unauthorized"}`."""
     for path in ("/me", "/coach/customers", "/exercises/unified"):
         assert (await anonymous.get(path)).refused(401) == {"statusCode": 401, "message": "Unauthorized"}
 
 
 async def test_with_an_invalid_key(anonymous: CoachClient) -> None:
-    """Specification 7: 401 with `{message: "Invalid API key"}`."""
+    """Contract 2: 401 with `{message: "Invalid API key"}`."""
     for key in ("x", "cs_ak_" + "A" * 43, "é", "$ne"):
         reply = await anonymous.send("GET", "/me", headers={"X-API-Key": key})
         assert reply.refused(401) == {"message": "Invalid API key"}
 
 
 async def test_bearer_takes_precedence_over_a_key(coach: CoachClient) -> None:
-    """Specification 5: if an `Authorization` header is also sent, the bearer session takes precedence."""
+    """Contract 2: if an `Authorization` header is also sent, the bearer session takes precedence."""
     for bearer in ("Bearer nope", "Basic abc", "Bearer", ""):
         reply = await coach.send("GET", "/me", headers={"Authorization": bearer})
         assert reply.refused(401) == {"statusCode": 401, "message": "Unauthorized"}

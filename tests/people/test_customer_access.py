@@ -135,7 +135,7 @@ async def test_deleted_client_is_signed_out_and_frees_the_address(coach: CoachCl
 
 
 class TestImpersonation:
-    """Specification 5: impersonating a client, or changing a client's password, needs an interactive session."""
+    """Contract 2: impersonating a client, or changing a client's password, needs an interactive session."""
 
     async def test_impersonation_is_limited_and_audited(self, coach: CoachClient, interactive: CoachClient) -> None:
         ana = await coach.create_customer()

@@ -17,7 +17,7 @@ async def test_list_is_sorted_without_regard_to_case_and_accents(coach: CoachCli
 
 
 async def test_contains_finds_name_surname_and_address_without_regard_to_case_and_accents(coach: CoachClient) -> None:
-    """Specification 4: `contains` filters by name, surname or email. Contract 4: "jose" finds "José"."""
+    """Contract 4: `contains` filters by name, surname or email: "jose" finds "José"."""
     await coach.create_customer("José", surname="García", email="pepe@correo.example")
     await coach.create_customer("Maria", surname="Josefsson")
     await coach.create_customer("Nobody")
@@ -49,7 +49,7 @@ async def test_special_characters_in_contains_are_plain(coach: CoachClient, spec
 
 
 async def test_groups_are_or_matched_and_commas_are_literal(coach: CoachClient) -> None:
-    """Specification 4: `groups` repeatable, multiple values OR-matched; commas in a group name are literal."""
+    """Contract 4: `groups` repeatable, multiple values OR-matched; commas in a group name are literal."""
     await coach.create_customer("Ana", groups=["Morning", "Strength"])
     await coach.create_customer("Bo", groups=["Evening"])
     await coach.create_customer("Cy", groups=["Morning, early"])
@@ -66,7 +66,7 @@ async def test_groups_are_or_matched_and_commas_are_literal(coach: CoachClient) 
 
 
 async def test_assigned_to_takes_coaches_and_none(coach: CoachClient) -> None:
-    """Specification 4: `assignedTo` OR-matched; `none` includes customers without an assigned trainer."""
+    """Contract 4: `assignedTo` OR-matched; `none` includes customers without an assigned trainer."""
     me = str(coach.ctx.caller.id)
     await coach.create_customer("Mine", assignedTo=me)
     await coach.create_customer("Nobody's")

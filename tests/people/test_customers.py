@@ -27,7 +27,7 @@ async def test_new_client_is_listed_at_once(coach: CoachClient) -> None:
 
 
 async def test_only_the_name_is_required(coach: CoachClient) -> None:
-    """Specification 4: `name` (required string), `email` (optional string), `sendInvitation` (optional boolean)."""
+    """Contract 4: `name` (required string), `email` (optional string), `sendInvitation` (optional boolean)."""
     assert (await coach.create_customer("Zoe"))["email"] is None
     (await coach.post("/coach/customers", {"email": "a@example.com"})).refused(400, "name")
 

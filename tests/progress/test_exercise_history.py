@@ -170,7 +170,7 @@ async def test_logged_sets_remain_when_the_plan_changes(coach: CoachClient) -> N
 
 
 async def test_sessions_not_done_are_listed_only_on_request(coach: CoachClient) -> None:
-    """Specification 4: `includeIncomplete` (boolean, default false)."""
+    """Contract 7: `includeIncomplete` (boolean, default false)."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     planned = await block_with(coach, ana, exercise_of(squat), date=SUNDAY)
     partly = await block_with(coach, ana, exercise_of(squat), date=TUESDAY)

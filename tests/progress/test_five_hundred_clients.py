@@ -1,4 +1,4 @@
-"""The questions of a coach with 500 clients are one request for every 100 entries of the answer (issue 18)."""
+"""The questions of a coach with 500 clients are one request for every 100 entries of the answer."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ async def test_record_derived_from_a_log_cannot_be_changed(coach: CoachClient) -
 
 
 async def test_malformed_identifier_is_the_documented_500(coach: CoachClient) -> None:
-    """Specification 7 rule 4, contract 3: 500 `{code, message}`; nothing is written."""
+    """Contract 3: 500 `{code, message}`; nothing is written."""
     ana, bo, squat = await coach.create_customer(), await coach.create_customer("Bo"), await coach.create_exercise()
     record = await enter_record(coach, ana, squat)
     for wrong in ("x", "123", record["_id"][:-1], record["_id"] + "0", "g" * 24):

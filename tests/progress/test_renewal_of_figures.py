@@ -1,4 +1,4 @@
-"""The jobs that renew figures: changes before the day's backlog, several workers, interruptions (issue 37, point 1).
+"""The jobs that renew figures: changes before the day's backlog, several workers, interruptions.
 
 They run on a database of their own, on which no application works.
 """

@@ -176,6 +176,6 @@ async def test_volume_load_is_rounded(coach: CoachClient) -> None:
 )
 @pytest.mark.parametrize("path", ["musclegroups/volume", "workload"])
 async def test_both_dates_are_required_in_order(coach: CoachClient, path: str, query: Json, word: str) -> None:
-    """Specification 4: `startDate`, `endDate` required."""
+    """Contract 7: `startDate`, `endDate` required."""
     ana = await coach.create_customer()
     (await read_progress(coach, ana, path, **query)).refused(400, word)

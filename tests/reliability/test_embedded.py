@@ -1,4 +1,4 @@
-"""The embedded MongoDB (issue 2, section 2: Real MongoDB)."""
+"""The embedded MongoDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One command starts the service, which stops cleanly and loses nothing (issue 2, sections 1 and 2)."""
+"""One command starts the service, which stops cleanly and loses nothing."""
 
 from __future__ import annotations
 

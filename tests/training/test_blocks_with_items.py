@@ -20,7 +20,7 @@ from tests.support.training import (
 
 
 async def test_a_split_with_supersets_is_built_with_one_call_a_day(coach: CoachClient) -> None:
-    """Issue 17: build a 3-day split with supersets in one call a day."""
+    """Build a 3-day split with supersets in one call a day."""
     ana = await coach.create_customer()
     names = ["Bench press", "Row", "Squat", "Leg curl", "Press", "Pull-up"]
     exercises = [await coach.create_exercise(name) for name in names]

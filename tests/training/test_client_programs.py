@@ -55,7 +55,7 @@ def days_from_today(days: int) -> str:
 
 
 async def test_a_program_is_made_from_a_month_of_a_client(coach: CoachClient) -> None:
-    """Issue 17: 4-week program from a client's month."""
+    """4-week program from a client's month."""
     ana, bo, squat = await coach.create_customer(), await coach.create_customer("Bo"), await coach.create_exercise()
     every_type = await one_of_each(coach)
     week = [("2026-03-02", False, every_type), ("2026-03-04", True, []), ("2026-03-04", False, [exercise_of(squat)])]
@@ -105,7 +105,7 @@ async def test_a_program_from_a_calendar_needs_both_permissions(coach: CoachClie
 
 
 async def test_a_program_goes_onto_weekdays_with_a_preview(coach: CoachClient) -> None:
-    """Issue 17: assign from Monday, no Wednesdays, with preview."""
+    """Assign from Monday, no Wednesdays, with preview."""
     ana = await coach.create_customer()
     program = await program_with(coach, 1, 2, 3, 5, 8, rest=(4, 6))
     busy = await coach.schedule(ana, TUESDAY, "Yoga")

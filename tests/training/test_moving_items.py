@@ -182,7 +182,7 @@ async def test_full_block_rejects_an_item(coach: CoachClient) -> None:
 
 
 async def test_item_moved_by_two_coaches_ends_in_one_block(coach: CoachClient) -> None:
-    """Issue 5: two coaches moving one item: one wins, the other gets 409."""
+    """Two coaches moving one item: one wins, the other gets 409."""
     ana = await coach.create_customer()
     key = await employee_key(coach, "customers.view", "customers.edit", scope="all")
     other_coach = coach.with_key(key)

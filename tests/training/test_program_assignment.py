@@ -103,7 +103,7 @@ async def test_assigned_items_have_nothing_logged(coach: CoachClient) -> None:
 
 
 async def test_assigned_blocks_have_program_and_day(coach: CoachClient) -> None:
-    """Issue 5: assigned blocks remember where they came from (`programId`, `day`)."""
+    """Assigned blocks remember where they came from (`programId`, `day`)."""
     ana = await coach.create_customer()
     program = await create(coach, 1, 8)
     (await assign(coach, program, ana)).ok(201)
@@ -121,7 +121,7 @@ async def test_assigned_blocks_have_program_and_day(coach: CoachClient) -> None:
 
 
 async def test_assigned_blocks_can_be_shifted(coach: CoachClient) -> None:
-    """Issue 5: shift everything not yet done by N days."""
+    """Shift everything not yet done by N days."""
     ana = await coach.create_customer()
     program = await create(coach, 1, 2, 3)
     [first, *_] = (await coach.get(f"/coach/programs/{program['_id']}/wblock", startDay=1, endDay=1)).ok()
@@ -200,7 +200,7 @@ async def test_unknown_program_or_client_is_not_found(coach: CoachClient, other_
 
 
 async def test_a_year_is_assigned_completely(coach: CoachClient) -> None:
-    """Issue 5: all or nothing, also for 52 weeks of blocks."""
+    """All or nothing, also for 52 weeks of blocks."""
     ana = await coach.create_customer()
     program = await create(coach)
     assert await year_of(coach, program) == 364

@@ -28,7 +28,7 @@ async def names(coach: CoachClient, **query: Any) -> list[str]:
 
 
 async def test_programs_are_sorted_by_name_and_searched_by_keywords(coach: CoachClient) -> None:
-    """Specification 4: `archived`, `pageSize`, `pageNum` required, `keywords` optional; paginated response."""
+    """Contract 1: `archived`, `pageSize`, `pageNum` required, `keywords` optional; paginated response."""
     await create(coach, "zeta", description="Strength for runners")
     await create(coach, "Álpha", tags=["beginner"])
 

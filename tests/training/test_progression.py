@@ -32,7 +32,7 @@ def in_hundredths(load: int, add: int, rounding: int) -> int:
 
 
 def test_200_random_loads_by_hand() -> None:
-    """Issue 17: progression by hand on 200 random loads. Whole hundredths, so that no fraction is involved."""
+    """Progression by hand on 200 random loads. Whole hundredths, so that no fraction is involved."""
     randomizer = random.Random(17)
     for _ in range(200):
         load, add = randomizer.randrange(0, 40_000), randomizer.randrange(-5_000, 5_000)

@@ -35,7 +35,7 @@ from tests.support.training import (
 
 
 async def test_last_week_is_copied_with_more_load(coach: CoachClient) -> None:
-    """Issue 17: copy last week +2.5 kg."""
+    """Copy last week +2.5 kg."""
     ana = await coach.create_customer()
     week = await week_of(coach, ana)
 

@@ -34,7 +34,7 @@ from tests.support.training import (
 
 
 async def test_a_session_is_moved_to_another_day(coach: CoachClient) -> None:
-    """Issue 17: move Tuesday to Thursday."""
+    """Move Tuesday to Thursday."""
     ana = await coach.create_customer()
     tuesday = {"name": "Pull", "date": TUESDAY, "items": await one_of_each(coach)}
     [pull, _] = (await batch(coach, ana, tuesday, {"name": "Push", "date": THURSDAY, "items": [task()]}))["created"]
@@ -46,7 +46,7 @@ async def test_a_session_is_moved_to_another_day(coach: CoachClient) -> None:
 
 
 async def test_an_exercise_is_replaced_in_all_coming_workouts(coach: CoachClient) -> None:
-    """Issue 17: swap bench for dumbbell press in all coming workouts."""
+    """Swap bench for dumbbell press in all coming workouts."""
     ana = await coach.create_customer()
     bench, dumbbells = await coach.create_exercise("Bench press"), await coach.create_exercise("Dumbbell press")
     items = [exercise_of(bench, exerciseInstructions="Slowly"), circuit_of(bench, dumbbells), task()]
@@ -106,7 +106,7 @@ async def test_items_with_nothing_done_are_adjusted(coach: CoachClient) -> None:
 
 
 async def test_loads_of_assisted_exercises_are_marked(coach: CoachClient) -> None:
-    """Issue 35, 14: a lower load of an assisted machine is harder; by exercise, also where copies change it."""
+    """A lower load of an assisted machine is harder; by exercise, also where copies change it."""
     ana = await coach.create_customer()
     dip, pull_up = await coach.create_exercise("Dip"), await coach.create_exercise("Pull-up", loadType="assistance")
     planned = [{"type": "reps_load", "minPlannedReps": 8, "load": 20}]

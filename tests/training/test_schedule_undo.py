@@ -35,7 +35,7 @@ async def calendar_of(coach: CoachClient, squat: Json, press: Json) -> Json:
 
 @pytest.mark.parametrize("operation", ["copy", "adjust", "replace-exercise", "clear"])
 async def test_undo_of_an_operation_restores_the_calendar(coach: CoachClient, operation: str) -> None:
-    """Issue 17: copy then undo is the identity."""
+    """Copy then undo is the identity."""
     squat, press = await coach.create_exercise("Squat"), await coach.create_exercise("Press")
     ana = await calendar_of(coach, squat, press)
     progression = {"load": {"add": 5}, "reps": {"add": 1}}

@@ -27,7 +27,7 @@ async def apply(coach: CoachClient, template: Json, customer: Json, date: str = 
 
 
 async def test_templates_are_filtered_by_type_tag_and_keywords(coach: CoachClient, other_company: CoachClient) -> None:
-    """Specification 4: workout templates: optional query `type`, `tag`, `q`. Contract 6: a plain array."""
+    """Contract 6: workout templates: optional query `type`, `tag`, `q`; a plain array."""
     await create(coach, "zeta Legs", type="strength", tags=["home", "short"])
     await create(coach, "Álpha legs", type="strength", tags=["gym"])
     await create(coach, "Mobility", type="mobility", tags=["home"])
@@ -82,7 +82,7 @@ async def test_template_has_items_of_every_type(coach: CoachClient) -> None:
 
 
 async def test_template_is_applied_to_a_date(coach: CoachClient) -> None:
-    """Issue 5: apply to a date."""
+    """Apply to a date."""
     ana = await coach.create_customer()
     template = await create(coach, "Full", items=await one_of_each(coach))
     await coach.schedule(ana, TUESDAY)

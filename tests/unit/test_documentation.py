@@ -176,6 +176,39 @@ def test_guide_uses_macros_that_exist() -> None:
     assert used - set(re.findall(r"{% macro (\w+)\(", macros)) == set()
 
 
+def cited_sections(text: str) -> set[int]:
+    """Return the sections of docs/contract.md that docstrings and comments of a module cite: `contract 7 and 8`."""
+    cited: set[int] = set()
+    for numbers in re.findall(r"\bcontract,?(?:\s+sections?)?((?:\s+(?:to |and )?\d{1,2}\b,?)+)", text, re.IGNORECASE):
+        words = re.findall(r"\d+|to", numbers)
+        for position, word in enumerate(words):
+            if word == "to":
+                cited |= set(range(int(words[position - 1]), int(words[position + 1])))
+            else:
+                cited.add(int(word))
+    return cited
+
+
+def test_citations_are_read_as_numbers() -> None:
+    text = '"""A (contract, sections 1 to 3). Contract 7: 8 sets. Contract 10, 11 and 12."""'
+    assert cited_sections(text) == {1, 2, 3, 7, 10, 11, 12}
+
+
+def test_cited_sections_of_the_contract_exist() -> None:
+    """Tests cite nothing else: the contract is the only document with rules that they pin."""
+    headings = re.findall(r"^## (\d+)\. \S", (ROOT / "docs" / "contract.md").read_text("utf-8"), re.MULTILINE)
+    sections = {int(number) for number in headings}
+    assert [int(number) for number in headings] == sorted(sections)
+    cited: set[int] = set()
+    for folder in ("tests", "coaching_service", "benchmarks", "clients"):
+        for file in (ROOT / folder).rglob("*.py"):
+            text = file.read_text("utf-8") if not {"node_modules", ".venv"} & set(file.parts) else ""
+            assert cited_sections(text) <= sections, file
+            assert not re.search(r"\b(?:[Ss]pecification|[Ii]ssue),?(?: section)? \d", text), file
+            cited |= cited_sections(text)
+    assert cited >= {1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15}
+
+
 def test_page_of_performance_is_short() -> None:
     """Conditions, earlier figures and attempts belong to benchmarks/README.md."""
     assert len((ROOT / "docs" / "performance.md").read_text("utf-8").splitlines()) < 150

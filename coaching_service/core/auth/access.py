@@ -64,7 +64,7 @@ def coach_with_any(*permissions: str) -> Access:
 
 
 def session_only(*permissions: str) -> Access:
-    """A coach's interactive session; API keys are rejected (specification, section 5)."""
+    """A coach's interactive session; API keys are rejected (contract 2)."""
     return Access("coach", permissions, session_only=True)
 
 
