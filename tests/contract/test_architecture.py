@@ -96,6 +96,30 @@ def test_every_module_has_a_docstring() -> None:
         assert about, path_of(module)
 
 
+def test_tests_pause_only_between_two_looks() -> None:
+    """A new test waits for a condition with `until`. These look again by themselves, or are slow on purpose."""
+    tests = ROOT / "tests"
+    pauses = r"\bsleep\((?!0\))"
+    own = Path(__file__)
+    found = [
+        file
+        for file in sorted(tests.rglob("*.py"))
+        if file != own and "torture" not in file.parts and re.search(pauses, file.read_text("utf-8"))
+    ]
+    assert [file.relative_to(tests).as_posix() for file in found if "node_modules" not in file.parts] == [
+        "clients/test_mirror.py",
+        "clients/test_rolling_upgrade.py",
+        "core/test_database_monitor.py",
+        "core/test_outbound.py",
+        "reliability/interrupt_installation.py",
+        "reliability/replica_set.py",
+        "reliability/test_change_log.py",
+        "support/mail_servers.py",
+        "support/s3_server.py",
+        "support/service_process.py",
+    ]
+
+
 def test_routes_and_tools_do_not_catch_exceptions() -> None:
     for module in MODULES:
         if module.stem in ("routes", "tools"):
