@@ -101,7 +101,7 @@ def test_tests_pause_only_between_two_looks() -> None:
     tests = ROOT / "tests"
     pauses = r"\bsleep\((?!0\))"
     own = Path(__file__)
-    found = [
+    files = [
         file
         for file in sorted(tests.rglob("*.py"))
         if file != own and "torture" not in file.parts and re.search(pauses, file.read_text("utf-8"))
