@@ -106,7 +106,7 @@ def test_tests_pause_only_between_two_looks() -> None:
         for file in sorted(tests.rglob("*.py"))
         if file != own and "torture" not in file.parts and re.search(pauses, file.read_text("utf-8"))
     ]
-    assert [file.relative_to(tests).as_posix() for file in found if "node_modules" not in file.parts] == [
+    assert [file.relative_to(tests).as_posix() for file in files if "node_modules" not in file.parts] == [
         "clients/test_mirror.py",
         "clients/test_rolling_upgrade.py",
         "core/test_database_monitor.py",
