@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
 
 from tests.reliability.torture.ledger import Exchange, Fault, Ledger, Readiness
 from tests.reliability.torture.measures import Measures
-from tests.reliability.torture.report import Conditions, find_problems, write_report
+from tests.reliability.torture.processors import ProcessorTime
+from tests.reliability.torture.report import Conditions, write_report
+from tests.reliability.torture.report import find_problems as find_problems_under
 
-CONDITIONS = Conditions("scripts/torture --minutes 1", 60.0, "2026-03-02", "0.1.0", "7.0.1", 2, 10)
+CONDITIONS = Conditions("scripts/torture --minutes 1", 60.0, "2026-03-02", "0.1.0", "7.0.1", 2, 10, 0.02)
 KILLED, LOST = "primary killed (kill -9)", "database frozen (SIGSTOP)"
+
+
+def find_problems(ledger: Ledger) -> list[str]:
+    return find_problems_under(ledger, CONDITIONS)
 
 
 def write(node: int, moment: float, status: int | None = 201, seconds: float = 0.1) -> Exchange:
@@ -128,3 +136,22 @@ def test_problems_are_listed_in_the_report() -> None:
     report = write_report(CONDITIONS, ledger, [], problems)
     assert "**60 problems**" in report
     assert "- Notes: marker-49: stored 0 times\n- and 10 more\n" in report
+
+
+def test_times_on_busy_processors_are_reported_and_not_compared() -> None:
+    ledger = make_ledger((10.5, 24.0))
+    busy = replace(CONDITIONS, others=0.4)
+    assert find_problems_under(ledger, busy) == []
+    assert "| Processors used by other programs | 40%: times are not compared with their limits |" in write_report(
+        busy, ledger, [], []
+    )
+    ledger.unplanned.append("POST /coach/customers: 500 {}")
+    assert find_problems_under(ledger, busy) == ["POST /coach/customers: 500 {}"]
+
+
+def test_processor_time_of_children_belongs_to_the_run() -> None:
+    before = ProcessorTime.now()
+    subprocess.run([sys.executable, "-c", "for _ in range(6_000_000): pass"], check=True)
+    used = ProcessorTime.now()
+    assert used.own > before.own
+    assert used.busy - before.busy >= used.own - before.own - 2  # each is rounded to a tick

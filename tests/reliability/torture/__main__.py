@@ -40,6 +40,7 @@ from tests.reliability.torture.faults import LONGEST_SECONDS, Faults
 from tests.reliability.torture.ledger import Ledger
 from tests.reliability.torture.load import record_readiness
 from tests.reliability.torture.operations import BULK_CLIENTS, World, Writer
+from tests.reliability.torture.processors import ProcessorTime
 from tests.reliability.torture.report import Conditions, find_problems, write_report
 from tests.reliability.torture.verification import Verification
 from tests.support.service_process import until
@@ -116,12 +117,12 @@ async def run(folder: Path, chosen: Load) -> tuple[str, list[str]]:
         await asyncio.gather(*(node.start() for node in nodes))
         async with nodes[0].session(1) as http:
             await create_world(http, world, chosen.writers * BULK_CLIENTS)
-        began = time.monotonic()
+        began, processors = time.monotonic(), ProcessorTime.now()
         urls = [node.url for node in nodes]
         load = [Writer(number, urls, key, ledger, world) for number in range(chosen.writers + 1)]
         backups = Backups(settings, folder / "backups")
         await load_with_faults(members, nodes, ledger, load, chosen, backups)
-        seconds = time.monotonic() - began
+        seconds, others = time.monotonic() - began, processors.share_of_others()
         await until(nodes[1].is_ready, "the service is ready")
         async with nodes[1].session(4) as http:
             verification = Verification(http, services, ledger, len(PROGRAM_DAYS))
@@ -129,10 +130,11 @@ async def run(folder: Path, chosen: Load) -> tuple[str, list[str]]:
         if chosen.with_backups:
             await backups.verify()
         mongodb = (await services.db.client.server_info())["version"]
-    problems = verification.problems + find_problems(ledger) + backups.problems
     date = f"{datetime.now(UTC):%Y-%m-%d}"
-    processors = os.cpu_count() or 1
-    conditions = Conditions(chosen.command, seconds, date, __version__, mongodb, processors, ELECTION_SECONDS)
+    conditions = Conditions(
+        chosen.command, seconds, date, __version__, mongodb, os.cpu_count() or 1, ELECTION_SECONDS, others
+    )
+    problems = verification.problems + find_problems(ledger, conditions) + backups.problems
     checked = [*verification.checked.items(), *backups.counts()]
     return write_report(conditions, ledger, checked, problems), problems
 
