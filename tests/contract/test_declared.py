@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,15 @@ ROUTES = routes_of(features.ROUTES)
 PICTURE = ("small.png", small_picture())
 SNAPSHOT = Path(__file__).parent / "openapi.json"
 each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+
+
+def test_the_source_has_the_name_of_every_operation() -> None:
+    """As it is in the API document, or as the name of its handler: `createNote` is `create_note`."""
+    source = "\n".join(module.read_text("utf-8") for module in Path(features.__file__).parent.rglob("*.py"))
+    handlers = set(re.findall(r"async def (\w+)\(", source))
+    for route in ROUTES:
+        handler = re.sub(r"(?<!^)(?=[A-Z])", "_", route.operation_id).lower()
+        assert handler in handlers or f'"{route.operation_id}"' in source, route.operation_id
 
 
 @each_route

@@ -24,7 +24,7 @@ from coaching_service.training.programs.schemas import (
     ProgramQuery,
     VersionReference,
 )
-from coaching_service.training.workouts.shared_routes import BlockRoutes
+from coaching_service.training.workouts.shared_routes import BlockRoutes, OperationIds
 
 routes = Routes("/coach/programs", tag="Programs")
 
@@ -139,7 +139,18 @@ async def unarchive_program(ctx: Context, program_id: ObjectId, body: dict[str, 
 block_routes = Routes("/coach/programs/{programId}", tag="Program workouts")
 
 BlockRoutes(
-    noun="Program",
+    operation_ids=OperationIds(
+        "listProgramBlocks",
+        "createProgramBlock",
+        "getProgramBlock",
+        "updateProgramBlock",
+        "deleteProgramBlock",
+        "copyProgramBlock",
+        "createProgramItem",
+        "updateProgramItem",
+        "deleteProgramItem",
+        "moveProgramItem",
+    ),
     routes=block_routes,
     owner=service.ProgramPlan,
     owner_parameter="program_id",

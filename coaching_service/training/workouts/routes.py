@@ -27,12 +27,23 @@ from coaching_service.training.workouts.blocks.schemas import (
     WorkoutBlockShift,
     WorkoutBlockShiftResult,
 )
-from coaching_service.training.workouts.shared_routes import BlockRoutes
+from coaching_service.training.workouts.shared_routes import BlockRoutes, OperationIds
 
 routes = Routes("/coach/customers/{customerId}", tag="Workouts")
 
 BlockRoutes(
-    noun="Workout",
+    operation_ids=OperationIds(
+        "listWorkoutBlocks",
+        "createWorkoutBlock",
+        "getWorkoutBlock",
+        "updateWorkoutBlock",
+        "deleteWorkoutBlock",
+        "copyWorkoutBlock",
+        "createWorkoutItem",
+        "updateWorkoutItem",
+        "deleteWorkoutItem",
+        "moveWorkoutItem",
+    ),
     routes=routes,
     owner=ClientCalendar,
     owner_parameter="customer_id",

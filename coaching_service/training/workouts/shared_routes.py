@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from marshmallow import Schema
 
@@ -37,18 +37,32 @@ MOVE_EXAMPLE = {
 }
 
 
+class OperationIds(NamedTuple):
+    """The names of the operations in the API document."""
+
+    list_blocks: str
+    create_block: str
+    get_block: str
+    update_block: str
+    delete_block: str
+    copy_block: str
+    create_item: str
+    update_item: str
+    delete_item: str
+    move_item: str
+
+
 @dataclass(frozen=True)
 class BlockRoutes:
     """The operations on the blocks and items of one kind of schedule owner.
 
-    `noun` is the second word of their names (`create{noun}Item`).
     `routes` has a prefix that ends with the owner's identifier, the path parameter `owner_parameter`, of which `owner`
     makes the owner. `range_query` is the schema of a range of days, whose two parameters are `range_names`.
     `new_block`, `block_change` and `copy_target` are the schemas of request bodies; `block_example` is a block's body.
     `block_query` is the schema of what one block can be read with.
     """
 
-    noun: str
+    operation_ids: OperationIds
     routes: Routes
     owner: Callable[[ObjectId], ScheduleOwner]
     owner_parameter: str
@@ -72,7 +86,7 @@ class BlockRoutes:
         view: dict[str, Any] = {"access": self.view, "returns": WorkoutBlock}
         edit: dict[str, Any] = {"access": self.edit, "returns": WorkoutBlock}
         copy_example = {name: value for name, value in self.block_example.items() if name != "name"}
-        with_owner, noun = self._with_owner, self.noun
+        with_owner, ids = self._with_owner, self.operation_ids
 
         calendar: dict[str, Any] = {
             "access": self.view,
@@ -80,33 +94,31 @@ class BlockRoutes:
             "returns": list_of(WorkoutBlock),
             "on_worker_thread": True,
         }
-        get("/wblock", operation_id=f"list{noun}Blocks", **calendar)(with_owner(self.list_blocks))
+        get("/wblock", operation_id=ids.list_blocks, **calendar)(with_owner(self.list_blocks))
         example = {**self.block_example, "items": [ITEM_EXAMPLE]}
         creation = edit | {"body": self.new_block, "example": example}
-        post("/wblocks", operation_id=f"create{noun}Block", **creation)(with_owner(create_block))
-        get("/wblocks/{wblockId}", operation_id=f"get{noun}Block", query=self.block_query, **view)(
-            with_owner(get_block)
-        )
+        post("/wblocks", operation_id=ids.create_block, **creation)(with_owner(create_block))
+        get("/wblocks/{wblockId}", operation_id=ids.get_block, query=self.block_query, **view)(with_owner(get_block))
         change = edit | {"body": self.block_change, "example": {"name": "Upper body", "version": 0}}
-        patch("/wblocks/{wblockId}", operation_id=f"update{noun}Block", **change)(with_owner(update_block))
-        delete("/wblocks/{wblockId}", operation_id=f"delete{noun}Block", access=self.edit)(with_owner(delete_block))
+        patch("/wblocks/{wblockId}", operation_id=ids.update_block, **change)(with_owner(update_block))
+        delete("/wblocks/{wblockId}", operation_id=ids.delete_block, access=self.edit)(with_owner(delete_block))
         copy = edit | {"body": self.copy_target, "example": copy_example}
-        post("/wblocks/{wblockId}/copy", operation_id=f"copy{noun}Block", **copy)(with_owner(copy_block))
+        post("/wblocks/{wblockId}/copy", operation_id=ids.copy_block, **copy)(with_owner(copy_block))
 
     def _declare_items(self) -> None:
         post, patch, delete, put = self.routes.post, self.routes.patch, self.routes.delete, self.routes.put
         edit: dict[str, Any] = {"access": self.edit, "returns": item_response()}
         items, item = "/wblocks/{wblockId}/witems", "/wblocks/{wblockId}/witems/{witemId}"
-        with_owner, noun = self._with_owner, self.noun
+        with_owner, ids = self._with_owner, self.operation_ids
 
         creation = edit | {"body": NEW_ITEM, "example": ITEM_EXAMPLE}
-        post(items, operation_id=f"create{noun}Item", **creation)(with_owner(create_item))
+        post(items, operation_id=ids.create_item, **creation)(with_owner(create_item))
         change = edit | {"body": ITEM_CHANGE, "example": CHANGE_EXAMPLE}
-        patch(item, operation_id=f"update{noun}Item", **change)(with_owner(update_item))
-        delete(item, operation_id=f"delete{noun}Item", access=self.edit)(with_owner(delete_item))
+        patch(item, operation_id=ids.update_item, **change)(with_owner(update_item))
+        delete(item, operation_id=ids.delete_item, access=self.edit)(with_owner(delete_item))
         put(
             "/witems/move",
-            operation_id=f"move{noun}Item",
+            operation_id=ids.move_item,
             access=self.edit,
             body=ItemMove(),
             returns=WorkoutBlock,
