@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypedDict
 
+from coaching_service.core.database.across_companies import upsert_not_durable
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, Documents
@@ -123,7 +124,7 @@ class TokenBuckets:
     async def _take_share(self, credential_id: ObjectId, share: _Share) -> None:
         """Return the tokens that were not used, and take the tokens of another second."""
         returned, share.tokens = share.tokens, 0
-        bucket = await _buckets.upsert_not_durable(self._services, credential_id, self._taking(returned))
+        bucket = await upsert_not_durable(_buckets, self._services, credential_id, self._taking(returned))
         now = self._clock()
         share.tokens, share.expires = bucket["granted"], now + _SHARE_SECONDS
         share.bucket_tokens, share.read_at = bucket["tokens"], now

@@ -11,6 +11,7 @@ from pymongo import ASCENDING, DESCENDING
 
 from coaching_service.core.database.connection import IGNORE_CASE, Index
 from coaching_service.core.database.context import Collection, Context, Services
+from coaching_service.core.database.field_changes import touched_paths, without_nested
 from coaching_service.core.database.outcome import incidental_collections
 from coaching_service.core.database.portable import NotExported, Portable
 from coaching_service.core.database.recording import History
@@ -147,6 +148,41 @@ class ReadableCollection(Generic[D]):
             return dict.fromkeys(fields, 1)
         return dict.fromkeys((name for name in self.private if name not in including), 0) or None
 
+    def recorded_projection(self, paths: Sequence[str]) -> dict[str, int]:
+        """The projection to what the change log needs of a document before or after a change of `paths`."""
+        names = [*paths, "version", *(self.history.event_fields if self.history else ())]
+        if self.client_field:
+            names.append(self.client_field)
+        return dict.fromkeys(without_nested(names), 1)
+
+    def result_projection(
+        self, fields: Sequence[str] | None, change: Document, appended: tuple[str, Document] | None
+    ) -> dict[str, int] | None:
+        """The projection of an updated document: to `fields`, and what the change log needs."""
+        if self.history is None:
+            return self.projection(fields)
+        if fields is None:
+            return None
+        return self.recorded_projection([*fields, *([f"{appended[0]}._id"] if appended else touched_paths(change))])
+
+    def needs_transaction(self, ctx: Context) -> bool:
+        """Whether a write has to be put into a transaction: it has an entry in the change log, or is cached."""
+        return (self.history is not None or self.is_cached) and ctx.session is None
+
+    def with_metadata(self, ctx: Context, document: Mapping[str, Any]) -> Document:
+        """Return `document` with the fields of `Stored`: `_id` (unless it has one), company, times, `version` 0."""
+        at = now()
+        metadata = {"companyId": ctx.company_id, "createdAt": at, "updatedAt": at, "version": 0}
+        return {"_id": ObjectId(), **document, **metadata}
+
+    def without_private(self, document: Mapping[str, Any]) -> D:
+        """`document` without its private fields."""
+        return cast("D", {key: value for key, value in document.items() if key not in self.private})
+
+    def preview_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> list[D]:
+        """Return what `insert_many` would return, and store nothing."""
+        return [self.without_private(self.with_metadata(ctx, document)) for document in documents]
+
     def _in(self, ctx: Context) -> Collection:
         return ctx.collection(self.name)
 
@@ -165,6 +201,12 @@ class ReadableCollection(Generic[D]):
             self.read_filter(ctx, where), self.projection(fields), session=ctx.session, **hint_of(where)
         )
         return cast("D | None", document)
+
+    async def find_whole(self, ctx: Context, identifier: ObjectId) -> Document | None:
+        """Return all fields of a document of the company, private ones included; None if there is none."""
+        where = self.write_filter(ctx, {"_id": identifier})
+        stored: Document | None = await self._in(ctx).find_one(where, session=ctx.session, hint="_id_")
+        return stored
 
     async def find(
         self,
@@ -264,11 +306,6 @@ class ReadableCollection(Generic[D]):
         options = {"hint": hint} if hint else {}
         pipeline = [{"$match": self.read_filter(ctx, where, ownership)}, *stages]
         return await aggregate_all(self._in(ctx), pipeline, session=ctx.session, **options)
-
-    def _require_uncached(self) -> None:
-        """Raise RuntimeError if processes cache the documents, because the caller would not wait."""
-        if self.is_cached:
-            raise RuntimeError(f"{self.name} is cached: change it in a transaction of Documents, which waits")
 
     def across_companies(self, services: Services) -> Collection:
         """The driver's collection, not restricted to a company: only for collections with a declared reason."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from typing import Any
 
 from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
 
-from coaching_service.core.errors import Conflict
+from coaching_service.core.database.collections import ReadableCollection
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict, ExternalIdTaken
 
 _DUPLICATE_KEY = 11000
 
@@ -43,8 +47,16 @@ def version_conflict() -> Conflict:
     return Conflict(message, code="VERSION_CONFLICT")
 
 
-def find_taken_external_id(error: DuplicateKeyError | BulkWriteError) -> str | None:
-    """Return the external identifier of another document that prevents a write; None if something else does."""
-    details = error.details or {}
-    keys = [each.get("keyValue", {}) for each in (details, *details.get("writeErrors", ()))]
-    return next((str(key["externalId"]) for key in keys if "externalId" in key), None)
+@asynccontextmanager
+async def external_id_conflict(ctx: Context, collection: ReadableCollection[Any]) -> AsyncIterator[None]:
+    """Raise ExternalIdTaken for a write that another document with the same external identifier prevents."""
+    try:
+        yield
+    except (DuplicateKeyError, BulkWriteError) as error:
+        details = error.details or {}
+        keys = [each.get("keyValue", {}) for each in (details, *details.get("writeErrors", ()))]
+        if (external_id := next((str(key["externalId"]) for key in keys if "externalId" in key), None)) is None:
+            raise
+        where = collection.read_filter(ctx, {"externalId": external_id})
+        holder = await ctx.collection(collection.name).find_one(where, {"_id": 1})  # the transaction is over
+        raise ExternalIdTaken(None if holder is None else holder["_id"]) from None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast, get_args
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_args
 
 from pymongo import ReturnDocument, UpdateOne
-from pymongo.errors import BulkWriteError
+from pymongo.errors import BulkWriteError, OperationFailure
 
 from coaching_service.core.database.collections import (
     D,
@@ -14,6 +15,7 @@ from coaching_service.core.database.collections import (
     Filter,
     Ownership,
     PipelineStage,
+    ReadableCollection,
     hint_of,
     now,
     registry,
@@ -21,14 +23,21 @@ from coaching_service.core.database.collections import (
 from coaching_service.core.database.conflicts import (
     AlreadyClaimed,
     DocumentExists,
+    external_id_conflict,
     is_duplicate,
     version_conflict,
 )
+from coaching_service.core.database.connection import is_write_conflict
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.field_changes import appended_element, touched_paths
-from coaching_service.core.database.recorded_collection import RecordedCollection
+from coaching_service.core.database.field_changes import touched_paths
+from coaching_service.core.database.recording import ChangeRecorder
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.database.unrecorded_collection import UnrecordedCollection
+from coaching_service.core.database.update_operators import (
+    appended_element,
+    changed_parts,
+    upsert_stage,
+    with_version,
+)
 from coaching_service.core.ids import ObjectId
 
 __all__ = [
@@ -46,12 +55,30 @@ __all__ = [
 
 _REWRITES = 50
 _IMPORTED = ("createdAt", "updatedAt", "version")  # metadata of a document of an export, where it is data
+_UNRECORDED = ChangeRecorder()  # records nothing of collections without a history
+P = ParamSpec("P")
+S = TypeVar("S", bound="Documents[Any]")
+T = TypeVar("T")
 
 
-class Documents(RecordedCollection[D], UnrecordedCollection[D]):
-    """One collection of coaching data: declared and read (see ReadableCollection), recorded, and written.
+def _recorded(
+    write: Callable[Concatenate[S, Context, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[S, Context, P], Coroutine[Any, Any, T]]:
+    """Run a write in a transaction, or in that of its caller, if it is recorded or changes what processes cache."""
 
-    What changes only derived data is written by UnrecordedCollection.
+    @wraps(write)
+    async def in_its_transaction(collection: S, ctx: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if collection.needs_transaction(ctx):
+            return await in_transaction(ctx, lambda tx: write(collection, tx, *args, **kwargs))
+        return await write(collection, ctx, *args, **kwargs)
+
+    return in_its_transaction
+
+
+class Documents(ReadableCollection[D]):
+    """One collection of coaching data: declared and read (see ReadableCollection), and written.
+
+    Changes are recorded if it declares its `history`, but those of derived fields, which raise no `version`.
     """
 
     # Not a frozen dataclass itself, whose instances do not remember the type in `Documents[Note](...)`.
@@ -61,15 +88,12 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         """The type of the stored documents: the TypedDict with which the collection is declared."""
         return get_args(self.__orig_class__)[0]  # type: ignore[attr-defined]  # set by typing
 
+    def _changes(self, ctx: Context) -> ChangeRecorder:
+        return _UNRECORDED if self.history is None else ctx.changes
+
     async def insert(self, ctx: Context, document: Mapping[str, Any]) -> D:
         """Store a new document; returns it without its private fields. Raises ExternalIdTaken."""
-        if self._needs_transaction(ctx):
-            return await in_transaction(ctx, lambda tx: self.insert(tx, document))
-        stored = self.with_metadata(ctx, document)
-        async with self._external_id_conflict(ctx):
-            await self._in(ctx).insert_one(stored, session=ctx.session)
-        self._record_created(ctx, [stored])
-        return self.without_private(cast("D", stored))
+        return (await self.insert_many(ctx, [document]))[0]
 
     async def insert_many(
         self, ctx: Context, documents: Sequence[Mapping[str, Any]], *, recorded: bool = True
@@ -80,17 +104,17 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         """
         if not documents:
             return []
-        if recorded and self._needs_transaction(ctx):
+        if recorded and self.needs_transaction(ctx):
             return await in_transaction(ctx, lambda tx: self.insert_many(tx, documents))
         stored = [self.with_metadata(ctx, document) for document in documents]
-        async with self._external_id_conflict(ctx):
+        async with external_id_conflict(ctx, self):
             if len(stored) == 1:  # costs the driver less than a bulk
                 await self._in(ctx).insert_one(stored[0], session=ctx.session)
             else:
                 await self._in(ctx).insert_many(stored, session=ctx.session)
         if recorded:
-            self._record_created(ctx, stored)
-        return [self.without_private(cast("D", document)) for document in stored]
+            self._changes(ctx).add_created(self, stored)
+        return [self.without_private(document) for document in stored]
 
     async def import_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> None:
         """Store new documents in the caller's transaction that have been exported, with the metadata that they have.
@@ -107,18 +131,20 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
             if is_duplicate(error):
                 raise DocumentExists.of_fields(error.details["writeErrors"][0].get("keyPattern", {})) from None
             raise
-        self._record_created(ctx, stored)
+        self._changes(ctx).add_created(self, stored)
 
-    def preview_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> list[D]:
-        """Return what `insert_many` would return, and store nothing."""
-        return [self.without_private(cast("D", self.with_metadata(ctx, document))) for document in documents]
+    async def claim(self, ctx: Context, *documents: Mapping[str, Any]) -> None:
+        """Store documents under an `_id` of the caller's choice.
 
-    async def find_whole(self, ctx: Context, identifier: ObjectId) -> Document | None:
-        """Return all fields of a document of the company, private ones included; None if there is none."""
-        stored: Document | None = await self._in(ctx).find_one(
-            self.write_filter(ctx, {"_id": identifier}), session=ctx.session, hint="_id_"
-        )
-        return stored
+        Raises AlreadyClaimed if one of them exists, or is being stored by a transaction that is still running.
+        """
+        stored = [self.with_metadata(ctx, document) for document in documents]
+        try:
+            await self._in(ctx).insert_many(stored, session=ctx.session)
+        except OperationFailure as error:
+            if is_write_conflict(error) or is_duplicate(error):
+                raise AlreadyClaimed from None
+            raise
 
     async def reinsert(self, ctx: Context, document: Mapping[str, Any]) -> None:
         """Store a deleted document again, with the next version.
@@ -126,10 +152,11 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         Raises DuplicateKeyError if it is there, ExternalIdTaken if its external identifier is in use.
         """
         stored = {**document, "companyId": ctx.company_id, "updatedAt": now(), "version": document["version"] + 1}
-        async with self._external_id_conflict(ctx):
+        async with external_id_conflict(ctx, self):
             await self._in(ctx).insert_one(stored, session=ctx.session)
-        self._record_created(ctx, [stored])
+        self._changes(ctx).add_created(self, [stored])
 
+    @_recorded
     async def update(
         self,
         ctx: Context,
@@ -146,23 +173,19 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         None if no document matches. Raises Conflict if `version` is given and the document is no longer at it;
         ExternalIdTaken.
         """
-        if self._needs_transaction(ctx):
-            return await in_transaction(
-                ctx, lambda tx: self.update(tx, where, change, version=version, fields=fields, previous=previous)
-            )
         condition = self.write_filter(ctx, where) | ({} if version is None else {"version": version})
-        appended = appended_element(change)
+        appended = appended_element(change) if previous is None else None
         if self.history is not None and previous is None and appended is None:
             previous = await self._in(ctx).find_one(
-                condition, self._recorded_projection(touched_paths(change)), session=ctx.session, **hint_of(where)
+                condition, self.recorded_projection(touched_paths(change)), session=ctx.session, **hint_of(where)
             )
         updated: Document | None = None
         if self.history is None or appended is not None or previous is not None:
-            async with self._external_id_conflict(ctx):
+            async with external_id_conflict(ctx, self):
                 updated = await self._in_to_change(ctx).find_one_and_update(
                     condition,
-                    _with_version(change),
-                    projection=self._result_projection(fields, change, appended),
+                    with_version(change),
+                    projection=self.result_projection(fields, change, appended),
                     return_document=ReturnDocument.AFTER,
                     session=ctx.session,
                     **hint_of(where),
@@ -171,10 +194,16 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
             if version is not None and await self.find_one(ctx, where, ("_id",)):
                 raise version_conflict()
             return None
-        if self.history is not None:
-            self._record_update(ctx, where, change, previous, updated, appended)
-        return cast("D", self._requested(updated, fields))
+        if appended is not None:
+            self._changes(ctx).add_element(self, {**where, **updated}, *appended)
+        else:
+            self._changes(ctx).add_changed(self, previous or {}, updated, touched_paths(change))
+        if fields is None:
+            return self.without_private(updated)
+        names = {"_id", *(name.partition(".")[0] for name in fields)}
+        return cast("D", {name: value for name, value in updated.items() if name in names})
 
+    @_recorded
     async def rewrite(
         self, ctx: Context, where: Filter, mutate: Callable[[D], Mapping[str, Any]], *, version: int | None = None
     ) -> D | None:
@@ -183,8 +212,6 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         If it has, it is read again, a bounded number of times; with `version`, Conflict is raised instead. Returns the
         document afterwards, or None if no document matches.
         """
-        if self._needs_transaction(ctx):
-            return await in_transaction(ctx, lambda tx: self.rewrite(tx, where, mutate, version=version))
         for _ in range(_REWRITES):
             current = await self._in(ctx).find_one(self.write_filter(ctx, where), session=ctx.session, **hint_of(where))
             if current is None:
@@ -194,121 +221,97 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
                 raise version_conflict()
             fields = mutate(cast("D", current))
             if not fields:
-                return self.without_private(cast("D", current))
+                return self.without_private(current)
             at_version = where | {"version": read_version}
             if updated := await self.update(ctx, at_version, {"$set": fields}, previous=current):
                 return updated
         raise version_conflict()
 
+    @_recorded
     async def rewrite_each(self, ctx: Context, changes: Sequence[tuple[D, Mapping[str, Any]]]) -> list[D]:
         """Set fields of several documents in one round trip: (the document as it was read, its new fields) for each.
 
         Elements of lists are replaced, never changed in place: those that are still the same objects are not written.
         Returns the documents afterwards, with the new fields. Raises Conflict if one has changed since it was read.
         """
-        if self._needs_transaction(ctx):
-            return await in_transaction(ctx, lambda tx: self.rewrite_each(tx, changes))
         at = now()
         writes = [
             (
-                self.write_filter(ctx, {"_id": document["_id"], "version": document["version"]}),
-                {"$set": {**_changed_parts(document, fields), "updatedAt": at}, "$inc": {"version": 1}},
+                {"_id": document["_id"], "version": document["version"]},
+                {"$set": {**changed_parts(document, fields), "updatedAt": at}, "$inc": {"version": 1}},
             )
             for document, fields in changes
         ]
-        if await self._write_each(ctx, writes) < len(writes):
+        if await self.set_derived_each(ctx, writes) < len(writes):
             raise version_conflict()
         rewritten: list[D] = []
         for document, fields in changes:
             after = {**document, **fields, "updatedAt": at, "version": document["version"] + 1}
-            self._record_changed(ctx, dict(document), after, list(fields))
+            self._changes(ctx).add_changed(self, document, after, list(fields))
             rewritten.append(cast("D", after))
         return rewritten
 
-    async def _write_each(self, ctx: Context, writes: Sequence[tuple[Filter, Document]]) -> int:
-        """Apply each change to the document of its filter in one round trip; returns how many matched."""
-        if len(writes) == 1:  # costs the driver less than a bulk
-            [(where, change)] = writes
-            result = await self._in_to_change(ctx).update_one(where, change, session=ctx.session, **hint_of(where))
-            return result.matched_count
-        if not writes:
-            return 0
-        bulk = [UpdateOne(where, change, **hint_of(where)) for where, change in writes]
-        return (await self._in_to_change(ctx).bulk_write(bulk, ordered=False, session=ctx.session)).matched_count
-
+    @_recorded
     async def upsert(self, ctx: Context, where: Filter, fields: Mapping[str, Any]) -> D:
         """Set `fields` of the document that matches `where` (equalities only) and return it; created if missing."""
-        if self._needs_transaction(ctx):
-            return await in_transaction(ctx, lambda tx: self.upsert(tx, where, fields))
-        previous = None
+        condition, previous = self.write_filter(ctx, where), None
         if self.history is not None:
-            previous = await self._in(ctx).find_one(self.write_filter(ctx, where), session=ctx.session)
+            previous = await self._in(ctx).find_one(condition, session=ctx.session)
         stored: Document = await self._in_to_change(ctx).find_one_and_update(
-            self.write_filter(ctx, where),
-            _upsert_stage(fields),
+            condition,
+            upsert_stage(fields),
             upsert=True,
             return_document=ReturnDocument.AFTER,
             session=ctx.session,
         )
-        self._record_upsert(ctx, fields, previous, stored)
-        return self.without_private(cast("D", stored))
+        self._changes(ctx).add_upserted(self, previous, stored, list(fields))
+        return self.without_private(stored)
 
+    @_recorded
     async def upsert_many(self, ctx: Context, key: Sequence[str], documents: Sequence[Mapping[str, Any]]) -> list[D]:
         """Set the fields of several documents, each that with the same values of the fields `key`; created if missing.
 
         No two of `documents` have the same key. Takes a few round trips; returns the stored documents in their order.
         """
-        if not documents:
-            return []
-        if self._needs_transaction(ctx):
-            return await in_transaction(ctx, lambda tx: self.upsert_many(tx, key, documents))
-        if len(documents) == 1:  # takes a round trip less
-            [only] = documents
-            where = {name: only[name] for name in key}
-            return [await self.upsert(ctx, where, {name: only[name] for name in only if name not in key})]
-        previous = await self._find_by_key(ctx, key, documents) if self.history is not None else {}
-        fields_of = [{name: each[name] for name in each if name not in key} for each in documents]
-        writes = [
-            UpdateOne(self.write_filter(ctx, {name: each[name] for name in key}), _upsert_stage(fields), upsert=True)
-            for each, fields in zip(documents, fields_of, strict=True)
+        parts = [
+            ({name: each[name] for name in key}, {name: each[name] for name in each if name not in key})
+            for each in documents
         ]
-        await self._in_to_change(ctx).bulk_write(writes, ordered=False, session=ctx.session)
+        if len(parts) == 1:  # takes a round trip less
+            return [await self.upsert(ctx, *parts[0])]
+        previous = await self._find_by_key(ctx, key, documents) if self.history is not None else {}
+        await self.set_derived_each(ctx, [(where, upsert_stage(fields)) for where, fields in parts], upsert=True)
         stored = await self._find_by_key(ctx, key, documents)
-        upserted: list[D] = []
-        for each, fields in zip(documents, fields_of, strict=True):
-            values = tuple(each[name] for name in key)
-            self._record_upsert(ctx, fields, previous.get(values), stored[values])
-            upserted.append(self.without_private(cast("D", stored[values])))
-        return upserted
+        for where, fields in parts:
+            values = tuple(where.values())
+            self._changes(ctx).add_upserted(self, previous.get(values), stored[values], list(fields))
+        return [self.without_private(stored[tuple(where.values())]) for where, _ in parts]
 
     async def _find_by_key(
         self, ctx: Context, key: Sequence[str], documents: Sequence[Mapping[str, Any]]
     ) -> dict[tuple[Any, ...], Document]:
         """The stored documents that have the values of `documents` in the fields `key`, by these values."""
         where = {name: {"$in": list({each[name] for each in documents})} for name in key}
-        matching: dict[tuple[Any, ...], Document] = {}
-        async for document in self._in(ctx).find(self.write_filter(ctx, where), session=ctx.session):
-            matching[tuple(document[name] for name in key)] = document
-        return matching
+        found = self._in(ctx).find(self.write_filter(ctx, where), session=ctx.session)
+        return {tuple(document[name] for name in key): document async for document in found}
 
     async def update_many(self, ctx: Context, where: Filter, change: Document) -> int:
         """Apply update operators to every document that matches `where`; returns how many changed."""
-        return await self._update_matching(ctx, where, touched_paths(change), _with_version(change))
+        return await self._update_matching(ctx, where, touched_paths(change), with_version(change))
 
     async def update_each(self, ctx: Context, where: Filter, computed: Document) -> int:
         """Set fields of every matching document to aggregation expressions; returns how many changed."""
         stages = [{"$set": {**computed, "updatedAt": now(), "version": {"$add": ["$version", 1]}}}]
         return await self._update_matching(ctx, where, list(computed), stages)
 
+    @_recorded
     async def _update_matching(
         self, ctx: Context, where: Filter, paths: list[str], change: Document | list[Document]
     ) -> int:
-        if self._needs_transaction(ctx):
-            return await in_transaction(ctx, lambda tx: self._update_matching(tx, where, paths, change))
         condition = self.write_filter(ctx, where)
         previous: dict[ObjectId, Document] = {}
         if self.history is not None:
-            fields = self._recorded_projection(paths)
+            fields = self.recorded_projection(paths)
             async for document in self._in(ctx).find(condition, fields, session=ctx.session):
                 previous[document["_id"]] = document
             if not previous:
@@ -317,69 +320,88 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         if self.history is not None:
             changed = self.write_filter(ctx, {"_id": {"$in": list(previous)}})
             async for document in self._in(ctx).find(changed, fields, session=ctx.session):
-                self._record_changed(ctx, previous[document["_id"]], document, paths)
+                ctx.changes.add_changed(self, previous[document["_id"]], document, paths)
         return result.modified_count
 
+    @_recorded
     async def delete(self, ctx: Context, where: Filter) -> D | None:
         """Delete one document; returns what was deleted, or None."""
-        if self._needs_transaction(ctx):
-            return await in_transaction(ctx, lambda tx: self.delete(tx, where))
         removed: Document | None = await self._in_to_change(ctx).find_one_and_delete(
             self.write_filter(ctx, where), session=ctx.session, **hint_of(where)
         )
         if removed is not None:
-            self._record_deleted(ctx, [removed])
+            self._changes(ctx).add_deleted(self, [removed])
         return cast("D | None", removed)
 
+    @_recorded
     async def delete_many(self, ctx: Context, where: Filter) -> int:
         """Delete every document that matches `where`; returns how many."""
-        if self._needs_transaction(ctx):
-            return await in_transaction(ctx, lambda tx: self.delete_many(tx, where))
         condition = self.write_filter(ctx, where)
         if self.history is not None:
             removed = await self._in(ctx).find(condition, session=ctx.session).to_list(None)
             if not removed:
                 return 0
-            self._record_deleted(ctx, removed)
+            ctx.changes.add_deleted(self, removed)
         return (await self._in_to_change(ctx).delete_many(condition, session=ctx.session)).deleted_count
+
+    async def set_derived(
+        self, ctx: Context, where: Filter, change: Document | list[PipelineStage], *, may_be_stale: bool = False
+    ) -> int:
+        """Change derived fields: neither `version` nor `updatedAt` changes. Returns how many documents matched.
+
+        `may_be_stale`: it does no harm that other processes have cached the previous values.
+        """
+        condition = self.write_filter(ctx, where)
+        collection = self._in(ctx) if may_be_stale else self._in_to_change(ctx)
+        result = await collection.update_many(condition, change, session=ctx.session, **hint_of(where))
+        return result.matched_count
+
+    async def set_derived_and_read(
+        self, ctx: Context, where: Filter, change: Document, fields: Sequence[str]
+    ) -> D | None:
+        """`set_derived` for one document; returns `fields` of it afterwards, or None if no document matches."""
+        stored = await self._in_to_change(ctx).find_one_and_update(
+            self.write_filter(ctx, where),
+            change,
+            projection=self.projection(fields),
+            return_document=ReturnDocument.AFTER,
+            session=ctx.session,
+            **hint_of(where),
+        )
+        return cast("D | None", stored)
+
+    async def increment_each(self, ctx: Context, counts: Sequence[tuple[Filter, Document]]) -> None:
+        """Add counts to number fields of documents, in one round trip: (`where`, counts); created if missing."""
+        await self.set_derived_each(ctx, [(where, {"$inc": each}) for where, each in counts], upsert=True)
+
+    async def increment(self, ctx: Context, where: Filter, counts: Document) -> None:
+        """`increment_each` for one document."""
+        await self.increment_each(ctx, [(where, counts)])
+
+    async def set_derived_each(
+        self, ctx: Context, writes: Sequence[tuple[Filter, Document | list[Document]]], *, upsert: bool = False
+    ) -> int:
+        """`set_derived` for several documents in one round trip: (`where`, change) for each; returns how many matched.
+
+        `upsert`: those that are missing are created.
+        """
+        if not writes:
+            return 0
+        collection = self._in_to_change(ctx)
+        if len(writes) == 1:  # costs the driver less than a bulk
+            [(where, change)] = writes
+            condition = self.write_filter(ctx, where)
+            result = await collection.update_one(
+                condition, change, upsert=upsert, session=ctx.session, **hint_of(where)
+            )
+            return result.matched_count
+        bulk = [
+            UpdateOne(self.write_filter(ctx, where), change, upsert=upsert, **hint_of(where))
+            for where, change in writes
+        ]
+        return (await collection.bulk_write(bulk, ordered=False, session=ctx.session)).matched_count
 
 
 def declared_collections() -> dict[str, Documents[Any]]:
     """The collections that the imported features declare, by name."""
     return {name: collection for name, collection in registry.items() if isinstance(collection, Documents)}
-
-
-def _with_version(change: Document) -> Document:
-    return change | {
-        "$set": {**change.get("$set", {}), "updatedAt": now()},
-        "$inc": {**change.get("$inc", {}), "version": 1},
-    }
-
-
-def _upsert_stage(fields: Mapping[str, Any]) -> list[Document]:
-    """The update stage of an upsert: a new document gets version 0, an existing one the next version."""
-    at = now()
-    stamps = {
-        "createdAt": {"$ifNull": ["$createdAt", at]},
-        "updatedAt": at,
-        "version": {"$ifNull": [{"$add": ["$version", 1]}, 0]},
-    }
-    return [{"$set": {name: {"$literal": value} for name, value in fields.items()} | stamps}]
-
-
-def _changed_parts(before: Mapping[str, Any], fields: Mapping[str, Any]) -> Document:
-    """Return what to set for `fields` to have these values in a document at the version of `before`.
-
-    Of a list that keeps its length, only the elements that are not the same objects as before: a log of one of several
-    items is a smaller write.
-    """
-    changed: Document = {}
-    for name, value in fields.items():
-        previous = before.get(name)
-        if not isinstance(value, list) or not isinstance(previous, list) or len(value) != len(previous):
-            changed[name] = value
-            continue
-        for position, (old, new) in enumerate(zip(previous, value, strict=True)):
-            if new is not old:
-                changed[f"{name}.{position}"] = new
-    return changed

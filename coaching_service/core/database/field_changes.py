@@ -26,18 +26,16 @@ class FieldChange(TypedDict, total=False):
     order: list[ObjectId]
 
 
+def without_nested(names: Sequence[str]) -> list[str]:
+    """The names without those inside another one, which MongoDB does not accept in one projection."""
+    unique = list(dict.fromkeys(names))
+    return [name for name in unique if not any(name.startswith(f"{other}.") for other in unique)]
+
+
 def touched_paths(change: Mapping[str, Any]) -> list[str]:
     """The paths that update operators write, without metadata."""
     paths = [path for operator in change.values() for path in operator]
     return [path for path in dict.fromkeys(paths) if path not in METADATA]
-
-
-def appended_element(change: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """The path and the new element of a change that only appends a document with an `_id` to a list."""
-    if set(change) != {"$push"} or len(change["$push"]) != 1:
-        return None
-    ((path, element),) = change["$push"].items()
-    return (path, element) if isinstance(element, dict) and "_id" in element else None
 
 
 def values_at(document: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:

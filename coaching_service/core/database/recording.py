@@ -6,10 +6,10 @@ transaction is about to commit, the change log stores what was collected (see `c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 import bson
 
@@ -18,6 +18,9 @@ from coaching_service.core.database.field_changes import METADATA, FieldChange, 
 from coaching_service.core.database.models import DocumentFields, FieldValue
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
+
+if TYPE_CHECKING:
+    from coaching_service.core.database.collections import ReadableCollection
 
 Action = Literal["created", "changed", "deleted"]
 Interface = Literal["session", "apiKey", "assistant", "client", "system"]
@@ -201,103 +204,115 @@ class ChangeRecorder:
             for event in self.events
         ]
 
-    def add_created(self, collection: str, history: History, client_id: ObjectId | None, document: Any) -> None:
-        """Record a new document."""
-        recorded = history.without_omitted(document)
-        self.documents[collection, document["_id"]] = DocumentChange(
-            collection,
-            history,
-            document["_id"],
-            client_id,
-            "created",
-            document["version"],
-            document["version"],
-            values_at(document, history.event_fields),
-            None,
-            recorded,
-        )
+    def add_created(self, collection: ReadableCollection[Any], documents: Iterable[Mapping[str, Any]]) -> None:
+        """Record new documents."""
+        if (history := collection.history) is not None:
+            for document in documents:
+                versions = (document["version"], document["version"])
+                change = self._new(collection, history, "created", document, versions)
+                change.after = history.without_omitted(document)
 
-    def add_deleted(self, collection: str, history: History, client_id: ObjectId | None, document: Any) -> None:
-        """Record the deletion of `document`, which has all its fields."""
-        key = (collection, document["_id"])
-        earlier = self.documents.pop(key, None)
-        if earlier is not None and earlier.action == "created":
-            return
-        before = dict(document)
-        if earlier is not None:
-            for path, (value, _) in earlier.values.items():
-                set_path(before, path, value)
-            before["version"] = earlier.from_version
-        recorded = history.without_omitted(before)
-        self.documents[key] = DocumentChange(
-            collection,
-            history,
-            document["_id"],
-            client_id,
-            "deleted",
-            before["version"],
-            document["version"],
-            values_at(document, history.event_fields),
-            recorded,
-        )
+    def add_deleted(self, collection: ReadableCollection[Any], documents: Iterable[Mapping[str, Any]]) -> None:
+        """Record the deletion of documents, which have all their fields."""
+        if (history := collection.history) is not None:
+            for document in documents:
+                earlier = self.documents.pop((collection.name, document["_id"]), None)
+                if earlier is not None and earlier.action == "created":
+                    continue
+                before = dict(document)
+                if earlier is not None:
+                    for path, (value, _) in earlier.values.items():
+                        set_path(before, path, value)
+                    before["version"] = earlier.from_version
+                versions = (before["version"], document["version"])
+                change = self._new(collection, history, "deleted", document, versions)
+                change.before = history.without_omitted(before)
+
+    def add_upserted(
+        self,
+        collection: ReadableCollection[Any],
+        before: Mapping[str, Any] | None,
+        after: Mapping[str, Any],
+        paths: Sequence[str],
+    ) -> None:
+        """Record a document that was created if there was none (`before` is None), else the change of `paths`."""
+        if before is None:
+            self.add_created(collection, [after])
+        else:
+            self.add_changed(collection, before, after, paths)
 
     def add_changed(
         self,
-        collection: str,
-        history: History,
-        client_id: ObjectId | None,
-        document_id: ObjectId,
-        versions: tuple[int, int],
-        known: Mapping[str, Any],
-        values: Mapping[str, tuple[Any, Any]],
-        omitted: Collection[str] = (),
+        collection: ReadableCollection[Any],
+        before: Mapping[str, Any],
+        after: Mapping[str, Any],
+        paths: Sequence[str],
     ) -> None:
-        """Record changed fields, by path, with the value before and after (MISSING: the field was not set).
-
-        `omitted`: the paths of changed fields whose values are not recorded.
-        """
-        key = (collection, document_id)
-        change = self.documents.get(key)
-        if change is None:
-            change = self.documents[key] = DocumentChange(
-                collection, history, document_id, client_id, "changed", *versions
-            )
-        change.known |= known
-        change.to_version = versions[1]
-        change.omitted.update(omitted)
-        for path, (value_before, after) in values.items():
-            before = value_before
+        """Record the fields of a document at `paths`, which were written, before and after."""
+        if (history := collection.history) is None:
+            return
+        known = {**before, **after}
+        change = self._changed(collection, history, known, (before["version"], after["version"]))
+        change.omitted.update(path for path in paths if path in history.omit)
+        recorded = [path for path in paths if path not in history.omit]
+        earlier, later = values_at(before, recorded), values_at(after, recorded)
+        for path in recorded:
+            value = earlier[path]
             if path in change.added:
                 order, _ = change.added.pop(path)
-                by_id = {element["_id"]: element for element in before}
-                before = [by_id[identifier] for identifier in order]
+                by_id = {element["_id"]: element for element in value}
+                value = [by_id[identifier] for identifier in order]
             if change.after is not None:
-                set_path(change.after, path, after)
+                set_path(change.after, path, later[path])
             else:
-                change.values[path] = (change.values[path][0] if path in change.values else before, after)
+                change.values[path] = (change.values[path][0] if path in change.values else value, later[path])
 
     def add_element(
-        self,
-        collection: str,
-        history: History,
-        client_id: ObjectId | None,
-        document_id: ObjectId,
-        versions: tuple[int, int],
-        known: Mapping[str, Any],
-        path: str,
-        order: list[ObjectId],
-        element: dict[str, Any],
+        self, collection: ReadableCollection[Any], known: Mapping[str, Any], path: str, element: dict[str, Any]
     ) -> None:
-        """Record that `element` was appended to the list at `path`, which had the elements of `order` before."""
-        self.add_changed(collection, history, client_id, document_id, versions, known, {})
-        change = self.documents[collection, document_id]
+        """Record that `element` was appended to the list at `path`.
+
+        `known` has fields of the document afterwards, and of the elements of the list at least the identifiers.
+        """
+        if (history := collection.history) is None:
+            return
+        change = self._changed(collection, history, known, (known["version"] - 1, known["version"]))
         if change.after is not None:
             set_path(change.after, path, [*change.after.get(path, []), element])
         elif path in change.values:
             before, after = change.values[path]
             change.values[path] = (before, [*after, element])
         else:
+            order = [each["_id"] for each in known[path][:-1]]
             change.added.setdefault(path, (order, []))[1].append(element)
+
+    def _changed(
+        self,
+        collection: ReadableCollection[Any],
+        history: History,
+        known: Mapping[str, Any],
+        versions: tuple[int, int],
+    ) -> DocumentChange:
+        change = self.documents.get((collection.name, known["_id"]))
+        if change is None:
+            return self._new(collection, history, "changed", known, versions)
+        change.known |= values_at(known, history.event_fields)
+        change.to_version = versions[1]
+        return change
+
+    def _new(
+        self,
+        collection: ReadableCollection[Any],
+        history: History,
+        action: Action,
+        known: Mapping[str, Any],
+        versions: tuple[int, int],
+    ) -> DocumentChange:
+        client_id = known.get(collection.client_field) if collection.client_field else None
+        change = DocumentChange(collection.name, history, known["_id"], client_id, action, *versions)
+        change.known = values_at(known, history.event_fields)
+        self.documents[collection.name, known["_id"]] = change
+        return change
 
 
 def encoded_size(document: Mapping[str, Any]) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NotRequired, TypedDict
 
+from coaching_service.core.database.across_companies import insert_computed, insert_missing_computed
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
@@ -138,7 +139,7 @@ async def enqueue_each(
         identifier: new_job(kind, arguments, after, company_id, about)
         for identifier, (arguments, about) in jobs.items()
     }
-    await stored_jobs.insert_computed(ctx, new_jobs)
+    await insert_computed(stored_jobs, ctx.services, new_jobs, ctx.session)
     # Workers see the job once the transaction has committed.
     delay = 0.0 if ctx.session is None else _AFTER_COMMIT_SECONDS
     loop = asyncio.get_running_loop() if ctx.thread is None else ctx.thread.loop
@@ -153,7 +154,7 @@ async def enqueue_for_companies(
         stable_id("job", kind, str(company_id)): new_job(kind, arguments, company_id=company_id)
         for company_id in company_ids
     }
-    if jobs and await stored_jobs.insert_missing_computed(services, jobs):
+    if jobs and await insert_missing_computed(stored_jobs, services, jobs):
         services.job_available.set()
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from coaching_service.core import idempotency
 from coaching_service.core.database import files
+from coaching_service.core.database.across_companies import erase_batch
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.jobs import queue
@@ -37,7 +38,7 @@ async def erase_company(services: Services, job: Job) -> RunAgain | None:
     for collection in declared_collections().values():
         if collection is not files.files and (index := collection.by_company):
             where = {"_id": {"$ne": job.id}}
-            if await collection.erase_batch(services, company_id, where, BATCH, hint=index):
+            if await erase_batch(collection, services, company_id, where, BATCH, hint=index):
                 return RunAgain()
     return _finish(job)
 
@@ -53,7 +54,7 @@ async def erase_customer(services: Services, job: Job) -> RunAgain | None:
     for collection in declared_collections().values():
         if collection.client_field and (index := collection.by_client):
             where = {collection.client_field: customer_id}
-            if await collection.erase_batch(services, company_id, where, BATCH, hint=index):
+            if await erase_batch(collection, services, company_id, where, BATCH, hint=index):
                 return RunAgain()
     return _finish(job)
 

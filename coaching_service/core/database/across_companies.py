@@ -1,0 +1,94 @@
+"""Writes across companies: neither recorded nor part of a transaction, and only of what no process caches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pymongo import ReturnDocument, UpdateOne
+from pymongo.write_concern import WriteConcern
+
+from coaching_service.core.database.collections import D, Document, Filter, within_company
+from coaching_service.core.database.context import Collection, Services
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.ids import ObjectId
+
+_NOT_DURABLE = WriteConcern(w=1, j=False)
+
+
+async def increment_not_durable(
+    collection: Documents[Any], services: Services, counts: Sequence[tuple[Filter, Document]]
+) -> None:
+    """Add counts to number fields of documents: (filter, which names the company, counts); created if missing.
+
+    For statistics that may be lost: it does not wait for a majority or a disk.
+    """
+    stored = _uncached(collection, services).with_options(write_concern=_NOT_DURABLE)
+    if writes := [UpdateOne(where, {"$inc": each}, upsert=True) for where, each in counts]:
+        await stored.bulk_write(writes, ordered=False)
+
+
+async def insert_computed(
+    collection: Documents[Any], services: Services, documents: Mapping[ObjectId, Document], session: Any = None
+) -> None:
+    """Store new documents by their identifiers; each field is an aggregation expression, such as `$$NOW`.
+
+    The documents have the company they name, if any. `session`: of the transaction that they are part of.
+    """
+    stored = _uncached(collection, services)
+    if writes := [UpdateOne({"_id": key}, [{"$set": fields}], upsert=True) for key, fields in documents.items()]:
+        await stored.bulk_write(writes, session=session)
+
+
+async def insert_missing_computed(
+    collection: Documents[Any], services: Services, documents: Mapping[ObjectId, Document]
+) -> bool:
+    """Store the new documents, as `insert_computed`, that are not stored yet; returns whether there were any.
+
+    What another process stores at the same moment stays as it is.
+    """
+    stored = _uncached(collection, services)
+    known = {each["_id"] async for each in stored.find({"_id": {"$in": list(documents)}}, {"_id": 1})}
+    writes = [
+        UpdateOne({"_id": key}, [{"$replaceWith": {"$mergeObjects": [fields, "$$ROOT"]}}], upsert=True)
+        for key, fields in documents.items()
+        if key not in known
+    ]
+    if writes:
+        await stored.bulk_write(writes, ordered=False)
+    return bool(writes)
+
+
+async def upsert_not_durable(
+    collection: Documents[D], services: Services, identifier: ObjectId, stages: list[Document]
+) -> Document:
+    """Update one document with a pipeline, create it if it is missing, and return it.
+
+    For counters that may be lost: it does not wait for a majority or a disk.
+    """
+    stored = _uncached(collection, services).with_options(write_concern=_NOT_DURABLE)
+    return await stored.find_one_and_update(
+        {"_id": identifier}, stages, upsert=True, return_document=ReturnDocument.AFTER
+    )
+
+
+async def erase_batch(
+    collection: Documents[Any], services: Services, company_id: ObjectId, where: Filter, limit: int, *, hint: str
+) -> int:
+    """Delete at most `limit` of a company's documents, for a background job; returns how many.
+
+    `hint` is the name of the index to use: the query planner may otherwise scan all companies.
+    """
+    stored = services.collection(collection.name)
+    cursor = stored.find(within_company(company_id, where), {"_id": 1}, limit=limit, hint=hint)
+    ids = [document["_id"] async for document in cursor]
+    if not ids:
+        return 0
+    return (await stored.delete_many({"companyId": company_id, "_id": {"$in": ids}})).deleted_count
+
+
+def _uncached(collection: Documents[Any], services: Services) -> Collection:
+    """The driver's collection. Raises RuntimeError if processes cache the documents: the caller would not wait."""
+    if collection.is_cached:
+        raise RuntimeError(f"{collection.name} is cached: change it in a transaction of Documents, which waits")
+    return collection.across_companies(services)
