@@ -73,7 +73,6 @@ from coaching_service.progress.exercise_history import tools as exercise_history
 from coaching_service.progress.form_requests import routes as form_requests
 from coaching_service.progress.form_requests import tools as form_requests_tools
 from coaching_service.progress.form_responses import routes as form_responses
-from coaching_service.progress.form_responses import tools as form_responses_tools
 from coaching_service.progress.logs import routes as logs
 from coaching_service.progress.logs import tools as logs_tools
 from coaching_service.progress.metrics import routes as metrics
@@ -187,7 +186,6 @@ TOOLS: tuple[Tools, ...] = (
     exercise_history_tools.tools,
     workload_tools.tools,
     activity_tools.tools,
-    form_responses_tools.tools,
     form_requests_tools.tools,
     notes_tools.tools,
     conversation_tools.tools,

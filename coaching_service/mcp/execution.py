@@ -18,7 +18,7 @@ from coaching_service.core.idempotency import Claim, IdempotencyKeyReused, Reque
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import OUTREACH, OUTREACH_DENIED, Reason
 from coaching_service.core.mcp.results import Answer, Written, mark_typed
-from coaching_service.core.mcp.tools import Returned, Tool
+from coaching_service.core.mcp.tools import Tool
 from coaching_service.mcp import store
 from coaching_service.people.customers import service as customers
 
@@ -77,7 +77,13 @@ async def carry_out(ctx: Context, call: Call) -> Output:
     Raises Unconfirmed, and what the tool raises.
     """
     if not call.tool.writes:
-        return _output(await call.tool.call(ctx, call.arguments))
+        result = await call.tool.call(ctx, call.arguments)
+        if isinstance(result, Answer):
+            return Output(result.text, _json(result.data))
+        if isinstance(result, Written):
+            raise TypeError(f"{call.tool.name} only reads, so it must not return Written")
+        data = _json(result)
+        return Output(orjson.dumps(data).decode(), data)
     ctx.services.disk_space.require()
     await call.tool.call_preparation(ctx, call.arguments)
     try:
@@ -113,10 +119,14 @@ async def _write_once(ctx: Context, call: Call, key: str) -> Output:
 
 async def _write(tx: Context, call: Call) -> Output:
     result = await call.tool.call(tx, call.arguments)
-    if isinstance(result, Written):
-        result = await _note_archived(tx, result)
-        await _require_confirmation(tx, call, result)
-    return _output(result, tx.change_id)
+    if not isinstance(result, Written):
+        raise TypeError(f"{call.tool.name} writes, so it must return Written")
+    written = await _note_archived(tx, result)
+    await _require_confirmation(tx, call, written)
+    identifiers = _json({"changeId": tx.change_id, **written.identifiers})
+    known = [f"{name}: {_spoken(value)}" for name, value in identifiers.items() if value]
+    data = {"summary": written.line, **_json(written.details), **identifiers}
+    return Output(" ".join([written.line, "; ".join(known)]).strip(), data)
 
 
 def _changed_clients(tx: Context) -> list[ObjectId]:
@@ -158,18 +168,6 @@ def _versions(tx: Context) -> list[list[object]]:
 def _digest(value: object) -> str:
     canonical = orjson.dumps(orjson.loads(to_json(value)), option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(canonical).hexdigest()
-
-
-def _output(result: Returned, change_id: ObjectId | None = None) -> Output:
-    if isinstance(result, Answer):
-        return Output(result.text, _json(result.data))
-    if isinstance(result, Written):
-        identifiers = _json({"changeId": change_id, **result.identifiers})
-        known = [f"{name}: {_spoken(value)}" for name, value in identifiers.items() if value]
-        data = {"summary": result.line, **_json(result.details), **identifiers}
-        return Output(" ".join([result.line, "; ".join(known)]).strip(), data)
-    data = _json(result if change_id is None else {**result, "changeId": change_id})
-    return Output(orjson.dumps(data).decode(), data)
 
 
 def _spoken(value: object) -> str:

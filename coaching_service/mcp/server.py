@@ -101,11 +101,7 @@ def make_server(
             raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of tools is one page")
         caller = _request(request).ctx.caller
         return ListToolsResult(
-            tools=[
-                description
-                for tool, description in descriptions
-                if not tool.alias and _find_denial(tool, caller) is None
-            ]
+            tools=[description for tool, description in descriptions if _find_denial(tool, caller) is None]
         )
 
     async def call_tool(request: Request, params: CallToolRequestParams) -> Result:

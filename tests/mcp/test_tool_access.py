@@ -55,7 +55,6 @@ def arguments(tool: Tool, world: World) -> dict[str, Any]:
 
 # What tools need besides the arguments that are always required.
 _OPTIONAL: dict[str, dict[str, Any]] = {
-    "add_workout_item": {"task": {"title": "Walk"}},
     "adjust_schedule": {"addLoad": 2.5},
     "create_workout": {"days": [{"date": TODAY, "name": "Legs", "text": "task: Walk"}]},
     "log_workout": {"sessionRpe": 7},
@@ -85,7 +84,7 @@ async def with_key(public_server: TestServer, coach: CoachClient) -> AsyncIterat
 
 async def test_read_only_key_sees_and_calls_only_read_tools(with_key: Any, coach: CoachClient) -> None:
     mcp, world = await with_key(readOnly=True), await make_world(coach)
-    assert await listed(mcp) == {tool.name for tool in TOOLS if not tool.writes and not tool.alias}
+    assert await listed(mcp) == {tool.name for tool in TOOLS if not tool.writes}
     for tool in TOOLS:
         returned = await result(mcp, tool, world)
         assert returned.get("isError", False) is tool.writes, tool.name
@@ -96,7 +95,7 @@ async def test_read_only_key_sees_and_calls_only_read_tools(with_key: Any, coach
 async def test_restricted_key_sees_and_calls_only_permitted_tools(with_key: Any, coach: CoachClient) -> None:
     mcp, world = await with_key(permissions=[CUSTOMERS.VIEW, EXERCISES.VIEW]), await make_world(coach)
     permitted = {tool.name for tool in TOOLS if set(tool.access.permissions) <= {CUSTOMERS.VIEW, EXERCISES.VIEW}}
-    assert await listed(mcp) == {tool.name for tool in TOOLS if tool.name in permitted and not tool.alias}
+    assert await listed(mcp) == {tool.name for tool in TOOLS if tool.name in permitted}
     for tool in TOOLS:
         if not tool.access.permissions:
             continue  # undo: the permission is that of the reverse operation
@@ -163,7 +162,7 @@ async def test_employee_is_limited_to_assigned_clients(public_server: TestServer
 async def test_read_only_assistant_cannot_write(public_server: TestServer, coach: CoachClient) -> None:
     grant = await authorize_assistant(coach.ctx, scopes=["read"])
     async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
-        assert await listed(mcp) == {tool.name for tool in TOOLS if not tool.writes and not tool.alias}
+        assert await listed(mcp) == {tool.name for tool in TOOLS if not tool.writes}
 
 
 async def test_each_scope_allows_its_part_of_the_tools(public_server: TestServer, coach: CoachClient) -> None:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from coaching_service import features
 from coaching_service.core.mcp.tools import tools_of
 from tests.support.mcp_client import McpHttpClient
@@ -46,8 +48,8 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "send_message": ("wo", {"CONTACT"}),
     "undo": ("wd", {"MANY_DAYS", "MANY_CLIENTS"}),
 }
-# The tools that version 0.1 had, and that can still be called.
-ALIASES = {"add_workout_item", "move_workout_item", "list_form_responses"}
+# The tools of earlier releases.
+REMOVED = ("add_workout_item", "move_workout_item", "list_form_responses")
 # Of the whole response: 9,320 tokens of o200k_base (npm gpt-tokenizer), of which each is 4.02 bytes in this list.
 MAX_LIST_BYTES = 37_500
 
@@ -84,12 +86,13 @@ async def test_listed_tools_are_those_of_the_catalogue_with_its_hints(mcp: McpHt
 
 def test_tools_declare_what_has_to_be_confirmed() -> None:
     declared = {tool.name: {reason.name for reason in tool.confirms} for tool in tools_of(features.TOOLS)}
-    of_aliases: dict[str, set[str]] = {name: set() for name in ALIASES} | {"move_workout_item": {"DONE_WORK"}}
-    assert declared == {name: CATALOGUE[name][1] for name in listed_names()} | of_aliases
+    assert declared == {name: CATALOGUE[name][1] for name in listed_names()}
 
 
-def test_aliases_can_be_called_but_are_not_listed() -> None:
-    assert {tool.name for tool in tools_of(features.TOOLS) if tool.alias} == ALIASES
+@pytest.mark.parametrize("name", REMOVED)
+async def test_removed_tool_is_unknown(mcp: McpHttpClient, name: str) -> None:
+    reply = await mcp.request("tools/call", {"name": name, "arguments": {}})
+    assert "unknown tool" in reply.raw.decode().lower()
 
 
 async def test_list_of_tools_is_short(mcp: McpHttpClient) -> None:

@@ -156,20 +156,17 @@ async def test_items_are_added_and_moved(mcp: McpHttpClient, coach: CoachClient)
     client = await coach.create_customer()
     monday, tuesday = await coach.schedule(client), await coach.schedule(client, date=TUESDAY)
     known = {"customerId": client["_id"], "workoutId": monday["_id"]}
-    tool_result(await mcp.call("add_workout_item", **known, task={"title": "Walk"}))
-    added = tool_result(await mcp.call("add_workout_item", **known, reminder={"time": "08:30", "message": "Drink"}))
-    assert [item["type"] for item in added["workout"]["items"]] == ["TASK", "REMINDER"]
-    tool_error(await mcp.call("add_workout_item", **known), "must have exactly one of exercise, task and reminder")
-    both = {"task": {"title": "Walk"}, "reminder": {"time": "08:30", "message": "Drink"}}
-    tool_error(await mcp.call("add_workout_item", **known, **both), "exactly one")
+    add = [{"action": "add", "text": "task: Walk\nreminder 08:30: Drink"}]
+    added = tool_change(await mcp.call("update_workout_items", **known, changes=add))["itemIds"]
+    calendar = await coach.calendar(client, MONDAY, TUESDAY)
+    assert [[item["type"] for item in block["items"]] for block in calendar] == [["TASK", "REMINDER"], []]
 
-    move = {"fromWorkoutId": monday["_id"], "toWorkoutId": tuesday["_id"], "customerId": client["_id"]}
-    item = added["workout"]["items"][0]["_id"]
-    moved = tool_result(await mcp.call("move_workout_item", **move, itemId=item))
-    assert (moved["workout"]["_id"], moved["workout"]["items"][0]["_id"]) == (tuesday["_id"], item)
-    tool_error(
-        await mcp.call("move_workout_item", **move, itemId=item), "no longer in the source", "Read the record again"
-    )
+    move = [{"action": "move", "itemId": added[0], "toWorkoutId": tuesday["_id"]}]
+    tool_change(await mcp.call("update_workout_items", **known, changes=move))
+    calendar = await coach.calendar(client, MONDAY, TUESDAY)
+    assert [[item["_id"] for item in block["items"]] for block in calendar] == [[added[1]], [added[0]]]
+    again = await mcp.call("update_workout_items", **known, changes=move)
+    tool_error(again, "Workout item not found")
 
 
 @pytest.mark.parametrize(

@@ -225,10 +225,6 @@ async def test_work_that_is_done_changes_only_after_confirmation(
     move = [{"action": "move", "itemId": item["_id"], "toWorkoutId": other["_id"]}]
     proposal = tool_proposal(await mcp.call("update_workout_items", **known, changes=move), "DONE_WORK")
     assert proposal["summary"].endswith(f"moved «Walk» to «Arms» on {NEXT_DAY}.")
-    alias = {"customerId": client["_id"], "itemId": item["_id"], "fromWorkoutId": block["_id"]}
-    alias["toWorkoutId"] = other["_id"]
-    proposal = tool_proposal(await mcp.call("move_workout_item", **alias), "DONE_WORK")
-    assert proposal["summary"] == f"Moved «Walk» to «Arms» on {NEXT_DAY}."
     (await coach.delete(f"/coach/customers/{client['_id']}/wblocks/{other['_id']}")).ok(204)
     token = tool_proposal(await mcp.call("remove_workout", **known), "DONE_WORK")["confirmationToken"]
     assert len((await read(mcp, client))["docs"]) == 1

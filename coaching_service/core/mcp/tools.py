@@ -42,10 +42,9 @@ class Tool:
     `takes` is a schema instance; the handler receives its fields by their names in snake case. A tool that reads
     returns a JSON object or an `Answer`, one that writes returns `Written`. `writes`: it changes something.
     `destructive`: it may replace or remove existing data. `idempotent`: repeating it with the same arguments changes
-    nothing more. `open_world`: it reaches people outside the service (e-mail). `alias`: it can be called but is not
-    listed. `confirms`: the reasons for which it may have to be confirmed. `outreach`: it always reaches people or many
-    clients, so an access without that right does not see it. `prepare` is called with the arguments before the
-    transaction.
+    nothing more. `open_world`: it reaches people outside the service (e-mail). `confirms`: the reasons for which it may
+    have to be confirmed. `outreach`: it always reaches people or many clients, so an access without that right does not
+    see it. `prepare` is called with the arguments before the transaction.
     """
 
     title: str
@@ -56,7 +55,6 @@ class Tool:
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False
-    alias: bool = False
     outreach: bool = False
     confirms: frozenset[Reason] = frozenset()
     prepare: Preparation | None = None
@@ -116,7 +114,7 @@ class Tools:
         prepare: Preparation | None = None,
         **hints: bool,
     ) -> Callable[[ToolHandler], ToolHandler]:
-        """Declare a tool. `hints`: writes, destructive, idempotent, open_world, alias, outreach."""
+        """Declare a tool. `hints`: writes, destructive, idempotent, open_world, outreach."""
 
         def declare(handler: ToolHandler) -> ToolHandler:
             if not handler.__doc__:

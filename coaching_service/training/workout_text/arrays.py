@@ -1,8 +1,8 @@
-"""Items from the arrays and objects that tools also accept."""
+"""Items from the arrays that tools also accept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields, invalid_field
@@ -12,42 +12,16 @@ from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.mentions import resolve_exercises
 from coaching_service.training.workout_text.tool_schemas import (
     ToolExerciseArguments,
-    ToolReminderArguments,
     ToolSetArguments,
 )
 from coaching_service.training.workouts.blocks.load_conversion import store_loads
-from coaching_service.training.workouts.items.models import ItemInput, ReminderFields, TaskFields
+from coaching_service.training.workouts.items.models import ItemInput
 from coaching_service.training.workouts.sets.models import PlannedSet
 
 
-async def to_item(
-    ctx: Context,
-    *,
-    exercise: ToolExerciseArguments | None,
-    task: TaskFields | None,
-    reminder: ToolReminderArguments | None,
-) -> ItemInput:
-    """Return the item that the one given argument describes.
-
-    Raises InvalidFields for a name or sets that cannot be read, and ValueError if there is none.
-    """
-    if exercise is not None:
-        return (await _to_items(ctx, {"exercise": exercise}))[0]
-    if task is not None:
-        return {"type": "TASK", "taskFields": task}
-    if reminder is not None:
-        fields: ReminderFields = {"scheduledTime": reminder["time"], "message": reminder["message"]}
-        return {"type": "REMINDER", "reminderFields": fields}
-    raise ValueError("one of exercise, task and reminder is required")
-
-
-async def to_exercise_items(ctx: Context, exercises: Sequence[ToolExerciseArguments]) -> list[ItemInput]:
+async def to_exercise_items(ctx: Context, entries: Sequence[ToolExerciseArguments]) -> list[ItemInput]:
     """Return exercises with their sets as items. Raises InvalidFields for names and sets that cannot be read."""
-    return await _to_items(ctx, {f"exercises.{index}": each for index, each in enumerate(exercises)})
-
-
-async def _to_items(ctx: Context, exercises: Mapping[str, ToolExerciseArguments]) -> list[ItemInput]:
-    """Return exercises as items; the keys are their paths in the request."""
+    exercises = {f"exercises.{index}": each for index, each in enumerate(entries)}  # by their path in the request
     errors: list[FieldError] = []
     sets: dict[str, list[PlannedSet]] = {}
     for path, each in exercises.items():

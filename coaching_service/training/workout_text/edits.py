@@ -80,7 +80,7 @@ async def apply_edits(
             target = edit["toWorkoutId"] or block_id
             await _move(ctx, owner, item["_id"], block_id, target, index)
             outcome.changes_done_work |= target != block_id and is_recorded(item)
-            outcome.sentences.append(await describe_move(ctx, owner, item, block_id, target))
+            outcome.sentences.append(await _describe_move(ctx, owner, item, block_id, target))
         else:
             await item_service.remove_item(ctx, owner, block_id, item["_id"])
             outcome.changes_done_work |= is_recorded(item)
@@ -109,7 +109,9 @@ def _check_sets(text: str, load_unit: str, path: str) -> ParsedWorkout:
     return workout
 
 
-async def describe_move(ctx: Context, owner: ClientCalendar, item: WorkItem, source: ObjectId, target: ObjectId) -> str:
+async def _describe_move(
+    ctx: Context, owner: ClientCalendar, item: WorkItem, source: ObjectId, target: ObjectId
+) -> str:
     """Return in words where an item was moved; the workout is named if it is another one."""
     if target == source:
         return f"moved {typed(name_of(item))}"

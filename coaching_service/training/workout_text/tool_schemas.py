@@ -30,7 +30,6 @@ from coaching_service.core.validation import (
     Text,
 )
 from coaching_service.training.workout_text.writing import DETAILS
-from coaching_service.training.workouts.items.schemas import ScheduledTime
 from coaching_service.training.workouts.sets.models import SetKind
 from coaching_service.training.workouts.sets.schemas import (
     MAX_LOAD,
@@ -261,53 +260,6 @@ class ItemEdits(WorkoutArgument):
     )
 
 
-class ToolTask(Arguments):
-    """A task that is not an exercise."""
-
-    title = Text(required=True, metadata={"description": "The title of the task."})
-    description = Text(max_length=TEXT_LENGTH, **optional("A description of the task."))
-
-
-class ToolReminder(Arguments):
-    """A reminder."""
-
-    time = ScheduledTime(
-        required=True, metadata={"description": "HH:MM in the client's time zone, or a date-time in ISO 8601."}
-    )
-    message = Text(max_length=2_000, required=True, metadata={"description": "The text of the reminder."})
-
-
-class NewWorkoutItem(CustomerArgument):
-    """An item to add: an exercise, a task or a reminder."""
-
-    workoutId = Identifier(required=True, metadata={"description": "From get_workouts."})
-    exercise = fields.Nested(ToolExercise, **optional("An exercise with its sets."))
-    task = fields.Nested(ToolTask, **optional("A task that is not an exercise."))
-    reminder = fields.Nested(ToolReminder, **optional("A reminder."))
-
-    @validates_schema
-    def exactly_one(self, data: Mapping[str, Any], **_: Any) -> None:
-        """Require exactly one item."""
-        if sum(data[name] is not None for name in ("exercise", "task", "reminder")) != 1:
-            raise ValidationError("must have exactly one of exercise, task and reminder")
-
-
-class WorkoutMove(CustomerArgument):
-    """The move of an item."""
-
-    itemId = Identifier(required=True, metadata={"description": "The item's _id, from get_workouts."})
-    fromWorkoutId = Identifier(required=True, metadata={"description": "The _id of the workout that contains it."})
-    toWorkoutId = Identifier(
-        required=True, metadata={"description": "The _id of the workout to move it to; may be the same."}
-    )
-    index = Integer(
-        minimum=0,
-        maximum=1000,
-        load_default=1000,
-        metadata={"description": "Its new position from 0. Default: the end."},
-    )
-
-
 class ToolSetArguments(TypedDict):
     """The validated arguments of ToolSet."""
 
@@ -355,10 +307,3 @@ class ItemEditArguments(TypedDict):
     text: str | None
     index: int | None
     toWorkoutId: ObjectId | None
-
-
-class ToolReminderArguments(TypedDict):
-    """The validated arguments of ToolReminder."""
-
-    time: str
-    message: str

@@ -16,20 +16,18 @@ from coaching_service.core.mcp.results import Answer, Identifiers, Written, type
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import Page
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workout_text.arrays import to_exercise_items, to_item
-from coaching_service.training.workout_text.edits import apply_edits, describe_move
+from coaching_service.training.workout_text.arrays import to_exercise_items
+from coaching_service.training.workout_text.edits import apply_edits
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workout_text.tool_schemas import (
     CalendarDates,
     ItemEditArguments,
     ItemEdits,
-    NewWorkoutItem,
     NewWorkouts,
     ToolExerciseArguments,
     WorkoutArgument,
     WorkoutChange,
     WorkoutDayArguments,
-    WorkoutMove,
 )
 from coaching_service.training.workout_text.writing import Detail, write_block, write_header
 from coaching_service.training.workouts.blocks import batches as block_batches
@@ -38,8 +36,6 @@ from coaching_service.training.workouts.blocks.done_work import has_nothing_done
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.models import Block, BlockChange, NewBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.content import is_recorded
 
 tools = Tools()
 # Of planned sets, which assistants read only where they differ.
@@ -253,66 +249,3 @@ async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: Object
         {"workoutId": workout_id},
         find_reasons(done_work=not has_nothing_done(block)),
     )
-
-
-# --- what version 0.1 had --------------------------------------------------------------------------------------------
-
-
-@tools.tool("Add to a workout", access=coach(CUSTOMERS.EDIT), takes=NewWorkoutItem(), writes=True, alias=True)
-async def add_workout_item(
-    ctx: Context, customer_id: ObjectId, workout_id: ObjectId, **arguments: Any
-) -> dict[str, Any]:
-    """Add one exercise, task or reminder to the end of a workout that is on a client's calendar. Returns the workout
-    with the new item."""
-    owner = ClientCalendar(customer_id)
-    await item_service.add_item(ctx, owner, workout_id, await to_item(ctx, **arguments))
-    return await _result(ctx, customer_id, await service.read(ctx, owner, workout_id))
-
-
-@tools.tool(
-    "Move a workout item",
-    access=coach(CUSTOMERS.EDIT),
-    takes=WorkoutMove(),
-    writes=True,
-    alias=True,
-    confirms=(Reason.DONE_WORK,),
-)
-async def move_workout_item(
-    ctx: Context,
-    customer_id: ObjectId,
-    item_id: ObjectId,
-    from_workout_id: ObjectId,
-    to_workout_id: ObjectId,
-    index: int,
-) -> Written:
-    """Move an item within a workout or to another of the same client's; its log moves with it, after confirmation.
-    Returns the workout that contains it now."""
-    owner = ClientCalendar(customer_id)
-    block = await item_service.move_item(
-        ctx,
-        owner,
-        {"wblockId": from_workout_id, "witemId": item_id},
-        {"wblockId": to_workout_id, "index": index},
-    )
-    item = next(each for each in block["items"] if each["_id"] == item_id)
-    sentence = await describe_move(ctx, owner, item, from_workout_id, to_workout_id)
-    return Written(
-        f"{sentence[0].upper()}{sentence[1:]}.",
-        {"workoutId": to_workout_id},
-        find_reasons(done_work=to_workout_id != from_workout_id and is_recorded(item)),
-        details=await _result(ctx, customer_id, block),
-    )
-
-
-async def _result(ctx: Context, customer_id: ObjectId, block: Block) -> dict[str, Any]:
-    return {
-        "customer": await customers.get_visible_reference(ctx, customer_id),
-        "units": {
-            "load": ctx.caller.load_unit,
-            "rest": "s",
-            "seconds": "s",
-            "meters": "m",
-            "durationMinutes": "min",
-        },
-        "workout": _describe_workout(show_loads(block, ctx, ctx.caller.load_unit), ctx.caller.load_unit, "full"),
-    }
