@@ -1,4 +1,4 @@
-"""Pages of a list: the query and the response."""
+"""Pages of a list, by number or by cursor: the query and the response."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from coaching_service.core.validation_messages import invalid
 
 MAX_PAGE = 50
 MAX_IDS = 50
+DEFAULT_LIMIT, MAX_LIMIT = 20, 100
 T = TypeVar("T")
 
 
@@ -96,6 +97,43 @@ class PageMetadata(Output):
 def page_of(schema: type[Schema]) -> type[Schema]:
     """The schema of a page of `schema`."""
     return type(f"{schema.__name__}Page", (PageMetadata,), {"docs": fields.List(fields.Nested(schema))})
+
+
+class CursorPage(TypedDict, Generic[T]):
+    """Part of a list: its entries, and the cursor of the next part; null and false at the end."""
+
+    docs: list[T]
+    nextCursor: str | None
+    hasMore: bool
+
+
+class CursorQuery(Input):
+    """The query of a list that is read by cursor: `limit` (1 to 100) and `after`."""
+
+    limit = QueryInteger(
+        minimum=1,
+        maximum=MAX_LIMIT,
+        load_default=DEFAULT_LIMIT,
+        metadata={"description": f"The largest number of entries; default {DEFAULT_LIMIT}."},
+    )
+    after = fields.String(
+        load_default=None, metadata={"description": "The `nextCursor` of the part before; absent for the first part."}
+    )
+
+
+class CursorMetadata(Output):
+    """What a part of a list has in addition to its entries."""
+
+    nextCursor = fields.String(
+        allow_none=True, metadata={"description": "What to send as `after` for the next part; null at the end."}
+    )
+    hasMore = fields.Boolean(metadata={"description": "Whether there is a next part."})
+
+
+@cache
+def cursor_page_of(schema: type[Schema]) -> type[Schema]:
+    """Return the schema of a part of a list of `schema`."""
+    return type(f"{schema.__name__}List", (CursorMetadata,), {"docs": fields.List(fields.Nested(schema))})
 
 
 def skip_of(page: int, size: int) -> int:

@@ -23,8 +23,8 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ListSelection
-from coaching_service.core.walking import Walk
 
 _IN_FEED = (("feedCount", {"$gt": 0}),)
 _CLIENT_FIELDS = ("customerId", "createdAt", "_id")
@@ -262,7 +262,7 @@ async def remove_old_patches(services: Services) -> int:
 
 
 async def find_feed_page(
-    ctx: Context, customer_id: ObjectId, walk: Walk, selection: ListSelection, without: Sequence[EventType]
+    ctx: Context, customer_id: ObjectId, list_part: ListPart, selection: ListSelection, without: Sequence[EventType]
 ) -> tuple[list[CompanyFeedItem], int]:
     """Return the entries of a selection for one part of a client's feed, newest first, and how many there are.
 
@@ -270,7 +270,9 @@ async def find_feed_page(
     """
     where: Filter = {"customerId": customer_id, "feedCount": {"$gt": 0}}
     shown: Filter = {"feed.hiddenBy": None}
-    changes_at_most = walk.skip + walk.limit + 1  # all entries of the cursor's change may be before the cursor
+    changes_at_most = (
+        list_part.skip + list_part.limit + 1
+    )  # all entries of the cursor's change may be before the cursor
     counting: list[PipelineStage] = [{"$project": {"_id": 0, "feedCount": 1}}]
     count: PipelineStage = {"$group": {"_id": None, "total": {"$sum": "$feedCount"}}}
     if selection.ids is not None:
@@ -287,14 +289,14 @@ async def find_feed_page(
         ctx,
         changes.aggregate(
             ctx,
-            where | walk.position.condition_on_first(2),
+            where | list_part.condition_on_first(2),
             {"$sort": {"feedAt": -1, "_id": -1}},
             {"$limit": changes_at_most},
             {"$project": {"feed": 1, "feedAt": 1, "actor": 1, "customerId": 1}},
             {"$unwind": "$feed"},
-            {"$match": walk.within(shown)},
-            {"$skip": walk.skip},
-            {"$limit": walk.limit},
+            {"$match": list_part.within(shown)},
+            {"$skip": list_part.skip},
+            {"$limit": list_part.limit},
             hint=_BY_FEED,
         ),
         changes.aggregate(ctx, where, *counting, count, hint=_BY_FEED),

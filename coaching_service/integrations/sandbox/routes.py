@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from coaching_service.core.auth.access import owner_session, sandbox_key
-from coaching_service.core.cursors import CursorPage, CursorQuery, cursor_page_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs.sandbox_mail import SandboxMail as StoredMail
+from coaching_service.core.pagination import CursorPage, CursorQuery, cursor_page_of
 from coaching_service.integrations.sandbox import models, schemas, service
 
 routes = Routes("/coach/sandbox", tag="Sandbox")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from coaching_service.core import audit
 from coaching_service.core.auth.principal import Principal
-from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.jobs import sandbox_mail
 from coaching_service.core.jobs.sandbox_mail import SandboxMail
+from coaching_service.core.list_parts import ListPart
+from coaching_service.core.pagination import CursorPage
 from coaching_service.demo.assets import Assets, create_assets
 from coaching_service.demo.company import fill_company
 from coaching_service.integrations.sandbox.models import Sandbox
@@ -49,6 +50,6 @@ async def _fill(tx: Context, owner: Principal, assets: Assets) -> Sandbox:
 
 async def list_mail(ctx: Context, *, limit: int, after: str | None) -> CursorPage[SandboxMail]:
     """Return the mails, after a cursor, that the caller's company, a sandbox, has not sent, newest first."""
-    position = Position(ctx, "sandbox-mail", {}, sandbox_mail.ORDER, after)
-    mails = await sandbox_mail.list_mails(ctx, position.condition(), limit + 1)
-    return position.page(mails, limit, lambda mail: mail)
+    list_part = ListPart(ctx, "sandbox-mail", {}, sandbox_mail.ORDER, size=limit, after=after)
+    mails = await sandbox_mail.list_mails(ctx, list_part.condition(), limit + 1)
+    return list_part.by_cursor(mails, lambda entry: entry)

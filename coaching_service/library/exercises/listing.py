@@ -9,8 +9,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, Ownership
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import RANKED, ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, BY_UPDATE, UPDATED, ListSelection
-from coaching_service.core.walking import RankedWalk, Walk
 from coaching_service.library.exercises import override_store, search_entries, store
 from coaching_service.library.exercises.models import (
     Exercise,
@@ -51,22 +51,22 @@ async def list_exercises(
     filters = {"keywords": keywords.strip(), "ownership": ownership, **condition, **selection.for_cursor()}
     condition |= await _selection_filter(ctx, selection)
     if selection.by_update:
-        walk = Walk(ctx, "exercises", filters, BY_UPDATE, page=page, size=size, after=after)
-        return await _page_by_update(ctx, condition, ownership, filters["keywords"], walk)
+        list_part = ListPart(ctx, "exercises", filters, BY_UPDATE, page=page, size=size, after=after)
+        return await _page_by_update(ctx, condition, ownership, filters["keywords"], list_part)
     if not filters["keywords"]:
         order = store.ORDER
-        walk = Walk(ctx, "exercises", filters, order, page=page, size=size, after=after, private=order[:1])
-        stored, total = await store.find_page(ctx, condition, walk, ownership=ownership)
-        docs, cursor = walk.cut(stored)
-        return cast("ExercisePage", walk.page(await present_all(ctx, docs), total, cursor))
-    ranked = RankedWalk(ctx, "exercises", filters, page=page, size=size, after=after)
+        list_part = ListPart(ctx, "exercises", filters, order, page=page, size=size, after=after, private=order[:1])
+        stored, total = await store.find_page(ctx, condition, list_part, ownership=ownership)
+        docs, cursor = list_part.cut(stored)
+        return cast("ExercisePage", list_part.numbered(await present_all(ctx, docs), total, cursor))
+    list_part = ListPart(ctx, "exercises", filters, RANKED, page=page, size=size, after=after)
     index, use_counts = await gather_reads(
         ctx, search_entries.load_index(ctx, condition, ownership), load_use_counts(ctx)
     )
     result = search(index, keywords, use_counts)
-    ids, cursor = ranked.cut(result.ids)
+    ids, cursor = list_part.cut_ranked(result.ids)
     exercises = await present_all(ctx, await store.find_by_ids(ctx, ids))
-    part = cast("ExercisePage", ranked.page(exercises, len(result.ids), cursor))
+    part = cast("ExercisePage", list_part.numbered(exercises, len(result.ids), cursor))
     return {**part, "tolerant": True} if result.tolerant else part
 
 
@@ -81,7 +81,7 @@ async def _selection_filter(ctx: Context, selection: ListSelection) -> Filter:
 
 
 async def _page_by_update(
-    ctx: Context, condition: Filter, ownership: Ownership, keywords: str, walk: Walk
+    ctx: Context, condition: Filter, ownership: Ownership, keywords: str, list_part: ListPart
 ) -> ExercisePage:
     """Return a page in the order of the last change, of which each company has its own because of its overrides."""
     updates, overridden = await gather_reads(
@@ -95,9 +95,9 @@ async def _page_by_update(
     for each in listed:
         each["updatedAt"] = max(each["updatedAt"], overridden.get(each["_id"], each["updatedAt"]))
     listed.sort(key=lambda each: (each["updatedAt"], each["_id"]))
-    docs, cursor = walk.cut_from(listed)
+    docs, cursor = list_part.cut_from(listed)
     exercises = await present_all(ctx, await store.find_by_ids(ctx, [each["_id"] for each in docs]))
-    part = cast("ExercisePage", walk.page(exercises, len(listed), cursor))
+    part = cast("ExercisePage", list_part.numbered(exercises, len(listed), cursor))
     return {**part, "tolerant": True} if tolerant else part
 
 

@@ -18,11 +18,11 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, StoredIdentity
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import BY_UPDATE, UPDATED
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import TEXT_LENGTH, Choice, Text
-from coaching_service.core.walking import Walk
 from coaching_service.library.exercises import muscles
 from coaching_service.library.exercises.media_checks import MEDIA_CHECKS
 from coaching_service.library.exercises.models import (
@@ -106,12 +106,12 @@ _NAME_FIELDS = ("name", "defaultInstructions", "loadType", "companyId", "deleted
 
 
 async def find_page(
-    ctx: Context, condition: Filter, walk: Walk, *, ownership: Ownership
+    ctx: Context, condition: Filter, list_part: ListPart, *, ownership: Ownership
 ) -> tuple[list[StoredExercise], int]:
     """Return the exercises for one part of the list by name with their sort fields, and their total number."""
     condition = {"deletedAt": None, **condition}
     hint = _selecting_index(condition)
-    return await walk.read(ctx, exercises, condition, hint=hint, ownership=ownership)
+    return await list_part.read(ctx, exercises, condition, hint=hint, ownership=ownership)
 
 
 def _selecting_index(condition: Filter) -> str | None:

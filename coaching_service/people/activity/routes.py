@@ -6,12 +6,11 @@ from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
-from coaching_service.core.cursors import CursorPage
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListSelection
-from coaching_service.core.pagination import Page
+from coaching_service.core.pagination import CursorPage, Page
 from coaching_service.people.activity import models, service
 from coaching_service.people.activity.schemas import (
     ActivityEventPage,

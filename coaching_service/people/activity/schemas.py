@@ -6,8 +6,7 @@ from typing import Any
 
 from marshmallow import fields
 
-from coaching_service.core.cursors import CursorMetadata, CursorQuery
-from coaching_service.core.pagination import AfterCursor, PageMetadata
+from coaching_service.core.pagination import AfterCursor, CursorMetadata, CursorQuery, PageMetadata
 from coaching_service.core.query import QueryInteger, QueryTime
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Output
 from coaching_service.core.variants import Variant

@@ -12,14 +12,13 @@ from typing import cast
 
 from coaching_service.core.changes import feed
 from coaching_service.core.changes.models import CompanyFeedItem
-from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import FeedEntry, LoggedEvent, RemovedFeedEntries
 from coaching_service.core.events import EventValue
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
-from coaching_service.core.pagination import Page
-from coaching_service.core.walking import Walk
+from coaching_service.core.pagination import CursorPage, Page
 from coaching_service.people.activity.models import (
     ACTIVITY_TYPE_OF,
     EVENT_TYPE_OF,
@@ -156,9 +155,9 @@ async def list_attributed_events(
     """
     await customers.get_visible(ctx, customer_id)
     filters = {"customerId": customer_id, **selection.for_cursor()}
-    walk = Walk(ctx, "client-feed", filters, feed.COMPANY_FEED_ORDER, page=page, size=size, after=after)
-    stored, total = await feed.find_feed_page(ctx, customer_id, walk, selection, list_hidden_types(ctx))
-    return walk.present(stored, total, _attributed_event)
+    list_part = ListPart(ctx, "client-feed", filters, feed.COMPANY_FEED_ORDER, page=page, size=size, after=after)
+    stored, total = await feed.find_feed_page(ctx, customer_id, list_part, selection, list_hidden_types(ctx))
+    return list_part.present(stored, total, _attributed_event)
 
 
 def _attributed_event(stored: CompanyFeedItem) -> AttributedEvent:
@@ -213,7 +212,7 @@ async def list_changed_events(
 ) -> CursorPage[ChangedEvent]:
     """Return what `list_company_events` returns, with the change that each entry is from."""
     filters = {"since": since, "types": sorted(set(types)), "customerId": customer_id}
-    position = Position(ctx, "activity-feed", filters, feed.COMPANY_FEED_ORDER, after)
+    list_part = ListPart(ctx, "activity-feed", filters, feed.COMPANY_FEED_ORDER, size=limit, after=after)
     hidden = list_hidden_types(ctx)
     wanted = [EVENT_TYPE_OF[each] for each in types or (EVENT_TYPE_OF if hidden else ())]
     shown = [each for each in wanted if each not in hidden]
@@ -221,13 +220,13 @@ async def list_changed_events(
         return {"docs": [], "nextCursor": None, "hasMore": False}
     stored = await feed.find_company_feed(
         ctx,
-        position.condition(),
+        list_part.condition(),
         since=since,
         types=shown,
         customer_ids=await customers.select_ids_in_scope(ctx, customer_id),
         limit=limit + 1,
     )
-    part = position.page(stored, limit, lambda entry: entry)
+    part = list_part.by_cursor(stored, lambda entry: entry)
     references = await customers.find_references(ctx, list({entry["customerId"] for entry in part["docs"]}))
     docs = [
         _changed_event(entry, references[entry["customerId"]])

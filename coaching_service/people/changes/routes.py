@@ -7,12 +7,12 @@ from typing import Any
 from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
-from coaching_service.core.cursors import CursorPage
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, CursorExpired, NotFound
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import CursorPage
 from coaching_service.people.changes import events, models, schemas, service, undo
 
 _PATHS = {"changeId": "The change, or the batch of a bulk operation."}

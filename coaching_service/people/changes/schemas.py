@@ -7,8 +7,8 @@ from typing import Any
 
 from marshmallow import fields
 
-from coaching_service.core.cursors import CursorQuery
 from coaching_service.core.events import EVENT_TYPES
+from coaching_service.core.pagination import CursorQuery
 from coaching_service.core.query import QueryInteger, QueryTime
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Output
 from coaching_service.core.variants import Variant

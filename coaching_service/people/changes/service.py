@@ -12,13 +12,14 @@ from coaching_service.core.auth.visibility import Visibility
 from coaching_service.core.changes import history
 from coaching_service.core.changes.models import DocumentPatch, StoredChange
 from coaching_service.core.changes.undo import is_soft_deletion, public_values
-from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.models import DocumentFields
 from coaching_service.core.database.recording import Action, Interface
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
+from coaching_service.core.pagination import CursorPage
 from coaching_service.people.changes.models import ChangeDetails, ChangeSummary, DocumentReference, DocumentValues
 from coaching_service.people.changes.visibility import limit_change, limit_values, load_visibility
 
@@ -75,9 +76,9 @@ async def list_changes(
     where = {name: value for name, value in filters.items() if value is not None}
     if since is not None:
         where["createdAt"] = {"$gte": since}
-    position = Position(ctx, "changes", {**filters, "since": since}, history.NEWEST_FIRST, after)
+    list_part = ListPart(ctx, "changes", {**filters, "since": since}, history.NEWEST_FIRST, size=limit, after=after)
     visibility = await load_visibility(ctx)
-    bound = position.condition()
+    bound = list_part.condition()
     page: list[StoredChange] = []
     for _ in range(_MAX_READS):
         read = await history.list_newest(ctx, {"$and": [where, bound]}, limit + 1)
@@ -85,8 +86,8 @@ async def list_changes(
         page += [change for change in limited if change is not None]
         if len(read) <= limit or len(page) > limit:
             break
-        bound = position.condition_after(read[-1])
-    return position.page(page, limit, lambda change: _summary(ctx, change))
+        bound = list_part.condition_after(read[-1])
+    return list_part.by_cursor(page, lambda change: _summary(ctx, change))
 
 
 async def list_newer(

@@ -7,12 +7,13 @@ from datetime import date, datetime, timedelta
 from typing import Any, Literal, cast, get_args
 from zlib import crc32
 
-from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.dates import next_midnight
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.metrics import Backlog, read_backlog
+from coaching_service.core.pagination import CursorPage
 from coaching_service.people.customers import figures_store, listing, service, store
 from coaching_service.people.customers.models import (
     Attention,
@@ -42,15 +43,15 @@ async def list_rates(
     where, _ = listing.build_list_filter(ctx, archived=False, groups=None, trainers=None)
     filters = {"period": days, "below": below, "sort": sort}
     order = store.ORDER if sort == "name" else (store.rate_field(days), *store.ORDER)
-    position = Position(ctx, "compliance", filters, order, after)
+    list_part = ListPart(ctx, "compliance", filters, order, size=limit, after=after)
     if sort == "name":
         clients = await figures_store.find_by_name(
-            ctx, where | position.condition(), limit=limit + 1, days=days, below=below
+            ctx, where | list_part.condition(), limit=limit + 1, days=days, below=below
         )
     else:
-        parts = position.conditions_with_nulls_last()
+        parts = list_part.conditions_with_nulls_last()
         clients = await figures_store.find_by_rate(ctx, where, parts, days, below=below, limit=limit + 1)
-    return position.page(clients, limit, lambda customer: _present_rate(customer, days))
+    return list_part.by_cursor(clients, lambda customer: _present_rate(customer, days))
 
 
 def _present_rate(customer: Customer, days: RateDays) -> CustomerRate:
@@ -67,9 +68,9 @@ async def list_clients_by_name(
     same filters.
     """
     where, _ = listing.build_list_filter(ctx, archived=False, groups=None, trainers=None)
-    position = Position(ctx, list_name, filters, store.ORDER, after)
-    clients = await figures_store.find_by_name(ctx, where | position.condition(), limit=limit + 1)
-    return position.page(clients, limit, lambda customer: customer)
+    list_part = ListPart(ctx, list_name, filters, store.ORDER, size=limit, after=after)
+    clients = await figures_store.find_by_name(ctx, where | list_part.condition(), limit=limit + 1)
+    return list_part.by_cursor(clients, lambda entry: entry)
 
 
 async def list_attention(
@@ -89,9 +90,9 @@ async def list_attention(
     """
     where = _attention_filter(ctx, reasons, groups, trainers)
     filters = {"reason": sorted(set(reasons)), "groups": groups, "assignedTo": trainers}
-    position = Position(ctx, "attention", filters, store.BY_ATTENTION, after)
-    clients = await figures_store.find_by_attention(ctx, where, position.condition(), limit=limit + 1)
-    return position.page(clients, limit, lambda customer: customer)
+    list_part = ListPart(ctx, "attention", filters, store.BY_ATTENTION, size=limit, after=after)
+    clients = await figures_store.find_by_attention(ctx, where, list_part.condition(), limit=limit + 1)
+    return list_part.by_cursor(clients, lambda entry: entry)
 
 
 def _attention_filter(

@@ -8,8 +8,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import UPDATED
-from coaching_service.core.walking import Walk
 from coaching_service.people.customers import counters, group_totals
 from coaching_service.people.customers.models import Customer, GroupCount, SortFigure
 from coaching_service.people.customers.search import match_text, match_words, search_page, substring_filter
@@ -47,7 +47,7 @@ _FIGURES: Mapping[SortFigure, tuple[str, object, str]] = {
 
 
 async def find_page(
-    ctx: Context, where: Filter, walk: Walk, *, contains: str, words: str, unfiltered: bool
+    ctx: Context, where: Filter, list_part: ListPart, *, contains: str, words: str, unfiltered: bool
 ) -> tuple[list[Customer], int]:
     """Return the clients for one part of the list with their sort fields, and how many there are in total.
 
@@ -62,34 +62,40 @@ async def find_page(
             match_words(words) if words else match_text(contains),
             listed={ARCHIVED: where[ARCHIVED]},
             count_listed=lambda: counters.read(ctx, archived=where[ARCHIVED]),
-            walk=walk,
+            list_part=list_part,
             by_suffix=BY_SUFFIX,
-            by_order=BY_ORDER if walk.sort == ORDER else UPDATE_INDEX,
+            by_order=BY_ORDER if list_part.sort == ORDER else UPDATE_INDEX,
         )
-    hint = _list_index(where, walk)
+    hint = _list_index(where, list_part)
     if unfiltered:
-        return await _find_page_of_all(ctx, where, walk, hint)
+        return await _find_page_of_all(ctx, where, list_part, hint)
     total = _count_filtered(ctx, where, hint)
     clients = customers.find(
-        ctx, walk.within(where), sort=walk.sort, skip=walk.skip, limit=walk.limit, including=PRIVATE_ORDER, hint=hint
+        ctx,
+        list_part.within(where),
+        sort=list_part.sort,
+        skip=list_part.skip,
+        limit=list_part.limit,
+        including=PRIVATE_ORDER,
+        hint=hint,
     )
     docs, count = await gather_reads(ctx, clients, total)
     return docs, count
 
 
-async def _find_page_of_all(ctx: Context, where: Filter, walk: Walk, hint: str) -> tuple[list[Customer], int]:
+async def _find_page_of_all(ctx: Context, where: Filter, list_part: ListPart, hint: str) -> tuple[list[Customer], int]:
     """Return the clients for one part of the list of all with their sort fields, and how many there are in total.
 
     One command reads both: a second one costs the service more than presenting the clients.
     """
-    order: PipelineStage = {"$sort": dict.fromkeys(walk.sort, 1)}
+    order: PipelineStage = {"$sort": dict.fromkeys(list_part.sort, 1)}
     docs = await customers.aggregate(
         ctx,
-        walk.within(where),
+        list_part.within(where),
         order,
-        {"$skip": walk.skip},
-        {"$limit": walk.limit},
-        {"$project": customers.projection(None, walk.private)},
+        {"$skip": list_part.skip},
+        {"$limit": list_part.limit},
+        {"$project": customers.projection(None, list_part.private)},
         counters.add_total(ctx, archived=where[ARCHIVED]),
         order,  # documents without sort fields are first; without this stage, MongoDB does not promise any order
         hint=hint,
@@ -134,7 +140,7 @@ async def _count_filtered(ctx: Context, where: Filter, hint: str) -> int:
     return await customers.count(ctx, where, hint=hint)
 
 
-def _list_index(where: Filter, walk: Walk) -> str:
+def _list_index(where: Filter, list_part: ListPart) -> str:
     """Return the index that serves a list: the changes since a time are few, as are clients of a group or trainer."""
     if UPDATED in where:
         return UPDATE_INDEX
@@ -142,7 +148,7 @@ def _list_index(where: Filter, walk: Walk) -> str:
         return BY_GROUP
     if TRAINER in where:
         return BY_TRAINER
-    return BY_ORDER if walk.sort == ORDER else UPDATE_INDEX
+    return BY_ORDER if list_part.sort == ORDER else UPDATE_INDEX
 
 
 async def list_sort_names(ctx: Context, where: Filter, limit: int) -> list[Customer]:
@@ -151,7 +157,9 @@ async def list_sort_names(ctx: Context, where: Filter, limit: int) -> list[Custo
     return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=ORDER, hint=hint)
 
 
-async def find_selected_page(ctx: Context, where: Filter, walk: Walk, *, contains: str) -> tuple[list[Customer], int]:
+async def find_selected_page(
+    ctx: Context, where: Filter, list_part: ListPart, *, contains: str
+) -> tuple[list[Customer], int]:
     """Return the clients of `where` for one part of the list, and how many there are in total.
 
     `where` names a few clients by `_id` or `externalId`. `contains` is part of a name, surname or e-mail address;
@@ -161,7 +169,7 @@ async def find_selected_page(ctx: Context, where: Filter, walk: Walk, *, contain
         return [], 0
     where = where | containing if contains else where
     hint = EXTERNAL_ID_INDEX if "externalId" in where else BY_ID
-    return await walk.read(ctx, customers, where, hint=hint)
+    return await list_part.read(ctx, customers, where, hint=hint)
 
 
 async def find_by_emails(ctx: Context, emails: Collection[str]) -> list[Customer]:

@@ -7,9 +7,9 @@ from functools import partial
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page, page_document, skip_of
-from coaching_service.core.walking import Walk
 from coaching_service.people.customers import list_store, service, store
 from coaching_service.people.customers.models import (
     CustomerProfile,
@@ -55,17 +55,19 @@ async def list_customers(
         **({"words": words} if words else {}),
     }
     order = selection.order(store.ORDER)
-    walk = Walk(ctx, "customers", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER)
+    list_part = ListPart(
+        ctx, "customers", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER
+    )
     if email is not None:
         ids = await list_store.find_ids_by_email(ctx, email.strip())
         where["_id"] = {"$in": ids if selection.ids is None else [each for each in ids if each in selection.ids]}
     if where.keys() & {"_id", "externalId"}:
-        stored, total = await list_store.find_selected_page(ctx, where, walk, contains=contains)
+        stored, total = await list_store.find_selected_page(ctx, where, list_part, contains=contains)
     else:
         stored, total = await list_store.find_page(
-            ctx, where, walk, contains=contains, words=words, unfiltered=unfiltered and selection.is_all
+            ctx, where, list_part, contains=contains, words=words, unfiltered=unfiltered and selection.is_all
         )
-    return walk.present(stored, total, partial(service.to_response, ctx))
+    return list_part.present(stored, total, partial(service.to_response, ctx))
 
 
 async def list_customers_by(

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, Filter
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.text import (
     SUFFIX_LENGTH,
     apostrophe_pattern,
@@ -15,7 +16,6 @@ from coaching_service.core.text import (
     normalize,
     suffixes,
 )
-from coaching_service.core.walking import Walk
 from coaching_service.people.customers.models import Customer
 
 # Up to so many matches are sorted in memory; for more, the index in list order is tried first.
@@ -87,7 +87,7 @@ async def search_page(
     *,
     listed: Filter,
     count_listed: Callable[[], Awaitable[int]],
-    walk: Walk,
+    list_part: ListPart,
     by_suffix: str,
     by_order: str,
 ) -> tuple[list[Customer], int]:
@@ -101,28 +101,28 @@ async def search_page(
         return [], 0
     matching = where | match.indexed
     total = await customers.count(ctx, matching, hint=by_suffix)
-    wanted = min(walk.limit, max(0, total - walk.skip))
+    wanted = min(list_part.limit, max(0, total - list_part.skip))
     if wanted == 0:
         return [], total
-    if total > FEW_MATCHES and (walk.skip + walk.limit) * await count_listed() <= total * total:
+    if total > FEW_MATCHES and (list_part.skip + list_part.limit) * await count_listed() <= total * total:
         stages: list[Document] = [
-            {"$sort": dict.fromkeys(walk.sort, 1)},
+            {"$sort": dict.fromkeys(list_part.sort, 1)},
             {"$limit": 2 * total},
             {"$match": where | match.scanned},
-            {"$skip": walk.skip},
-            {"$limit": walk.limit},
-            {"$project": customers.projection(None, walk.private)},
+            {"$skip": list_part.skip},
+            {"$limit": list_part.limit},
+            {"$project": customers.projection(None, list_part.private)},
         ]
-        docs: list[Customer] = await customers.aggregate(ctx, walk.within(listed), *stages, hint=by_order)
+        docs: list[Customer] = await customers.aggregate(ctx, list_part.within(listed), *stages, hint=by_order)
         if len(docs) == wanted:
             return docs, total
     clients = await customers.find(
         ctx,
-        walk.within(matching),
-        sort=walk.sort,
-        skip=walk.skip,
-        limit=walk.limit,
-        including=walk.private,
+        list_part.within(matching),
+        sort=list_part.sort,
+        skip=list_part.skip,
+        limit=list_part.limit,
+        including=list_part.private,
         hint=by_suffix,
     )
     return clients, total

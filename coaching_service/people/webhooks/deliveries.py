@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
+from coaching_service.core.pagination import CursorPage
 from coaching_service.people.webhooks import service, store
 from coaching_service.people.webhooks.models import TEST_EVENT, Delivery, DeliveryStatus
 
@@ -20,10 +21,11 @@ async def list_deliveries(
     Raises NotFound, InvalidFields for a cursor of another list.
     """
     await service.read(ctx, webhook_id)
-    position = Position(ctx, "webhookDeliveries", {"webhookId": webhook_id, "status": status}, store.LIST_ORDER, after)
+    filters = {"webhookId": webhook_id, "status": status}
+    list_part = ListPart(ctx, "webhookDeliveries", filters, store.LIST_ORDER, size=limit, after=after)
     where: Filter = {"webhookId": webhook_id} | ({} if status is None else {"status": status})
-    page = await store.list_deliveries(ctx, where | position.condition(), limit + 1)
-    return position.page(page, limit, lambda delivery: delivery)
+    page = await store.list_deliveries(ctx, where | list_part.condition(), limit + 1)
+    return list_part.by_cursor(page, lambda entry: entry)
 
 
 @transactional

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from coaching_service.core.auth.access import owner
-from coaching_service.core.cursors import CursorPage, cursor_page_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import CursorPage, cursor_page_of
 from coaching_service.core.validation import patch_of
 from coaching_service.people.webhooks import deliveries, models, service
 from coaching_service.people.webhooks.schemas import (

@@ -6,8 +6,8 @@ from typing import Any
 
 from marshmallow import fields
 
-from coaching_service.core.cursors import CursorQuery
 from coaching_service.core.events import EVENT_TYPES
+from coaching_service.core.pagination import CursorQuery
 from coaching_service.core.validation import Boolean, Choice, DateTime, Identifier, Input, ListOf, Output, Text
 from coaching_service.people.webhooks.models import TEST_EVENT
 

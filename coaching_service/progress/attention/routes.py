@@ -6,11 +6,11 @@ from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
-from coaching_service.core.cursors import CursorPage, cursor_page_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import CursorPage, cursor_page_of
 from coaching_service.people.customers.trainer_filter import parse_trainers
 from coaching_service.progress.attention import models, schemas, service
 

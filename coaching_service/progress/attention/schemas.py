@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.core.cursors import CursorQuery
+from coaching_service.core.pagination import CursorQuery
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Output
 from coaching_service.progress.attention.reasons import WEIGHTS
 

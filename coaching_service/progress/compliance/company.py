@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import date
 
-from coaching_service.core.cursors import CursorPage
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import CursorPage
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.derived_figures import RateDays, RateOrder

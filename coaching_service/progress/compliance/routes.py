@@ -6,10 +6,10 @@ from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
-from coaching_service.core.cursors import CursorPage, cursor_page_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import CursorPage, cursor_page_of
 from coaching_service.progress.compliance import company, models, schemas, service
 from coaching_service.progress.form_responses.schemas import OpenRange
 

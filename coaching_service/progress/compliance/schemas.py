@@ -9,7 +9,7 @@ from typing import Any
 from marshmallow import fields, validates_schema
 from marshmallow import validate as validators
 
-from coaching_service.core.cursors import CursorQuery
+from coaching_service.core.pagination import CursorQuery
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Choice, Date, Identifier, Output
 from coaching_service.core.validation_messages import Message, invalid

@@ -6,12 +6,12 @@ from typing import Any
 
 from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import CUSTOMERS
-from coaching_service.core.cursors import CursorPage, cursor_page_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import CursorPage, cursor_page_of
 from coaching_service.core.validation import patch_of
 from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.conversation import attachments, models, schemas, service

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from coaching_service.core.changes.log import actor_of
-from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
+from coaching_service.core.pagination import CursorPage
 from coaching_service.people.customers import activity_dates, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersDeleted
@@ -52,13 +53,13 @@ async def list_messages(
     if the client is outside the caller's scope.
     """
     filters = {"customerId": customer_id, "wblockId": block_id}
-    position = Position(ctx, "messages", filters, store.MESSAGE_ORDER, after)
+    list_part = ListPart(ctx, "messages", filters, store.MESSAGE_ORDER, size=limit, after=after)
     _, stored = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        store.find_messages(ctx, customer_id, position.condition(), block_id=block_id, limit=limit + 1),
+        store.find_messages(ctx, customer_id, list_part.condition(), block_id=block_id, limit=limit + 1),
     )
-    return position.page(stored, limit, lambda message: _to_message(ctx, message))
+    return list_part.by_cursor(stored, lambda message: _to_message(ctx, message))
 
 
 async def read(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> Message:
@@ -79,9 +80,9 @@ async def list_conversations(
     `unread`: only with unread messages of the company, or without. Raises InvalidFields if `after` is not a
     cursor of this list.
     """
-    position = Position(ctx, "conversations", {"unread": unread}, store.CONVERSATION_ORDER, after)
+    list_part = ListPart(ctx, "conversations", {"unread": unread}, store.CONVERSATION_ORDER, size=limit, after=after)
     stored = await store.find_conversations(
-        ctx, position.condition(), unread=unread, customer_ids=await customers.list_ids_in_scope(ctx), limit=limit + 1
+        ctx, list_part.condition(), unread=unread, customer_ids=await customers.list_ids_in_scope(ctx), limit=limit + 1
     )
     page = stored[:limit]
     last_messages, references = await gather_reads(
@@ -89,7 +90,7 @@ async def list_conversations(
         store.find_by_ids(ctx, [conversation["lastMessageId"] for conversation in page]),
         customers.find_references(ctx, [conversation["customerId"] for conversation in page]),
     )
-    presented = position.page(stored, limit, lambda conversation: conversation)
+    presented = list_part.by_cursor(stored, lambda entry: entry)
     docs: list[Conversation] = [
         {
             "customer": references[conversation["customerId"]],

@@ -5,9 +5,9 @@ from __future__ import annotations
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import RANKED, ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
-from coaching_service.core.walking import RankedWalk
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import DoneExercise
@@ -30,7 +30,7 @@ async def list_done_exercises(
     such client, Forbidden if the client is outside the caller's scope.
     """
     filters = {"customerId": customer_id, **selection.for_cursor()}
-    walk = RankedWalk(ctx, "done-exercises", filters, page=page, size=size, after=after)
+    list_part = ListPart(ctx, "done-exercises", filters, RANKED, page=page, size=size, after=after)
     _, hidden = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
@@ -38,7 +38,7 @@ async def list_done_exercises(
     )
     done = await exercise_queries.find_done_exercises(ctx, customer_id, without=hidden)
     by_id = {each["_id"]: each for each in done if selection.ids is None or each["_id"] in selection.ids}
-    ids, cursor = walk.cut(list(by_id))
+    ids, cursor = list_part.cut_ranked(list(by_id))
     names = await exercises.load_names(ctx, ids)
     docs: list[DoneExercise] = [
         {
@@ -48,4 +48,4 @@ async def list_done_exercises(
         }
         for exercise in map(by_id.__getitem__, ids)
     ]
-    return walk.page(docs, len(by_id), cursor)
+    return list_part.numbered(docs, len(by_id), cursor)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
-from coaching_service.core.walking import Walk
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import DoneSets, ExerciseSession, OneRepMaxEstimate
@@ -51,18 +51,20 @@ async def list_sessions(
         "includeIncomplete": include_incomplete,
         **selection.for_cursor(),
     }
-    walk = Walk(ctx, "exercise-history", filters, exercise_queries.SESSION_ORDER, page=page, size=size, after=after)
+    list_part = ListPart(
+        ctx, "exercise-history", filters, exercise_queries.SESSION_ORDER, page=page, size=size, after=after
+    )
     hidden = await visibility.find_days_hidden_from_caller(ctx, customer_id)
     _, _, (stored, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
         exercises.require_known(ctx, exercise_id),
         exercise_queries.find_exercise_sessions(
-            ctx, customer_id, exercise_id, walk, selection, include_planned=include_incomplete, without=hidden
+            ctx, customer_id, exercise_id, list_part, selection, include_planned=include_incomplete, without=hidden
         ),
     )
     load_unit = ctx.caller.company.load_unit
-    return walk.present(stored, total, lambda block: _describe(block, exercise_id, load_unit))
+    return list_part.present(stored, total, lambda block: _describe(block, exercise_id, load_unit))
 
 
 def _describe(block: query_models.ExerciseSession, exercise_id: ObjectId, load_unit: str) -> ExerciseSession:

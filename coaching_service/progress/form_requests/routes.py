@@ -6,9 +6,9 @@ from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import FORMS
-from coaching_service.core.cursors import CursorPage, cursor_page_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
+from coaching_service.core.pagination import CursorPage, cursor_page_of
 from coaching_service.progress.form_requests import models, schemas, service
 
 routes = Routes("/coach/form-requests", tag="Form responses")

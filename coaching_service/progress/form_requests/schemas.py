@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.core.cursors import CursorQuery
+from coaching_service.core.pagination import CursorQuery
 from coaching_service.core.query import QueryBoolean
 from coaching_service.core.validation import Date, Identifier, Output
 from coaching_service.people.customers.schemas import NamedCustomer

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
+from coaching_service.core.pagination import CursorPage
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_requests.models import FormRequest
 from coaching_service.training.workouts.reports import blocks as queries
@@ -32,15 +33,15 @@ async def list_pending(
     `after` is not a cursor of this list with the same filters.
     """
     filters = {"overdue": overdue, "customerId": customer_id}
-    position = Position(ctx, "form-requests", filters, _ORDER, after)
+    list_part = ListPart(ctx, "form-requests", filters, _ORDER, size=limit, after=after)
     stored = await queries.find_pending_forms(
         ctx,
-        position.condition(),
+        list_part.condition(),
         dates=_possible_dates(overdue),
         customer_ids=await customers.select_ids_in_scope(ctx, customer_id),
         limit=limit + 1,
     )
-    part = position.page(stored, limit, lambda pending: _present(ctx, pending))
+    part = list_part.by_cursor(stored, lambda pending: _present(ctx, pending))
     # Only the client's time zone decides whether a form of about today is overdue.
     docs = [request for request in part["docs"] if overdue in (None, request["isOverdue"])]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}

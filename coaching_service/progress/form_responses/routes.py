@@ -6,11 +6,11 @@ from typing import Any
 
 from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import FORMS
-from coaching_service.core.cursors import CursorPage, cursor_page_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import CursorPage, cursor_page_of
 from coaching_service.progress.form_responses import models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}/form-responses", tag="Form responses")

@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.cursors import CursorQuery
+from coaching_service.core.pagination import CursorQuery
 from coaching_service.core.query import QueryBoolean
 from coaching_service.core.validation import Boolean, Date, DateTime, Identifier, Input, Output
 from coaching_service.library.forms.schemas import AnswerValue

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import FieldError, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
+from coaching_service.core.pagination import CursorPage
 from coaching_service.library.forms.models import Question
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
@@ -153,18 +154,18 @@ async def list_received(
         "from": start_date,
         "to": end_date,
     }
-    position = Position(ctx, "form-responses", filters, store.INBOX_ORDER, after)
+    list_part = ListPart(ctx, "form-responses", filters, store.INBOX_ORDER, size=limit, after=after)
     bounds = {"$gte": start_date, "$lte": end_date}
     stored = await store.find_inbox(
         ctx,
-        position.condition(),
+        list_part.condition(),
         reviewed=reviewed,
         form_id=form_id,
         customer_ids=await customers.select_ids_in_scope(ctx, customer_id),
         dates={operator: bound for operator, bound in bounds.items() if bound is not None},
         limit=limit + 1,
     )
-    part = position.page(stored, limit, lambda response: response)
+    part = list_part.by_cursor(stored, lambda entry: entry)
     references = await customers.find_references(ctx, list({response["customerId"] for response in part["docs"]}))
     docs: list[ReceivedResponse] = [
         {**store.present(response), "customer": references[response["customerId"]]}

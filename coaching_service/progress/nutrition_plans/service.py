@@ -11,9 +11,9 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.errors import LegacyFailure, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
-from coaching_service.core.walking import Walk
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.nutrition_plans import store
@@ -34,13 +34,13 @@ async def list_plans(
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     filters = {"customerId": customer_id, **selection.for_cursor()}
-    walk = Walk(ctx, "nutrition_plans", filters, store.ORDER, page=page, size=size, after=after)
+    list_part = ListPart(ctx, "nutrition_plans", filters, store.ORDER, page=page, size=size, after=after)
     _, (stored, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        store.find_page(ctx, customer_id, walk, selection),
+        store.find_page(ctx, customer_id, list_part, selection),
     )
-    return walk.present(stored, total, partial(_to_plan, ctx))
+    return list_part.present(stored, total, partial(_to_plan, ctx))
 
 
 async def read(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Plan:

@@ -17,10 +17,10 @@ from coaching_service.core.events import EventValue
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.media import JPEG, file_extension
 from coaching_service.core.pagination import Page
-from coaching_service.core.walking import Walk
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
@@ -44,13 +44,13 @@ async def list_photos(
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     filters = {"customerId": customer_id, **selection.for_cursor()}
-    walk = Walk(ctx, "progress_photos", filters, store.ORDER, page=page, size=size, after=after)
+    list_part = ListPart(ctx, "progress_photos", filters, store.ORDER, page=page, size=size, after=after)
     _, (stored, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        store.find_page(ctx, customer_id, walk, selection),
+        store.find_page(ctx, customer_id, list_part, selection),
     )
-    return walk.present(stored, total, partial(_to_photos, ctx))
+    return list_part.present(stored, total, partial(_to_photos, ctx))
 
 
 async def read(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> ProgressPhotos:

@@ -11,10 +11,10 @@ from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import RECORDS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date
-from coaching_service.core.walking import Walk
 from coaching_service.progress.progress_photos.models import StoredPhoto, StoredPhotos
 
 SIDES = {"1": "front", "2": "back", "3": "side"}
@@ -43,11 +43,11 @@ photos = Documents[StoredPhotos](
 
 
 async def find_page(
-    ctx: Context, customer_id: ObjectId, walk: Walk, selection: ListSelection
+    ctx: Context, customer_id: ObjectId, list_part: ListPart, selection: ListSelection
 ) -> tuple[list[StoredPhotos], int]:
     """Return the photos of a selection for one part of the list of a client, and how many dates there are."""
     where = {"customerId": customer_id, **selection.filter()}
-    return await walk.read(ctx, photos, where)
+    return await list_part.read(ctx, photos, where)
 
 
 async def find_by_date(ctx: Context, customer_id: ObjectId, date: str) -> StoredPhotos | None:

@@ -20,10 +20,10 @@ from coaching_service.core.external_identity import (
     upsert,
 )
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.core.text import normalize
-from coaching_service.core.walking import Walk
 from coaching_service.training.programs import store
 from coaching_service.training.programs.models import (
     DatedProgram,
@@ -110,13 +110,15 @@ async def list_page(
     keywords = normalize(keywords)
     filters = {"archived": archived, "keywords": keywords, "externalId": external_id, **selection.for_cursor()}
     order = selection.order(store.ORDER)
-    walk = Walk(ctx, "programs", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER)
+    list_part = ListPart(
+        ctx, "programs", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER
+    )
     where = {"isArchived": archived, **selection.filter()}
     if external_id is not None:
         where["externalId"] = external_id
-    stored, total = await store.find_page(ctx, where, walk, keywords=keywords)
-    docs, cursor = walk.cut(stored)
-    return walk.page(await _present(ctx, docs), total, cursor)
+    stored, total = await store.find_page(ctx, where, list_part, keywords=keywords)
+    docs, cursor = list_part.cut(stored)
+    return list_part.numbered(await _present(ctx, docs), total, cursor)
 
 
 async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:

@@ -13,10 +13,10 @@ from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, stored_fields
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import BY_UPDATE, UPDATED
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.core.validation import TEXT_LENGTH, Text
-from coaching_service.core.walking import Walk
 from coaching_service.training.programs.models import ProgramFields, ProgramInput, ProgramName, StoredProgram
 
 _EVENT_TYPES: dict[Action, EventType] = {
@@ -61,23 +61,25 @@ _BY_EXTERNAL_ID = programs.index_name("externalId")
 _BY_UPDATE = programs.index_name("isArchived", *BY_UPDATE)
 
 
-async def find_page(ctx: Context, where: Filter, walk: Walk, *, keywords: str) -> tuple[list[StoredProgram], int]:
+async def find_page(
+    ctx: Context, where: Filter, list_part: ListPart, *, keywords: str
+) -> tuple[list[StoredProgram], int]:
     """Return the programs of `where` for one part of the list with their sort fields, and their total number."""
     if "\0" in keywords:
         return [], 0
     condition = where | (keyword_filter(keywords) if keywords else {})
-    hint = _list_index(where, walk, keywords)
-    return await walk.read(ctx, programs, condition, hint=hint)
+    hint = _list_index(where, list_part, keywords)
+    return await list_part.read(ctx, programs, condition, hint=hint)
 
 
-def _list_index(where: Filter, walk: Walk, keywords: str) -> str:
+def _list_index(where: Filter, list_part: ListPart, keywords: str) -> str:
     """Return the index that serves a list of programs: one that has few of them, if there is one."""
     for field, index in (("externalId", _BY_EXTERNAL_ID), ("_id", _BY_ID), (UPDATED, _BY_UPDATE)):
         if field in where:
             return index
     if keywords:
         return _BY_SUFFIX
-    return _BY_NAME if walk.sort == ORDER else _BY_UPDATE
+    return _BY_NAME if list_part.sort == ORDER else _BY_UPDATE
 
 
 async def find_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:

@@ -9,8 +9,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ListSelection
-from coaching_service.core.walking import Walk
 from coaching_service.people.activity.record_types import LOWER_IS_BETTER
 from coaching_service.training.workouts.items.models import DatedItem
 from coaching_service.training.workouts.items.totals import TOTALS
@@ -40,7 +40,7 @@ async def find_exercise_sessions(
     ctx: Context,
     customer_id: ObjectId,
     exercise_id: ObjectId,
-    walk: Walk,
+    list_part: ListPart,
     selection: ListSelection,
     *,
     include_planned: bool,
@@ -62,10 +62,10 @@ async def find_exercise_sessions(
     }
     hint = hint if selection.ids is None else "_id_"
     items = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
-    page: list[Stage] = [{"$sort": {"date": -1, "_id": -1}}, {"$skip": walk.skip}, {"$limit": walk.limit}]
+    page: list[Stage] = [{"$sort": {"date": -1, "_id": -1}}, {"$skip": list_part.skip}, {"$limit": list_part.limit}]
     sessions, total = await gather_reads(
         ctx,
-        blocks.aggregate(ctx, walk.within(condition), *page, {"$project": {"date": 1, "items": items}}, hint=hint),
+        blocks.aggregate(ctx, list_part.within(condition), *page, {"$project": {"date": 1, "items": items}}, hint=hint),
         blocks.count(ctx, condition, hint=hint),
     )
     return sessions, total
