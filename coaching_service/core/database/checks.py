@@ -59,6 +59,35 @@ class Check:
     deletes_files: bool = False
 
 
+def check_of(
+    name: str,
+    title: str,
+    find: Callable[[Services], AsyncIterator[object] | Awaitable[Iterable[object]]],
+    problem: str,
+    advice: str,
+    repair: Repair | None = None,
+    *,
+    counts: bool = False,
+) -> Check:
+    """The check of one problem: `find` returns or yields the identifiers of its occurrences.
+
+    `counts`: each of them is a document that has been read.
+    """
+
+    async def examine(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+        occurrences, found = Occurrences(), find(services)
+        if isinstance(found, AsyncIterator):
+            async for identifier in found:
+                occurrences.add(identifier)
+                count_read(int(counts))
+        else:
+            for identifier in await found:
+                occurrences.add(identifier)
+        yield occurrences.finding(problem, advice)
+
+    return Check(name, title, examine, repair)
+
+
 class _Identifiers:
     """A list of identifiers in bounded memory: a long one continues in a temporary file."""
 
@@ -90,10 +119,9 @@ class Occurrences:
         if self.example is None:
             self.example = str(identifier)
 
-    def finding(self, problem: str, advice: str, *, is_notice: bool = False) -> list[Finding]:
-        """The finding of this problem; none if it does not occur."""
-        finding = Finding(problem, self.count, self.example, advice, is_notice, self.identifiers)
-        return [finding] if self.count else []
+    def finding(self, problem: str, advice: str, *, is_notice: bool = False) -> Finding:
+        """The finding of this problem, which is left out if it does not occur."""
+        return Finding(problem, self.count, self.example, advice, is_notice, self.identifiers)
 
 
 @dataclass
@@ -152,10 +180,13 @@ async def _run(
         result.documents += documents
         report(result)
 
-    result.findings = [finding async for finding in check.examine(services, count_read)]
+    async def find() -> list[Finding]:
+        return [finding async for finding in check.examine(services, count_read) if finding.count]
+
+    result.findings = await find()
     if repairing and check.repair is not None and result.problems:
         before = result.findings
         await check.repair(services)
-        result.findings = [finding async for finding in check.examine(services, count_read)]
+        result.findings = await find()
         left = {finding.problem: finding.count for finding in result.findings}
         result.repaired = [finding for finding in before if left.get(finding.problem, 0) < finding.count]

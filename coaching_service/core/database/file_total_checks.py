@@ -27,8 +27,7 @@ async def find_wrong_totals(services: Services, count_read: CountRead) -> AsyncI
         for difference in await _find_differences(services, session):
             occurrences.add(difference["_id"])
             count_read(1)
-    for finding in occurrences.finding("Companies with a wrong number or size of files", "Run doctor --repair"):
-        yield finding
+    yield occurrences.finding("Companies with a wrong number or size of files", "Run doctor --repair")
 
 
 async def correct_totals(services: Services) -> None:

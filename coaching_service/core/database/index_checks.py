@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
-from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
+from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences, check_of
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections, now
@@ -15,13 +15,9 @@ UNUSED_AFTER = timedelta(days=30)
 _PRIMARY = "_id_"
 
 
-async def find_missing(services: Services, _: CountRead) -> AsyncIterator[Finding]:
-    """Find declared indexes that the database does not have."""
-    occurrences = Occurrences()
-    for name in await missing_indexes(services.db, _declared()):
-        occurrences.add(name)
-    for finding in occurrences.finding("Declared indexes are missing", "Run doctor --repair, or ensure-indexes"):
-        yield finding
+async def list_missing(services: Services) -> list[str]:
+    """Return the declared indexes that the database does not have."""
+    return await missing_indexes(services.db, _declared())
 
 
 async def create_missing(services: Services) -> None:
@@ -29,17 +25,14 @@ async def create_missing(services: Services) -> None:
     await ensure_indexes(services.db, _declared())
 
 
-async def find_undeclared(services: Services, _: CountRead) -> AsyncIterator[Finding]:
-    """Find indexes that the service does not declare."""
-    occurrences, existing = Occurrences(), set(await services.db.list_collection_names())
+async def list_undeclared(services: Services) -> list[str]:
+    """Return the indexes that the service does not declare."""
+    undeclared, existing = [], set(await services.db.list_collection_names())
     for name, collection in declared_collections().items():
         expected = {_PRIMARY, *(index.name for index in collection.indexes)}
         stored = await services.db[name].index_information() if name in existing else {}
-        for index in stored.keys() - expected:
-            occurrences.add(f"{name}.{index}")
-    advice = "Each slows down writes: drop those that nothing else needs, with db.COLLECTION.dropIndex(NAME)"
-    for finding in occurrences.finding("Indexes that the service does not declare", advice):
-        yield finding
+        undeclared += [f"{name}.{index}" for index in stored.keys() - expected]
+    return undeclared
 
 
 async def find_unused(
@@ -58,8 +51,7 @@ async def find_unused(
             if statistics["name"] in optional and is_unused:
                 occurrences.add(f"{name}.{statistics['name']}")
     advice = "Nothing to do: features that this installation does not use need them. Report them if you use all"
-    for finding in occurrences.finding("Declared indexes that no query has used", advice, is_notice=True):
-        yield finding
+    yield occurrences.finding("Declared indexes that no query has used", advice, is_notice=True)
 
 
 def _declared() -> dict[str, tuple[Index, ...]]:
@@ -67,7 +59,20 @@ def _declared() -> dict[str, tuple[Index, ...]]:
 
 
 CHECKS = (
-    Check("indexes-missing", "Declared indexes exist", find_missing, create_missing),
-    Check("indexes-undeclared", "Existing indexes are declared", find_undeclared),
+    check_of(
+        "indexes-missing",
+        "Declared indexes exist",
+        list_missing,
+        "Declared indexes are missing",
+        "Run doctor --repair, or ensure-indexes",
+        create_missing,
+    ),
+    check_of(
+        "indexes-undeclared",
+        "Existing indexes are declared",
+        list_undeclared,
+        "Indexes that the service does not declare",
+        "Each slows down writes: drop those that nothing else needs, with db.COLLECTION.dropIndex(NAME)",
+    ),
     Check("indexes-unused", "Declared indexes are used", find_unused),
 )

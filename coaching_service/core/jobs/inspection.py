@@ -12,8 +12,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import StoredJob, from_now, stored_jobs
 from coaching_service.core.jobs.worker import RETRY_SECONDS
 
-# A claimed job waits for the end of its lease, or for its next attempt.
-_BLOCKED: Document = {
+# Claimed jobs that no process has, and that none can claim for longer than they wait on purpose, for the end of a lease
+# or for the next attempt: the clock of the database was ahead.
+BLOCKED: Document = {
     "attempts": {"$gt": 0},
     "isPaused": {"$ne": True},
     "$expr": {"$gt": ["$runAfter", from_now(2 * timedelta(seconds=RETRY_SECONDS[-1]))]},
@@ -62,37 +63,16 @@ async def iterate_arguments(services: Services, kinds: Sequence[str]) -> AsyncIt
         yield job["arguments"]
 
 
-async def iterate_late(services: Services, seconds: float) -> AsyncIterator[StoredJob]:
-    """Iterate over the jobs that have been due for longer than `seconds`."""
-    late = {"$expr": {"$lt": ["$runAfter", from_now(timedelta(seconds=-seconds))]}}
-    async for job in _iterate(services, late):
-        yield job
-
-
-async def iterate_failing(services: Services, attempts: int) -> AsyncIterator[StoredJob]:
-    """Iterate over the jobs of which that many attempts, or more, have failed since the last step that succeeded."""
-    async for job in _iterate(services, {"attempts": {"$gte": attempts}}):
-        yield job
-
-
-async def iterate_of_other_kinds(services: Services, kinds: Collection[str]) -> AsyncIterator[StoredJob]:
-    """Iterate over the jobs that are of none of these kinds."""
-    async for job in _iterate(services, {"kind": {"$nin": list(kinds)}}):
-        yield job
-
-
-async def iterate_blocked(services: Services) -> AsyncIterator[StoredJob]:
-    """Iterate over the claimed jobs that no process has, and that none can claim for longer than they wait on purpose.
-
-    The clock of the database was ahead when they were claimed, or waited for another attempt.
-    """
-    async for job in _iterate(services, _BLOCKED):
-        yield job
+async def iterate_matching(services: Services, where: Document) -> AsyncIterator[str]:
+    """Iterate over the jobs of all companies that match `where`: the identifier and the kind of each."""
+    cursor = stored_jobs.across_companies(services).find(where, {"kind": 1}, batch_size=200)
+    async for job in cursor:
+        yield f"{job['_id']} {job['kind']}"
 
 
 async def release_blocked(services: Services) -> None:
-    """Make these jobs due now."""
-    await stored_jobs.across_companies(services).update_many(_BLOCKED, [{"$set": {"runAfter": "$$NOW"}}])
+    """Make the blocked jobs due now."""
+    await stored_jobs.across_companies(services).update_many(BLOCKED, [{"$set": {"runAfter": "$$NOW"}}])
 
 
 async def iterate_sealed(services: Services, kind: str) -> AsyncIterator[tuple[ObjectId, bytes]]:
@@ -102,12 +82,6 @@ async def iterate_sealed(services: Services, kind: str) -> AsyncIterator[tuple[O
     )
     async for job in cursor:
         yield job["_id"], job["arguments"]["sealed"]
-
-
-def _iterate(services: Services, where: Document) -> AsyncIterator[Any]:
-    fields = {"kind": 1, "attempts": 1, "runAfter": 1}
-    cursor: Any = stored_jobs.across_companies(services).find(where, fields, batch_size=200)
-    return cast("AsyncIterator[Any]", cursor)
 
 
 async def count_due(services: Services, kinds: Collection[str]) -> dict[str, tuple[int, float]]:

@@ -33,8 +33,7 @@ async def find_wrong(services: Services, count_read: CountRead) -> AsyncIterator
                 count_read(_BATCH)
         count_read(number % _BATCH)
         for problem, occurrence in sorted(occurrences.items()):
-            for finding in occurrence.finding(f"Documents of {name} whose {problem}", _ADVICE):
-                yield finding
+            yield occurrence.finding(f"Documents of {name} whose {problem}", _ADVICE)
 
 
 def _problems(collection: Documents[Document], document: Document) -> Iterator[str]:

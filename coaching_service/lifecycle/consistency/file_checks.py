@@ -48,8 +48,7 @@ async def find_missing_files(services: Services, count_read: CountRead) -> Async
         await _add_missing(services, name, batch, occurrences)
         count_read(len(batch))
         advice = "Restore the files from a backup, or delete the records; their files cannot be downloaded"
-        for finding in occurrences.finding(f"Records of {name} whose file is missing", advice):
-            yield finding
+        yield occurrences.finding(f"Records of {name} whose file is missing", advice)
 
 
 async def _add_missing(services: Services, name: str, batch: Sequence[Document], occurrences: Occurrences) -> None:
@@ -86,8 +85,7 @@ async def find_missing_bytes(services: Services, count_read: CountRead) -> Async
                 for identifier in await _incomplete(services, suspects, session):
                     occurrences.add(identifier)
     advice = "Restore the chunks from a backup: fs.chunks with this files_id"
-    for finding in occurrences.finding("Files without all their bytes", advice):
-        yield finding
+    yield occurrences.finding("Files without all their bytes", advice)
 
 
 async def _incomplete(services: Services, ids: Sequence[ObjectId], session: Any) -> list[ObjectId]:
@@ -131,8 +129,7 @@ async def find_unreferenced(services: Services, count_read: CountRead) -> AsyncI
         for identifier in ids:
             occurrences.add(identifier)
     advice = "If no records are missing, run doctor --repair --delete-unreferenced-files; else restore the records"
-    for finding in occurrences.finding("Files that no record refers to", advice):
-        yield finding
+    yield occurrences.finding("Files that no record refers to", advice)
 
 
 async def delete_unreferenced(services: Services) -> None:
@@ -185,10 +182,8 @@ async def find_orphaned_bytes(services: Services, count_read: CountRead) -> Asyn
         count_read(len(ids))
         chunks.add(ids[0], len(ids))
     advice = "Run doctor --repair, or gc-files. The running service removes them every hour: see whether it runs jobs"
-    for finding in uploads.finding("Interrupted uploads of over a day ago", advice):
-        yield finding
-    for finding in chunks.finding("Bytes without a file", "Run doctor --repair, or gc-files"):
-        yield finding
+    yield uploads.finding("Interrupted uploads of over a day ago", advice)
+    yield chunks.finding("Bytes without a file", "Run doctor --repair, or gc-files")
 
 
 async def delete_orphaned_bytes(services: Services) -> None:

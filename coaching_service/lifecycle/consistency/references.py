@@ -55,8 +55,7 @@ async def find_broken(services: Services, count_read: CountRead) -> AsyncIterato
         for reference, broken in occurrences.items():
             problem = f"Documents of {name} whose {reference.path} is not in {reference.target}"
             advice = f"Restore the documents of {reference.target} from a backup, or delete or correct {name}"
-            for finding in broken.finding(problem, advice):
-                yield finding
+            yield broken.finding(problem, advice)
 
 
 async def _batches(services: Services, name: str, references: Sequence[Reference]) -> AsyncIterator[list[Document]]:
@@ -126,8 +125,7 @@ async def find_without_company(services: Services, count_read: CountRead) -> Asy
                 occurrences.add(company_id, suspects[company_id])
         count_read(1)
         advice = "Restore the company from a backup, or delete its documents. The example is the company's identifier"
-        for finding in occurrences.finding(f"Documents of {name} whose company does not exist", advice):
-            yield finding
+        yield occurrences.finding(f"Documents of {name} whose company does not exist", advice)
 
 
 CHECKS = (

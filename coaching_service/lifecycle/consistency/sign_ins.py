@@ -28,8 +28,7 @@ async def find_without_user(services: Services, count_read: CountRead) -> AsyncI
             count_read(len(batch))
         problem = f"Documents of {name} whose coach or client does not exist"
         advice = "Restore the coach or client from a backup, or delete these documents: the address is in use by them"
-        for finding in occurrences.finding(problem, advice):
-            yield finding
+        yield occurrences.finding(problem, advice)
 
 
 async def find_without_identity(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
@@ -49,11 +48,8 @@ async def find_without_identity(services: Services, count_read: CountRead) -> As
         count_read(len(batch))
     lost = "Restore the identity from a backup. Without one, set a password with `admin`, or create the company again"
     again = "Their address was confirmed by another user, or the identity is lost: invite them again"
-    for finding in (
-        *owners.finding("Owners who cannot sign in", lost),
-        *employees.finding("Coaches who cannot sign in", again, is_notice=True),
-    ):
-        yield finding
+    yield owners.finding("Owners who cannot sign in", lost)
+    yield employees.finding("Coaches who cannot sign in", again, is_notice=True)
 
 
 async def _batches(services: Services, name: str) -> AsyncIterator[list[Document]]:

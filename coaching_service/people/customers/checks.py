@@ -19,8 +19,7 @@ async def find_wrong_numbers(services: Services, count_read: CountRead) -> Async
         if difference["active"] or difference["archived"]:
             occurrences.add(suspect["_id"])
         count_read(1)
-    for finding in occurrences.finding("Companies with a wrong number of clients", "Run doctor --repair"):
-        yield finding
+    yield occurrences.finding("Companies with a wrong number of clients", "Run doctor --repair")
 
 
 async def correct_numbers(services: Services) -> None:
@@ -37,8 +36,7 @@ async def find_wrong_groups(services: Services, count_read: CountRead) -> AsyncI
             if await group_totals.find_differences(services, company_id, session):
                 occurrences.add(company_id)
         count_read(1)
-    for finding in occurrences.finding("Companies with a wrong number of clients in a group", "Run doctor --repair"):
-        yield finding
+    yield occurrences.finding("Companies with a wrong number of clients in a group", "Run doctor --repair")
 
 
 async def correct_groups(services: Services) -> None:

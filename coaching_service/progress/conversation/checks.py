@@ -21,8 +21,7 @@ async def find_wrong_counts(services: Services, count_read: CountRead) -> AsyncI
             for wrong in await store.find_wrong_counts(services, suspects[start : start + _BATCH], session):
                 occurrences.add(wrong["_id"])
                 count_read(1)
-    for finding in occurrences.finding("Conversations with a wrong number of unread messages", "Run doctor --repair"):
-        yield finding
+    yield occurrences.finding("Conversations with a wrong number of unread messages", "Run doctor --repair")
 
 
 async def correct_counts(services: Services) -> None:

@@ -18,8 +18,7 @@ async def find_low_counters(services: Services, _: CountRead) -> AsyncIterator[F
             for low in await store.find_low_counters(services, session):
                 occurrences.add(low["_id"]["customerId"])
     problem = "Clients whose counter of nutrition plans is too low"
-    for finding in occurrences.finding(problem, "Run doctor --repair; until then no plan can be uploaded for them"):
-        yield finding
+    yield occurrences.finding(problem, "Run doctor --repair; until then no plan can be uploaded for them")
 
 
 async def raise_counters(services: Services) -> None:

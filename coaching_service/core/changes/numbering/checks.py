@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from coaching_service.core.changes.numbering import inspection
 from coaching_service.core.changes.numbering.models import NumberedChange
-from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
+from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences, check_of
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
@@ -51,23 +51,15 @@ async def find_wrong_numbers(services: Services, count_read: CountRead) -> Async
             count_read(_COUNT)
     count_read(read % _COUNT)
     lost = "Changes are missing before the example: restore the collection changes from a backup. Report it"
-    for finding in numbers.gaps.finding("Numbers that no change has", lost):
-        yield finding
-    for finding in numbers.repeated.finding("Numbers that several changes have", "Report it: integrations miss events"):
-        yield finding
+    yield numbers.gaps.finding("Numbers that no change has", lost)
+    yield numbers.repeated.finding("Numbers that several changes have", "Report it: integrations miss events")
     erased = "Nothing to do: clients of these companies were deleted, and their changes erased"
-    for finding in numbers.erased.finding("Numbers of erased changes", erased, is_notice=True):
-        yield finding
+    yield numbers.erased.finding("Numbers of erased changes", erased, is_notice=True)
 
 
-async def find_unnamed(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
-    """Find changes of the last 30 days that events leave out: no batch of numbers names them where they belong."""
-    occurrences = Occurrences()
+async def _iterate_unnamed_ids(services: Services) -> AsyncIterator[ObjectId]:
     async for change in _iterate_unnamed(services):
-        occurrences.add(change["_id"])
-        count_read(1)
-    for finding in occurrences.finding("Changes that events leave out", "Run doctor --repair"):
-        yield finding
+        yield change["_id"]
 
 
 async def rebuild_batches(services: Services) -> None:
@@ -77,7 +69,10 @@ async def rebuild_batches(services: Services) -> None:
 
 
 async def _iterate_unnamed(services: Services) -> AsyncIterator[NumberedChange]:
-    """Iterate over changes and batches side by side: both are sorted by company and number."""
+    """Iterate over changes of the last 30 days that events leave out: no batch of numbers names them in their place.
+
+    Changes and batches are read side by side: both are sorted by company and number.
+    """
     since = now() - _NAMED_FOR
     async with (
         aclosing(inspection.iterate_numbered(services)) as changes,
@@ -102,11 +97,9 @@ async def find_wrong_counters(services: Services, count_read: CountRead) -> Asyn
             behind.add(company_id)
         elif counted > last and not await inspection.has_deleted_clients(services, company_id):
             ahead.add(company_id)
-    for finding in behind.finding("Counters behind the last number", "Run doctor --repair"):
-        yield finding
+    yield behind.finding("Counters behind the last number", "Run doctor --repair")
     lost = "The latest changes of these companies are missing: restore the collection changes from a backup. Report it"
-    for finding in ahead.finding("Counters ahead of the last number", lost):
-        yield finding
+    yield ahead.finding("Counters ahead of the last number", lost)
 
 
 async def raise_counters(services: Services) -> None:
@@ -125,13 +118,20 @@ async def find_unnumbered(services: Services, _: CountRead, seconds: float = PEN
     advice = (
         "Start the service, which numbers them. If it runs, its log says why not (docs/operations.md, The change log)"
     )
-    for finding in occurrences.finding("Changes without a number for over a minute", advice):
-        yield finding
+    yield occurrences.finding("Changes without a number for over a minute", advice)
 
 
 CHECKS = (
     Check("change-numbers", "The numbers of changes have no gaps", find_wrong_numbers),
     Check("change-counters", "The counters of changes are right", find_wrong_counters, raise_counters),
-    Check("change-order", "Events have all numbered changes", find_unnamed, rebuild_batches),
+    check_of(
+        "change-order",
+        "Events have all numbered changes",
+        _iterate_unnamed_ids,
+        "Changes that events leave out",
+        "Run doctor --repair",
+        rebuild_batches,
+        counts=True,
+    ),
     Check("change-log", "Changes are numbered", find_unnumbered),
 )
