@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.blocks import totals_store
+from coaching_service.training.workouts.blocks import _stale_totals as totals_store
 
 
 def iterate_wrong(services: Services) -> AsyncIterator[ObjectId]:
