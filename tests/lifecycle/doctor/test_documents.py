@@ -104,7 +104,7 @@ def test_identifiers_of_many_occurrences_are_not_held_in_memory() -> None:
     occurrences = Occurrences()
     for number in range(20_000):
         occurrences.add(f"identifier {number}")
-    [finding] = occurrences.finding("Numbers", "Count")
+    finding = occurrences.finding("Numbers", "Count")
     assert occurrences.identifiers._file._rolled  # type: ignore[attr-defined]
     assert list(finding.identifiers) == [f"identifier {number}" for number in range(20_000)]
     assert (finding.count, finding.example) == (20_000, "identifier 0")
