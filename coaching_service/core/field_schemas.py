@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, is_typeddict
 
 from marshmallow import Schema, fields, missing
 
 from coaching_service.core.fields import Declaration, Default, Description, Optional, Private, declarations_of
 from coaching_service.core.ids import NameOrId, ObjectId
+from coaching_service.core.query import QueryBoolean, QueryInteger, QueryTime
 from coaching_service.core.validation import (
     Boolean,
     Choice,
@@ -29,16 +30,32 @@ from coaching_service.core.validation import (
 )
 from coaching_service.core.variants import Variant
 
+_Types: TypeAlias = Mapping[Any, Callable[..., fields.Field[Any]]]
+
 
 @cache
-def input_of(model: Any, *bases: type[Schema], name: str = "") -> type[Schema]:
+def input_of(model: Any, *bases: type[Schema], name: str = "", description: str = "") -> type[Schema]:
     """Return the schema of requests with the fields of a TypedDict, and the fields and checks of other schemas.
 
     A field that may be null is null if it is absent, unless it is `NotRequired`; one with a `Default` may be absent.
     """
+    return _request(model, bases, _INPUT_TYPES, name, description)
+
+
+@cache
+def query_of(model: Any, *bases: type[Schema]) -> type[Schema]:
+    """Return the schema of a query, as `input_of` does: its values are texts, and are not null."""
+    return _request(model, bases, _QUERY_TYPES)
+
+
+def _request(
+    model: Any, bases: tuple[type[Schema], ...], types: _Types, name: str = "", description: str = ""
+) -> type[Schema]:
     inherited = {field for base in bases for field in base._declared_fields}
-    declared = {each.name: _input_field(each) for each in declarations_of(model).values() if each.name not in inherited}
-    return _schema(model, name, bases or (Input,), declared)
+    declared = {
+        each.name: _input_field(each, types) for each in declarations_of(model).values() if each.name not in inherited
+    }
+    return _schema(model, name, bases or (Input,), declared, description)
 
 
 # What responses add to the fields that a feature declares, before these and after them.
@@ -47,7 +64,13 @@ _FIRST, _LAST = ("_id",), ("createdAt", "updatedAt", "version")
 
 @cache
 def output_of(model: Any, *bases: type[Schema], name: str = "") -> type[Schema]:
-    """Return the schema of responses with the fields of a TypedDict, and the fields of other schemas."""
+    """Return the schema of responses with the fields of a TypedDict, and the fields of other schemas.
+
+    A schema is returned as it is.
+    """
+    if not is_typeddict(model):
+        built: type[Schema] = model
+        return built
     declarations = {each.name: each for each in declarations_of(model).values() if not each.has(Private)}
     inherited = {field for base in bases for field in base._declared_fields}
     order = [field for field in declarations if field not in (*_FIRST, *_LAST, *inherited)]
@@ -56,16 +79,20 @@ def output_of(model: Any, *bases: type[Schema], name: str = "") -> type[Schema]:
 
 
 def _schema(
-    model: Any, name: str, bases: tuple[type[Schema], ...], declared: Mapping[str, fields.Field[Any]]
+    model: Any,
+    name: str,
+    bases: tuple[type[Schema], ...],
+    declared: Mapping[str, fields.Field[Any]],
+    description: str = "",
 ) -> type[Schema]:
-    description = {"__doc__": model.__doc__, "__module__": model.__module__}
-    built: type[Schema] = type(name or model.__name__, bases, {**declared, **description})
+    attributes = {"__doc__": description or model.__doc__, "__module__": model.__module__}
+    built: type[Schema] = type(name or model.__name__, bases, {**declared, **attributes})
     return built
 
 
 def input_field(model: Any, name: str, description: str = "") -> fields.Field[Any]:
     """Return the field of requests for a field of a TypedDict, with another description if one is passed."""
-    field = _input_field(declarations_of(model)[name])
+    field = _input_field(declarations_of(model)[name], _INPUT_TYPES)
     if description:
         field.metadata = {**field.metadata, "description": description}
     return field
@@ -86,9 +113,9 @@ def _single(declared: fields.Field[Any] | None) -> fields.Field[Any] | None:
     return single if isinstance(single, Text | Number | Integer | Date) else None
 
 
-def _input_field(declaration: Declaration) -> fields.Field[Any]:
+def _input_field(declaration: Declaration, types: _Types) -> fields.Field[Any]:
     declared: fields.Field[Any] | None = declaration.find(fields.Field)
-    field = _input_type(declaration.hint) if declared is None else copy.deepcopy(declared)
+    field = _input_type(declaration.hint, types) if declared is None else copy.deepcopy(declared)
     default, is_nullable = declaration.find(Default), declaration.is_nullable
     if default is not None:
         field.load_default = default.value
@@ -96,13 +123,17 @@ def _input_field(declaration: Declaration) -> fields.Field[Any]:
         field.load_default = None
     elif field.load_default is missing:
         field.required = declaration.is_required
-    field.allow_none = field.allow_none or is_nullable
+    field.allow_none = field.allow_none or (is_nullable and types is not _QUERY_TYPES)
     return _described(field, declaration, "request")
 
 
 def _output_field(declaration: Declaration) -> fields.Field[Any]:
     declared: fields.Field[Any] | None = declaration.find(fields.Field)
-    field = _output_type(declaration.hint) if declared is None else _without_limits(declared)
+    is_of_requests = isinstance(declared, fields.Nested) and isinstance(declared.schema, Input)
+    if declared is None or is_of_requests or datetime in _members(declaration.hint):
+        field = _output_type(declaration.hint)
+    else:
+        field = _without_limits(declared)
     field.allow_none = declaration.is_nullable
     if declaration.has(Optional):
         field.metadata = {**field.metadata, "optional": True}
@@ -119,7 +150,7 @@ def _described(
     return field
 
 
-_INPUT_TYPES: dict[Any, type[fields.Field[Any]]] = {
+_INPUT_TYPES: _Types = {
     str: Text,
     NameOrId: Text,
     int: Integer,
@@ -127,7 +158,15 @@ _INPUT_TYPES: dict[Any, type[fields.Field[Any]]] = {
     bool: Boolean,
     ObjectId: Identifier,
 }
-_OUTPUT_TYPES: dict[Any, type[fields.Field[Any]]] = {
+_QUERY_TYPES: _Types = {
+    **_INPUT_TYPES,
+    str: fields.String,
+    int: QueryInteger,
+    bool: QueryBoolean,
+    datetime: QueryTime,
+    list: fields.List,
+}
+_OUTPUT_TYPES: _Types = {
     str: fields.String,
     NameOrId: fields.String,
     int: fields.Integer,
@@ -144,14 +183,14 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return tuple(member for member in members if member is not type(None))
 
 
-def _input_type(hint: Any) -> fields.Field[Any]:
+def _input_type(hint: Any, types: _Types) -> fields.Field[Any]:
     [member] = _members(hint)
-    if member in _INPUT_TYPES:
-        return _INPUT_TYPES[member]()
+    if member in types:
+        return types[member]()
     if get_origin(member) is Literal:
         return Choice(*get_args(member))
     if get_origin(member) in (list, Sequence):
-        return ListOf(_input_type(get_args(member)[0]))
+        return types.get(list, ListOf)(_input_type(get_args(member)[0], types))
     if is_typeddict(member):
         return fields.Nested(input_of(member))
     raise TypeError(f"{hint} needs a field of core.validation")

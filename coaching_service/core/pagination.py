@@ -8,6 +8,7 @@ from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 from marshmallow import Schema, fields, validates_schema
 
+from coaching_service.core.field_schemas import output_of
 from coaching_service.core.query import QueryIdentifiers, QueryInteger
 from coaching_service.core.validation import Input, Output
 from coaching_service.core.validation_messages import invalid
@@ -94,8 +95,9 @@ class PageMetadata(Output):
 
 
 @cache
-def page_of(schema: type[Schema]) -> type[Schema]:
-    """The schema of a page of `schema`."""
+def page_of(model: Any) -> type[Schema]:
+    """Return the schema of a page of a TypedDict or a schema."""
+    schema = output_of(model)
     return type(f"{schema.__name__}Page", (PageMetadata,), {"docs": fields.List(fields.Nested(schema))})
 
 
@@ -105,6 +107,13 @@ class CursorPage(TypedDict, Generic[T]):
     docs: list[T]
     nextCursor: str | None
     hasMore: bool
+
+
+class PartQuery(TypedDict):
+    """The query of a list that is read by cursor; CursorQuery is its schema."""
+
+    limit: int
+    after: str | None
 
 
 class CursorQuery(Input):
@@ -131,8 +140,9 @@ class CursorMetadata(Output):
 
 
 @cache
-def cursor_page_of(schema: type[Schema]) -> type[Schema]:
-    """Return the schema of a part of a list of `schema`."""
+def cursor_page_of(model: Any) -> type[Schema]:
+    """Return the schema of a part of a list of a TypedDict or a schema."""
+    schema = output_of(model)
     return type(f"{schema.__name__}List", (CursorMetadata,), {"docs": fields.List(fields.Nested(schema))})
 
 

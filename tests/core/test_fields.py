@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.field_schemas import checks_of, input_field, input_of, output_of
+from coaching_service.core.field_schemas import checks_of, input_field, input_of, output_of, query_of
 from coaching_service.core.fields import (
     Change,
     Default,
@@ -24,9 +25,9 @@ from coaching_service.core.fields import (
     take,
 )
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.query import DateRange, Period
+from coaching_service.core.query import DateRange, Period, QueryTime
 from coaching_service.core.stored_shapes import comparison_with
-from coaching_service.core.validation import Date, Integer, StringList, Text, patch_of
+from coaching_service.core.validation import Date, DateTime, Integer, StringList, Text, patch_of
 
 
 class Plan(TypedDict):
@@ -147,3 +148,42 @@ def test_parts_of_a_type_are_declared_by_it(part: Any, names: set[str], required
     declared = declarations_of(part)
     assert set(declared) == names
     assert {each.name for each in declared.values() if each.is_required} == required
+
+
+class PlanQuery(TypedDict):
+    """Which plans."""
+
+    level: Annotated[int, Default(1)]
+    kinds: Annotated[list[Literal["a", "b"]], Default(list)]
+    isRest: NotRequired[bool]
+    since: datetime | None
+
+
+def test_a_query_is_read_from_texts_without_nulls() -> None:
+    schema = query_of(PlanQuery)()
+    assert schema.load({}) == {"level": 1, "kinds": [], "since": None}
+    sent = {"level": "1e0", "kinds": ["a"], "isRest": "true", "since": "2026-03-02T08:30:00Z"}
+    assert schema.load(sent) == {
+        "level": 1,
+        "kinds": ["a"],
+        "isRest": True,
+        "since": datetime.fromisoformat("2026-03-02T08:30:00"),
+    }
+    assert not any(field.allow_none for field in schema.fields.values())
+
+
+class Steps(TypedDict):
+    """Steps in a request that names its schema, and a time that requests read in a way of their own."""
+
+    step: Annotated[Step, fields.Nested(input_of(Step, name="StepInput", description="A step to add."))]
+    at: Annotated[datetime | None, QueryTime()]
+
+
+def test_a_response_has_schemas_of_its_own_for_parts_and_times() -> None:
+    sent, shown = input_of(Steps)().fields, output_of(Steps)().fields
+    assert isinstance(sent["step"], fields.Nested) and isinstance(shown["step"], fields.Nested)
+    names = [type(field.schema).__name__ for field in (sent["step"], shown["step"])]
+    assert names == ["StepInput", "Step"]
+    assert type(sent["step"].schema).__doc__ == "A step to add."
+    assert type(shown["at"]) is DateTime and shown["at"].allow_none
+    assert output_of(output_of(Steps)) is output_of(Steps)

@@ -12,7 +12,7 @@ from marshmallow import Schema, fields
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.errors import ServiceError
-from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.field_schemas import input_of, output_of, query_of
 from coaching_service.core.http.deprecation import Deprecation
 from coaching_service.core.media import SizeLimit
 from coaching_service.core.text import camel_case, snake_case
@@ -62,7 +62,7 @@ class MultipartBody:
 
 def list_of(model: Any) -> PlainList:
     """Returns the declaration of a response that is a plain array of a TypedDict or a schema."""
-    return PlainList(output_of(model) if is_typeddict(model) else model)
+    return PlainList(output_of(model))
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Route:
 
     `query` and `body` are schema instances; `multipart` describes a multipart body instead. `returns` is a schema, a
     Variant, `list_of(schema)`, `bytes` for a Download, or None for no body. Routes are declared with a TypedDict for
-    `body` and `returns` where a schema follows from one.
+    `query`, `body` and `returns` where a schema follows from one.
     `idempotent`: accepts an `Idempotency-Key`; by default each POST of a coach or client that writes, unless it needs a
     session. `refuses_key`: a request with one is rejected; by default each other such POST. `resumable`: the operation
     spans several transactions, so the handler receives the `claim` of that key (or None) and claims each step; a retry
@@ -209,6 +209,8 @@ class Routes:
         writes = method == "POST" and not options.get("read_only") and access.audience in ("coach", "customer")
         options.setdefault("idempotent", writes and not access.session_only and not options.get("refuses_key"))
         options.setdefault("refuses_key", writes and not options["idempotent"])
+        if is_typeddict(options.get("query")):
+            options["query"] = query_of(options["query"])()
         if is_typeddict(options.get("body")):
             options["body"] = input_of(options["body"])()
         returns = output_of(returns) if is_typeddict(returns) else returns
