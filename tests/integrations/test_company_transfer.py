@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -49,6 +50,18 @@ async def _add_details(coach: CoachClient, world: World) -> None:
     photo = aiohttp.FormData(default_to_multipart=True)
     photo.add_field("profilePhotoFile", small_picture(), filename="me.png")
     (await coach.send("PUT", f"{client}/profile-photo", data=photo)).ok()
+
+
+def test_exported_collection_without_a_history_needs_a_reason() -> None:
+    """Add `history=History(...)` or `no_history_reason="..."` to the declaration of a new collection."""
+    with pytest.raises(RuntimeError, match="needs a history"):
+        replace(declared_collections()["notes"], history=None)
+    with pytest.raises(RuntimeError, match="needs a history"):
+        replace(declared_collections()["planCounters"], no_history_reason="")
+    assert {name for name, each in declared_collections().items() if each.no_history_reason} == {
+        "conversations",
+        "planCounters",
+    }
 
 
 def test_every_collection_declares_how_it_is_exported() -> None:

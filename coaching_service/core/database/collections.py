@@ -63,7 +63,7 @@ class ReadableCollection(Generic[D]):
     `client_field` is the field with the client a document belongs to: erasing that client deletes the document.
     `secret` collections (tokens, queues) are not part of a client's export.
     `shared` collections also have documents without a company (`companyId: null`) that every company reads.
-    `history` says how the change log records the collection; without it, changes are not recorded.
+    `history` says how the change log records the collection. What is exported has one, or a `no_history_reason`.
     `expire` is a date field and the seconds after which MongoDB deletes a document by itself.
     `cross_company_reason` says why the few collections that have one are also read across companies.
     `transfer` says how the collection is exported with its company, or why not.
@@ -82,6 +82,7 @@ class ReadableCollection(Generic[D]):
     secret: bool = False
     shared: bool = False
     history: History | None = None
+    no_history_reason: str = ""
     expire: tuple[str, int] | None = None
     global_indexes: tuple[Index, ...] = ()
     cross_company_reason: str = ""
@@ -99,6 +100,8 @@ class ReadableCollection(Generic[D]):
         object.__setattr__(self, "indexes", prefixed + self.global_indexes)
         if isinstance(self.placement, ShardKey) and not all(map(self.placement.allows, self.indexes)):
             raise RuntimeError(f"{self.name} has a unique index that does not begin with its shard key")
+        if isinstance(self.transfer, Portable) and (self.history is None) is not bool(self.no_history_reason):
+            raise RuntimeError(f"{self.name} is exported: it needs a history, or no_history_reason")
         if self.incidental:
             incidental_collections.add(self.name)
         registry[self.name] = self

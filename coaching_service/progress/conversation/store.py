@@ -73,6 +73,7 @@ conversations = Documents[StoredConversation](
         references={"customerId": "customers", "lastMessageId": "messages"},
         complete=lambda conversation: {**conversation, "mail": {side: dict(_NO_MAIL) for side in _SIDES}},
     ),
+    no_history_reason="read marks and figures that follow from messages",
     cross_company_reason="the numbers of all companies are checked",
 )
 pending_attachments = Documents[PendingAttachment](

@@ -44,6 +44,7 @@ counters = Documents[PlanCounter](
     "planCounters",
     (Index(("customerId",), unique=True),),
     client_field="customerId",
+    no_history_reason="the last number of a plan, which is never given twice",
     transfer=Portable(PlanCounter, RECORDS, references={"customerId": "customers"}, keeps=("version",)),
     cross_company_reason=_REASON,
 )
