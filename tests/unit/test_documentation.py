@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
-import inspect
 import json
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from coaching_service.core.database.collections import registry
 from tests.support.commands import all_commands
 
 ROOT = Path(__file__).parents[2]
@@ -136,46 +130,6 @@ def test_pages_of_decisions_are_listed_with_their_former_numbers() -> None:
     ]
 
 
-@pytest.fixture
-def guide_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[ModuleType]]:
-    """The modules that the guide adds to the package, imported; removed again after the test."""
-    for name in ("coaching_service.progress", "coaching_service.web.views"):
-        package = importlib.import_module(name)
-        folder = tmp_path.joinpath(*name.split("."))
-        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
-    collections = set(registry)
-    pattern = r"^`(coaching_service/[\w/]+\.py)`\n\n```python\n(.*?)^```"
-    files = re.findall(pattern, GUIDE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    for path, code in files:
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(code)
-    names = [path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path, _ in files]
-    try:
-        yield [importlib.import_module(name) for name in names]
-    finally:
-        for name in names:
-            sys.modules.pop(name, None)
-        for collection in set(registry) - collections:
-            del registry[collection]
-
-
-def test_guide_modules_use_names_that_exist(guide_modules: list[ModuleType]) -> None:
-    assert len(guide_modules) == 8
-    for module in guide_modules:
-        for node in ast.walk(ast.parse(inspect.getsource(module) or "pass")):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                source = vars(module).get(node.value.id)
-                if isinstance(source, ModuleType):
-                    assert hasattr(source, node.attr), f"{module.__name__}: {ast.unparse(node)} does not exist"
-
-
-def test_guide_uses_macros_that_exist() -> None:
-    macros = (ROOT / "coaching_service" / "web" / "templates" / "macros.html").read_text("utf-8")
-    used = set(re.findall(r"\bui\.(\w+)\(", GUIDE.read_text("utf-8")))
-    assert used
-    assert used - set(re.findall(r"{% macro (\w+)\(", macros)) == set()
-
-
 def cited_sections(text: str) -> set[int]:
     """Return the sections of docs/contract.md that docstrings and comments of a module cite: `contract 7 and 8`."""
     cited: set[int] = set()
@@ -222,10 +176,8 @@ def test_promises_name_tests_that_exist() -> None:
 
 
 def test_guide_names_files_that_exist() -> None:
-    created = {"customer_goals.py", "goals.html", "test_goals.py", "test_goals_page.py"}
-    for path in re.findall(r"`((?:coaching_service|tests)/[\w/.]+\.(?:py|html|json))`", GUIDE.read_text("utf-8")):
-        if "/goals/" not in path and Path(path).name not in created:
-            assert (ROOT / path).exists(), path
+    for path in re.findall(r"`((?:coaching_service|tests)/[\w/.]+\.(?:py|html|json|txt))`", GUIDE.read_text("utf-8")):
+        assert (ROOT / path).exists() or path == "tests/progress/test_goals.py", path
 
 
 def test_architecture_names_packages_that_exist() -> None:
