@@ -163,6 +163,23 @@ def test_cited_sections_of_the_contract_exist() -> None:
     assert cited >= {1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 14, 15}
 
 
+def sections_of(file: str) -> dict[str, str]:
+    """Return the sections of a Markdown file by heading; what is before them has the heading of the page."""
+    parts = re.split(r"^##? ", (ROOT / file).read_text("utf-8"), flags=re.MULTILINE)[1:]
+    return dict(part.split("\n", 1) for part in parts)
+
+
+def test_contributor_reads_3000_words_before_the_first_change() -> None:
+    contributing, architecture = sections_of("CONTRIBUTING.md"), sections_of("docs/architecture.md")
+    assert "Read 3,000 words" in contributing["Before the first change"]
+    del contributing["More tests"], contributing["Dependencies"]
+    headings = list(architecture)
+    to_read = headings[headings.index("Principles") : headings.index("Data") + 1]
+    assert {"Layers", "A feature", "A request", "Transactions and events", "Errors"} <= set(to_read)
+    texts = [*contributing.values(), *(architecture[heading] for heading in to_read)]
+    assert 2_000 < sum(len(text.split()) for text in texts) <= 3_000
+
+
 def test_page_of_performance_is_short() -> None:
     """Conditions, earlier figures and attempts belong to benchmarks/README.md."""
     assert len((ROOT / "docs" / "performance.md").read_text("utf-8").splitlines()) < 150
