@@ -58,6 +58,12 @@ def _request(
     return _schema(model, name, bases or (Input,), declared, description)
 
 
+def with_schemas(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a route or page with schemas of its query, body and form instead of TypedDicts."""
+    makers = {"query": query_of, "body": input_of, "form": input_of}
+    return {name: makers[name](each)() if is_typeddict(each) else each for name, each in options.items()}
+
+
 # What responses add to the fields that a feature declares, before these and after them.
 _FIRST, _LAST = ("_id",), ("createdAt", "updatedAt", "version")
 

@@ -97,6 +97,11 @@ def names_of(*models: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for model in models for name in declarations_of(model)))
 
 
+def private_of(model: Any) -> tuple[str, ...]:
+    """Return the names of the fields of a TypedDict that responses do not have."""
+    return tuple(each.name for each in declarations_of(model).values() if each.has(Private))
+
+
 def take(group: type[T], source: Mapping[str, Any]) -> T:
     """Return the fields of a group (a TypedDict) that a document has."""
     return cast("T", {name: source[name] for name in names_of(group) if name in source})

@@ -22,6 +22,7 @@ from typing import Any, Literal, Protocol
 from marshmallow import Schema
 
 from coaching_service.core.auth.access import Access
+from coaching_service.core.field_schemas import with_schemas
 from coaching_service.core.http.routes import MultipartBody, RequestClass
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
@@ -109,8 +110,8 @@ class Page:
     and errors.
     A page whose variables contain `version` also shows the stored values when another change was saved meanwhile.
 
-    `query` and `form` are schema instances; an invalid query is treated as an empty one. A form with a file is a
-    multipart body as in routes: its handler also receives `file`, which is stored if the handler succeeds.
+    `query` and `form` are TypedDicts or schema instances; an invalid query is treated as an empty one. A form with a
+    file is a multipart body as in routes: its handler also receives `file`, which is stored if the handler succeeds.
     `file_optional`: the form may be sent without a file; `file` is None then. With several file fields the handler
     receives `files` instead (see uploads.py).
     `request_class`: as for REST routes; a form of class `database` runs in one transaction.
@@ -195,6 +196,7 @@ class Pages:
     def _declare(
         self, method: Literal["GET", "POST"], path: str, access: Access, options: dict[str, Any]
     ) -> Callable[[Handler], Handler]:
+        options = with_schemas(options)
         full_path = self.prefix + path
         parameters = tuple((name, snake_case(name)) for name in re.findall(r"{(\w+)}", full_path))
 

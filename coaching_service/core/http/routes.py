@@ -12,7 +12,7 @@ from marshmallow import Schema, fields
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.errors import ServiceError
-from coaching_service.core.field_schemas import input_of, output_of, query_of
+from coaching_service.core.field_schemas import output_of, with_schemas
 from coaching_service.core.http.deprecation import Deprecation
 from coaching_service.core.media import SizeLimit
 from coaching_service.core.text import camel_case, snake_case
@@ -209,10 +209,7 @@ class Routes:
         writes = method == "POST" and not options.get("read_only") and access.audience in ("coach", "customer")
         options.setdefault("idempotent", writes and not access.session_only and not options.get("refuses_key"))
         options.setdefault("refuses_key", writes and not options["idempotent"])
-        if is_typeddict(options.get("query")):
-            options["query"] = query_of(options["query"])()
-        if is_typeddict(options.get("body")):
-            options["body"] = input_of(options["body"])()
+        options = with_schemas(options)
         returns = output_of(returns) if is_typeddict(returns) else returns
         full_path = self.prefix + path
         parameters = tuple((wire, snake_case(wire)) for wire in re.findall(r"{(\w+)}", full_path))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, InvalidFields
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.shapes import converter_of
 from coaching_service.integrations.company_export.format import ACCOUNT
 from coaching_service.integrations.company_import.archive_reader import ArchiveReader, InvalidArchive
 from coaching_service.people.account import service as account
-from coaching_service.people.account.models import AccountNotifications, AttentionSettings
-from coaching_service.people.account.schemas import AccountDetails
+from coaching_service.people.account.models import AccountDetails, AccountNotifications, AttentionSettings, LoadUnit
 from coaching_service.people.customers import service as customers
 
 
@@ -22,7 +23,7 @@ class AccountSettings(TypedDict):
     _id: ObjectId
     companyName: str
     timezone: str
-    loadUnit: Literal["kg", "lb"]
+    loadUnit: LoadUnit
     hasStoredLoads: bool
     notifications: AccountNotifications
     attention: NotRequired[AttentionSettings]
@@ -36,15 +37,14 @@ def read_account(reader: ArchiveReader) -> AccountSettings:
         )
     except InvalidFields as error:
         raise InvalidArchive(f"{error.errors[0]['field']} {error.errors[0]['message']}", ACCOUNT) from None
-    problems = AccountDetails().validate(_change_of(settings))
+    problems = input_of(AccountDetails)().validate(_change_of(settings))
     if problems:
         raise InvalidArchive(f"{next(iter(problems))} is not valid", ACCOUNT)
     return settings
 
 
 def _change_of(settings: AccountSettings) -> Any:
-    names = ("companyName", "timezone", "loadUnit", "notifications", "attention")
-    return {name: value for name, value in settings.items() if name in names}
+    return take(AccountDetails, settings)
 
 
 async def apply_account(ctx: Context, settings: AccountSettings, *, is_dry_run: bool) -> None:

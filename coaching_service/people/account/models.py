@@ -1,41 +1,72 @@
-"""Companies as they are stored and returned."""
+"""Companies as they are sent, stored and returned."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+
+from marshmallow import fields
+from marshmallow.validate import OneOf
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Change, Description, Partial, Private
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Integer, Text, Timezone
+
+LoadUnit = Literal["kg", "lb"]
 
 
 class AccountNotifications(TypedDict):
-    """Which mails the coaches of a company get: `messages`, about unread messages of clients."""
+    """Which mails the coaches get."""
 
-    messages: bool
+    messages: Annotated[bool, Description("Whether they get mail about unread messages of clients.")]
 
 
 class AttentionSettings(TypedDict):
-    """When clients need attention.
+    """When clients need attention."""
 
-    After `inactiveDays` days without a session, below `complianceBelow` percent of compliance in 30 days, and without a
-    workout in the next `horizonDays` days.
-    """
-
-    inactiveDays: int
-    complianceBelow: int
-    horizonDays: int
+    inactiveDays: Annotated[
+        int,
+        Integer(minimum=1, maximum=365),
+        Description("A client is inactive after so many days without a session. A new company has 7."),
+    ]
+    complianceBelow: Annotated[
+        int,
+        Integer(minimum=0, maximum=100),
+        Description("Compliance in the last 30 days is low below so many percent. A new company has 60."),
+    ]
+    horizonDays: Annotated[
+        int,
+        Integer(minimum=0, maximum=90),
+        Description("A workout has to be scheduled from today to so many days ahead. A new company has 3."),
+    ]
 
 
 DEFAULT_ATTENTION: AttentionSettings = {"inactiveDays": 7, "complianceBelow": 60, "horizonDays": 3}
+_NOTIFICATIONS = input_of(AccountNotifications, name="AccountNotificationsInput")
+AttentionSettingsChange: TypeAlias = Partial[AttentionSettings]
+_ATTENTION = input_of(
+    AttentionSettingsChange,
+    name="AttentionSettingsInput",
+    description="When clients need attention; settings that are left out stay as they are.",
+)
 
 
-class AttentionSettingsChange(TypedDict, total=False):
-    """The settings of AttentionSettings to change."""
+class AccountDetails(TypedDict):
+    """The fields of the company that its owner can change."""
 
-    inactiveDays: int
-    complianceBelow: int
-    horizonDays: int
+    companyName: Annotated[str, Text()]
+    timezone: Annotated[
+        str, Timezone(), Description(response="IANA; `today` is there for clients without a zone of their own.")
+    ]
+    loadUnit: Annotated[LoadUnit, Description(request="Stays while any load is stored.")]
+    notifications: Annotated[
+        AccountNotifications, fields.Nested(_NOTIFICATIONS, required=False), Description("Which mails the coaches get.")
+    ]
+    attention: Annotated[
+        AttentionSettings, fields.Nested(_ATTENTION, required=False), Description("When clients need attention.")
+    ]
 
 
 class Suspension(TypedDict):
@@ -49,54 +80,51 @@ class LoadConversion(TypedDict):
     """The conversion of all loads to another unit that is in progress."""
 
     jobId: ObjectId
-    loadUnit: Literal["kg", "lb"]
+    loadUnit: LoadUnit
 
 
-class Account(Stored):
-    """A stored company. `timezone` is an IANA name.
+class _AccountState(TypedDict):
+    """What the service stores with a company.
 
-    Private: `keepsLoads`: loads may be stored in `loadUnit`; `loadLocks` counts the locks of the unit;
-    `loadConversion`: loads are being converted; `loadsConvertedAt`: when the last conversion ended; `sandboxId`: the
-    sandbox of this company; `sandboxOf`: the company whose sandbox this one is; `hasOverrides`: the company has changed
-    shared exercises, unknown if not set; `suspension`: set while the company is suspended; `holdsMail`: set until the
-    owner's e-mail address is confirmed.
+    `keepsLoads`: loads may be stored in `loadUnit`; `loadLocks` counts the locks of the unit; `loadConversion`: loads
+    are being converted; `loadsConvertedAt`: when the last conversion ended; `hasOverrides`: the company has changed
+    shared exercises, unknown if not set; `sandboxId`: the sandbox of this company; `sandboxOf`: the company whose
+    sandbox this one is; `suspension`: set while the company is suspended; `holdsMail`: set until the owner's e-mail
+    address is confirmed.
     """
 
-    companyName: str
-    timezone: str
-    loadUnit: Literal["kg", "lb"]
-    notifications: AccountNotifications
-    attention: AttentionSettings
-    keepsLoads: NotRequired[bool]
-    loadLocks: NotRequired[int]
-    loadConversion: NotRequired[LoadConversion]
-    loadsConvertedAt: NotRequired[datetime]
-    hasOverrides: NotRequired[bool]
-    sandboxId: NotRequired[ObjectId]
-    sandboxOf: NotRequired[ObjectId]
-    suspension: NotRequired[Suspension]
-    holdsMail: NotRequired[bool]
+    keepsLoads: NotRequired[Annotated[bool, Private]]
+    loadLocks: NotRequired[Annotated[int, Private]]
+    loadConversion: NotRequired[Annotated[LoadConversion, Private]]
+    loadsConvertedAt: NotRequired[Annotated[datetime, Private]]
+    hasOverrides: NotRequired[Annotated[bool, Private]]
+    sandboxId: NotRequired[Annotated[ObjectId, Private]]
+    sandboxOf: NotRequired[Annotated[ObjectId, Private]]
+    suspension: NotRequired[Annotated[Suspension, Private]]
+    holdsMail: NotRequired[Annotated[bool, Private]]
 
 
-class AccountChange(TypedDict, total=False):
-    """The fields of a company to change; `version` is the one the change is based on."""
-
-    companyName: str
-    timezone: str
-    loadUnit: Literal["kg", "lb"]
-    notifications: AccountNotifications
-    attention: AttentionSettingsChange
-    version: int
+class Account(AccountDetails, _AccountState, Stored):
+    """The company."""
 
 
-class CallerProfile(TypedDict):
-    """The authenticated caller, as `GET /me` returns it; `via` is `session` or `apiKey`."""
+AccountChange: TypeAlias = Change[AccountDetails]
+
+
+class AccountErasure(TypedDict):
+    """The owner's password, as a confirmation."""
+
+    password: Annotated[str, Text(max_length=200, trim=False)]
+
+
+class CurrentUser(TypedDict):
+    """The authenticated caller."""
 
     _id: ObjectId
     name: str
-    email: str | None
-    emailConfirmed: bool
-    role: str
+    email: Annotated[str | None, fields.String(metadata={"maxLength": 254, "minLength": 1, "format": "idn-email"})]
+    emailConfirmed: Annotated[bool, Description("Whether the e-mail address of the sign-in is confirmed.")]
+    role: Literal["OWNER", "EMPLOYEE", "CUSTOMER"]
     companyId: ObjectId
-    permissions: list[str]
-    via: str
+    permissions: Annotated[list[str], Description("`area.action`, e.g. `customers.view`, as this credential has them.")]
+    via: Annotated[str, fields.String(validate=OneOf(("session", "apiKey")))]

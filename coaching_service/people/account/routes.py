@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import anyone, coach, owner, owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import TooManyRequests
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.validation import patch_of
-from coaching_service.people.account import models, service
-from coaching_service.people.account.schemas import Account, AccountDetails, AccountErasure, CurrentUser
+from coaching_service.people.account import service
+from coaching_service.people.account.models import Account, AccountChange, AccountDetails, AccountErasure, CurrentUser
 
 routes = Routes("", tag="Account")
 
 
 @routes.get("/me", access=anyone(), returns=CurrentUser)
-async def get_me(ctx: Context) -> models.CallerProfile:
+async def get_me(ctx: Context) -> CurrentUser:
     """Read the authenticated caller.
 
     The coach or client whom the credential belongs to, with the permissions that it has now.
@@ -25,7 +24,7 @@ async def get_me(ctx: Context) -> models.CallerProfile:
 
 
 @routes.get("/coach/account", access=coach(), returns=Account)
-async def get_account(ctx: Context) -> models.Account:
+async def get_account(ctx: Context) -> Account:
     """Read the company."""
     return await service.read(ctx)
 
@@ -33,11 +32,11 @@ async def get_account(ctx: Context) -> models.Account:
 @routes.patch(
     "/coach/account",
     access=owner(),
-    body=patch_of(AccountDetails, name="AccountChange"),
+    body=patch_of(input_of(AccountDetails), name="AccountChange"),
     returns=Account,
     example={"timezone": "Europe/Madrid"},
 )
-async def update_account(ctx: Context, body: models.AccountChange) -> models.Account:
+async def update_account(ctx: Context, body: AccountChange) -> Account:
     """Change the company.
 
     `loadUnit` is 409 while any load is stored; POST /coach/account/load-unit converts them.
@@ -49,11 +48,11 @@ async def update_account(ctx: Context, body: models.AccountChange) -> models.Acc
     "/coach/account",
     request_class="unlimited",
     access=owner_session(),
-    body=AccountErasure(),
+    body=AccountErasure,
     errors=(TooManyRequests,),
     example={"password": "correct horse battery staple"},
 )
-async def delete_account(ctx: Context, body: dict[str, Any]) -> None:
+async def delete_account(ctx: Context, body: AccountErasure) -> None:
     """Erase the company.
 
     All its keys, sign-in sessions and passwords stop working at once; its data is then erased in the background.

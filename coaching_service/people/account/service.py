@@ -16,7 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.people.account import store
 from coaching_service.people.account.events import CompanyDeleted, FigureSettingsChanged, LoadUnitChanged
-from coaching_service.people.account.models import Account, AccountChange, CallerProfile, LoadConversion
+from coaching_service.people.account.models import Account, AccountChange, CurrentUser, LoadConversion
 from coaching_service.people.identities import service as identities
 
 ERASE = "erase_company"
@@ -52,7 +52,7 @@ def to_company(account: Account, *, even_suspended: bool = False) -> Company:
     )
 
 
-async def read_caller(ctx: Context) -> CallerProfile:
+async def read_caller(ctx: Context) -> CurrentUser:
     """Return the caller with the permissions of the credential."""
     caller = ctx.caller
     return {

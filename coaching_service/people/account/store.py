@@ -12,24 +12,14 @@ from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.snapshots import reading_snapshot
+from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import DEFAULT_ATTENTION, Account, LoadConversion, Suspension
 
 companies = Documents[Account](
     "companies",
     (Index(()),),
-    private=(
-        "companyId",
-        "keepsLoads",
-        "loadLocks",
-        "loadConversion",
-        "loadsConvertedAt",
-        "hasOverrides",
-        "sandboxId",
-        "sandboxOf",
-        "suspension",
-        "holdsMail",
-    ),
+    private=private_of(Account),
     global_indexes=(
         Index(("createdAt", "_id")),
         Index(("suspension.at",), partial_filter=(("suspension.at", {"$exists": True}),)),

@@ -7,15 +7,15 @@ from typing import Any
 from coaching_service.core.auth.access import coach, owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden, invalid_field
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.validation import patch_of
 from coaching_service.people.account import service as account
-from coaching_service.people.account.models import AccountChange
-from coaching_service.people.account.schemas import AccountDetails, AccountErasure
+from coaching_service.people.account.models import AccountChange, AccountDetails, AccountErasure
 from coaching_service.people.customers import listing
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings")
-_COMPANY_FORM = patch_of(AccountDetails, name="CompanyForm")
+_COMPANY_FORM = patch_of(input_of(AccountDetails), name="CompanyForm")
 
 
 @pages.get("", access=coach(), template="")
@@ -53,9 +53,13 @@ async def delete_account_page(ctx: Context) -> dict[str, Any]:
 
 
 @pages.post(
-    "/delete-account", access=owner_session(), form=AccountErasure(), on=delete_account_page, request_class="unlimited"
+    "/delete-account",
+    access=owner_session(),
+    form=AccountErasure,
+    on=delete_account_page,
+    request_class="unlimited",
 )
-async def delete_account(ctx: Context, form: dict[str, Any]) -> Redirect:
+async def delete_account(ctx: Context, form: AccountErasure) -> Redirect:
     """Delete the company; its owner confirms with their password."""
     try:
         await account.erase(ctx, form["password"])
