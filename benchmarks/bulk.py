@@ -50,6 +50,7 @@ class Figures:
     during: list[float] = field(default_factory=list)
     during_undo: list[float] = field(default_factory=list)
     alone: list[float] = field(default_factory=list)
+    busy: int = 0  # list requests that were answered with 503: the service has Retry-After for them
 
 
 @dataclass(frozen=True)
@@ -81,20 +82,24 @@ async def seconds(work: Awaitable[Any]) -> float:
     return time.perf_counter() - began
 
 
-async def request_repeatedly(http: aiohttp.ClientSession, key: str, times: list[float]) -> None:
-    """Send one list request after another, and record the milliseconds of each."""
+async def request_repeatedly(http: aiohttp.ClientSession, key: str, times: list[float], figures: Figures) -> None:
+    """Send one list request after another, and record the milliseconds of each; those that find it busy are counted."""
     while True:
         began = time.perf_counter()
         async with http.get(_LIST, headers={"X-API-Key": key}) as response:
             await response.read()
-            if response.status != 200:
+            if response.status == 503:
+                figures.busy += 1
+            elif response.status != 200:
                 raise RuntimeError(f"{_LIST}: {response.status}")
         times.append((time.perf_counter() - began) * 1000)
 
 
-async def while_requesting(http: aiohttp.ClientSession, key: str, times: list[float], work: Awaitable[Any]) -> None:
+async def while_requesting(
+    http: aiohttp.ClientSession, key: str, times: list[float], figures: Figures, work: Awaitable[Any]
+) -> None:
     """Do `work` while the list is requested on a few connections."""
-    asking = [asyncio.create_task(request_repeatedly(http, key, times)) for _ in range(CONNECTIONS)]
+    asking = [asyncio.create_task(request_repeatedly(http, key, times, figures)) for _ in range(CONNECTIONS)]
     try:
         await work
     finally:
@@ -168,10 +173,10 @@ async def measure(settings: Settings, server: Server, company: Company, others_k
         for number in range(rounds):
             for times, way in ways if number % 2 else reversed(ways):
                 times.append(await seconds(way()))
-            await while_requesting(http, others_key, figures.during, archiver.by_filter())
-            took = while_requesting(http, others_key, figures.during_undo, archiver.undo())
+            await while_requesting(http, others_key, figures.during, figures, archiver.by_filter())
+            took = while_requesting(http, others_key, figures.during_undo, figures, archiver.undo())
             figures.undo.append(await seconds(took))
-            await while_requesting(http, others_key, figures.alone, asyncio.sleep(_ALONE_SECONDS))
+            await while_requesting(http, others_key, figures.alone, figures, asyncio.sleep(_ALONE_SECONDS))
     client.close()
     return figures
 
@@ -210,6 +215,7 @@ def show(console: Console, figures: Figures, clients: int) -> bool:
         console.print(
             f"GET /coach/customers {name}: {len(times)} answered, p50 {median(times):.1f} ms, p99 {p99:.1f} ms"
         )
+    console.print(f"{figures.busy} of them were answered with 503.")
     console.print(f"Target at most {TARGET:.0f}: {'met' if worst <= TARGET else 'missed'}")
     return worst <= TARGET
 

@@ -103,6 +103,35 @@ async def test_messages_to_many_clients_cannot_be_undone(coach: CoachClient) -> 
     assert (await undo(coach, sent)).refused(409)["code"] == "NOT_UNDOABLE"
 
 
+async def test_undo_of_a_batch_names_its_changes_and_can_be_undone(coach: CoachClient) -> None:
+    clients = [await coach.create_customer(name) for name in ("Ana", "Bo", "Cy")]
+    ids = [client["_id"] for client in clients]
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Legs", "day": 1})).ok(201)
+    body = {"ids": ids, "programId": program["_id"], "startDate": MONDAY}
+    assigned = await coach.post("/coach/customers/bulk/assign-program", body)
+
+    async def state() -> list[tuple[int, int]]:
+        """Of each client, the numbers of workouts and of entries of the feed."""
+        feeds = [await coach.get(client_path(client, "activity-feed"), page=1, limit=9) for client in clients]
+        return [
+            (len(await coach.calendar(client)), len(feed.ok()["docs"]))
+            for client, feed in zip(clients, feeds, strict=True)
+        ]
+
+    before = await state()
+    assert before == [(1, 1)] * 3
+    undone = await undo(coach, assigned)
+    assert (undone.ok()["failed"], await state()) == ([], [(0, 0)] * 3)
+    stored = await coach.ctx.db["changes"].find({"batchId": ObjectId(assigned.headers["X-Change-Id"])}).to_list(None)
+    undoes = await coach.ctx.db["changes"].find({"_id": {"$in": [each["undoneBy"] for each in stored]}}).to_list(None)
+    assert {(each["undoOf"], str(each["batchId"])) for each in undoes} == {
+        (each["_id"], undone.json["changeId"]) for each in stored
+    }
+    assert (await undo(coach, undone)).ok()["failed"] == []
+    assert await state() == before
+
+
 async def test_undo_of_a_batch_needs_the_permission(coach: CoachClient) -> None:
     ids = [(await coach.create_customer(name))["_id"] for name in ("Ana", "Bo")]
     archived = await coach.post("/coach/customers/bulk/archive", {"ids": ids})

@@ -17,6 +17,7 @@ from tests.support.job_worker import worker
 Json = dict[str, Any]
 ASYNC = {"Prefer": "respond-async"}
 COUNT = 5
+DAYS = 25  # so that one transaction undoes the changes of three clients, another one those of two
 
 
 async def read_job(coach: CoachClient, job_id: str) -> Json:
@@ -39,7 +40,8 @@ async def test_jobs_whose_processes_are_killed_change_each_client_once(
         monkeypatch.delitem(features.STEPS, kind)  # this process does not run the jobs
     clients = [await coach.create_customer(f"Client {number}") for number in range(COUNT)]
     program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
-    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Legs", "day": 1})).ok(201)
+    for day in range(1, DAYS + 1):
+        (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Legs", "day": day})).ok(201)
     body = {"ids": [each["_id"] for each in clients], "programId": program["_id"], "startDate": MONDAY}
 
     accepted = await coach.post("/coach/customers/bulk/assign-program", body, headers=ASYNC)
@@ -54,6 +56,7 @@ async def test_jobs_whose_processes_are_killed_change_each_client_once(
 
         undone = await coach.post(f"/coach/changes/{batch}/undo", headers=ASYNC)
         await process.kill_at(coach, Moment("commitTransaction", count=3))
+        assert sorted(await count_blocks(coach, clients)) == [0, 0, 0, 1, 1]
         await process.kill_at(coach, Moment("commitTransaction", done=True))
         await process.run_to_end()
     result = (await read_job(coach, undone.ok(202)["jobId"]))["result"]

@@ -35,6 +35,12 @@ async def find_one(ctx: Context, change_id: ObjectId) -> StoredChange | None:
     return await store.find_one(ctx, change_id)
 
 
+async def list_by_ids(ctx: Context, change_ids: Sequence[ObjectId]) -> list[StoredChange]:
+    """Return those changes that exist, numbered or not, in the order of `change_ids`, without their patches."""
+    stored = {change["_id"]: change for change in await store.find_by_ids(ctx, change_ids)}
+    return [stored[change_id] for change_id in change_ids if change_id in stored]
+
+
 async def list_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
     """Return the changes of a bulk operation, in the order of their identifiers, without their patches."""
     return await store.find_batch(ctx, batch_id)
@@ -88,12 +94,16 @@ async def find_last_number(ctx: Context) -> int:
     return await batches.find_last_number(ctx)
 
 
-async def load_patch(ctx: Context, change: StoredChange) -> dict[ObjectId, DocumentPatch]:
-    """Return the values of the documents of a change before and after, by document; empty if they are not stored."""
-    patches: Sequence[DocumentPatch] = await store.find_patch(ctx, change["_id"])
-    if "parts" in change:
-        patches = await store.find_parts(ctx, change["_id"])
-    return {patch["_id"]: patch for patch in patches}
+async def load_patches(ctx: Context, changes: Sequence[StoredChange]) -> dict[ObjectId, DocumentPatch]:
+    """Return the values of the documents of changes before and after, by document; without those not stored.
+
+    No two of the changes are about the same document.
+    """
+    of_changes = await store.find_patches(ctx, [change["_id"] for change in changes])
+    for change in changes:
+        if "parts" in change:
+            of_changes[change["_id"]] = await store.find_parts(ctx, change["_id"])
+    return {patch["_id"]: patch for patches in of_changes.values() for patch in patches}
 
 
 async def find_removed(

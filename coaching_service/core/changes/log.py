@@ -65,7 +65,8 @@ class StoredChangeLog:
         is_batch = ctx.batch_id is not None or len(groups) > 1
         changes: list[NewChangeDocument] = []
         for group in groups:
-            change_id = ObjectId() if is_batch else recorder.id
+            undo = recorder.undoes.get(group.customer_id)
+            change_id = undo.id if undo else ObjectId() if is_batch else recorder.id
             await _hide_replaced_entries(ctx, group, change_id)
             imported = [event for event in group.events if event.feed and event.feed.date]
             group.events = [event for event in group.events if not (event.feed and event.feed.date)]
@@ -136,7 +137,7 @@ async def _hide_replaced_entries(ctx: Context, group: _ClientChange, change_id: 
 
 def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChangeDocument:
     principal, at = ctx.principal, now()
-    documents = group.documents
+    documents, undo = group.documents, ctx.changes.undoes.get(group.customer_id)
     events = _events(documents, group.events)
     feed = _feed(group.events)
     is_deleted_client = any(each.collection == "customers" and each.action == "deleted" for each in documents)
@@ -157,7 +158,7 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChang
         "feedAt": at,
         "pending": True,
         "undoneBy": None,
-        "undoOf": ctx.changes.undo_of,
+        "undoOf": undo.of if undo else None,
     }
     if change["via"] == "assistant" and principal is not None and principal.via == "apiKey":
         change["hasKey"] = True

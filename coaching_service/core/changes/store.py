@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.recording import Undo
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
@@ -109,12 +110,13 @@ async def correct_feed_entry(
     await changes.set_derived(ctx, where, _update_feed(is_meant, {"data": {"$literal": dict(data)}}))
 
 
-async def restore_feed(ctx: Context, customer_id: ObjectId, undone: ObjectId, undone_by: ObjectId) -> None:
-    """Hide the feed entries of an undone change, and show those again that it had hidden."""
+async def restore_feeds(ctx: Context, undone: Mapping[ObjectId, ObjectId]) -> None:
+    """Hide the feed entries of undone changes, by client, and show those again that they had hidden."""
+    ids = list(undone.values())
     is_shown = {"$eq": ["$$entry.hiddenBy", None]}
-    await changes.set_derived(ctx, {"_id": undone}, _update_feed(is_shown, {"hiddenBy": undone_by}))
-    was_hidden = {"$eq": ["$$entry.hiddenBy", undone]}
-    where = {"customerId": customer_id, "feed.hiddenBy": undone}
+    await changes.set_derived(ctx, {"_id": {"$in": ids}}, _update_feed(is_shown, {"hiddenBy": "$undoneBy"}))
+    was_hidden = {"$in": ["$$entry.hiddenBy", ids]}
+    where = {"customerId": {"$in": list(undone)}, "feed.hiddenBy": {"$in": ids}}
     await changes.set_derived(ctx, where, _update_feed(was_hidden, {"hiddenBy": None}))
 
 
@@ -131,6 +133,11 @@ def _update_feed(condition: PipelineStage, fields: Mapping[str, Any]) -> list[Pi
 async def find_one(ctx: Context, change_id: ObjectId) -> StoredChange | None:
     """Return a change without its patch, or None."""
     return await changes.find_one(ctx, {"_id": change_id}, _SUMMARY)
+
+
+async def find_by_ids(ctx: Context, change_ids: Sequence[ObjectId]) -> list[StoredChange]:
+    """Return changes without their patches, in any order."""
+    return await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=_SUMMARY, hint="_id_")
 
 
 async def find_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> list[StoredChange]:
@@ -179,10 +186,10 @@ async def find_client_numbers(
     return numbered
 
 
-async def find_patch(ctx: Context, change_id: ObjectId) -> list[DocumentPatch]:
-    """Return the patch that is stored with a change; empty if there is none."""
-    change = await changes.find_one(ctx, {"_id": change_id}, ("patch",))
-    return change.get("patch", []) if change else []
+async def find_patches(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, list[DocumentPatch]]:
+    """Return the patches that are stored with changes, by change; empty ones where there is none."""
+    stored = await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=("patch",), hint="_id_")
+    return {change["_id"]: change.get("patch", []) for change in stored}
 
 
 async def find_parts(ctx: Context, change_id: ObjectId) -> list[DocumentPatch]:
@@ -235,15 +242,15 @@ async def find_restored_version(
     return None
 
 
-async def set_undone(ctx: Context, change_id: ObjectId, undone_by: ObjectId) -> bool:
-    """Mark a change as undone; returns False if it has been undone before."""
-    where = {"_id": change_id, "undoneBy": None}
-    return await changes.set_derived(ctx, where, {"$set": {"undoneBy": undone_by}}) == 1
+async def set_undone(ctx: Context, undoes: Collection[Undo]) -> bool:
+    """Mark changes as undone; returns False if one has been undone before."""
+    marks = [({"_id": undo.of, "undoneBy": None}, {"$set": {"undoneBy": undo.id}}) for undo in undoes]
+    return await changes.set_derived_each(ctx, marks) == len(marks)
 
 
-async def set_effective(ctx: Context, change_id: ObjectId) -> None:
-    """Mark a change as effective again: its undo has been undone."""
-    await changes.set_derived(ctx, {"_id": change_id}, {"$set": {"undoneBy": None}})
+async def set_effective(ctx: Context, change_ids: Sequence[ObjectId]) -> None:
+    """Mark changes as effective again: their undo has been undone."""
+    await changes.set_derived(ctx, {"_id": {"$in": list(change_ids)}}, {"$set": {"undoneBy": None}})
 
 
 async def remove_old_patches(services: Services) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, declared_collections
 from coaching_service.core.database.field_changes import MISSING, FieldChange, restored_elements, set_path, values_at
 from coaching_service.core.database.models import DocumentFields, FieldValue
-from coaching_service.core.database.recording import History
+from coaching_service.core.database.recording import History, Undo
 from coaching_service.core.errors import Conflict, ErrorBody, MovedDocument
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
@@ -61,31 +62,61 @@ class _Moved(Exception):
     """A document has been changed since the change to undo."""
 
 
-async def restore(ctx: Context, change: StoredChange, patches: Mapping[ObjectId, DocumentPatch]) -> None:
-    """Restore every document of a change, mark it as undone, and publish DocumentsRestored, in this transaction.
+@dataclass(frozen=True)
+class _Restoration(RestoredDocument):
+    """A document to restore: `operators` change it, if it exists before and after."""
 
-    A document that is derived from the others is left to the features if it has been changed since. Raises
-    DocumentsMoved for all others.
+    collection: Documents[Any]
+    operators: Document
+
+
+async def restore(ctx: Context, changes: Sequence[StoredChange], patches: Mapping[ObjectId, DocumentPatch]) -> None:
+    """Restore every document of changes, mark these as undone, and publish DocumentsRestored, in this transaction.
+
+    Each change is about another client and other documents. A document that is derived from the others of its change is
+    left to the features if it has been changed since. Raises DocumentsMoved for all others.
     """
     recorder = ctx.changes
-    recorder.undo_of = change["_id"]
-    collections = declared_collections()
-    restored: list[RestoredDocument] = []
-    moved: list[ChangedDocument] = []
-    is_derived = [_history(collections, document).undo == "derived" for document in change["documents"]]
-    for document, derived in reversed(list(zip(change["documents"], is_derived, strict=True))):
-        try:
-            restored.append(await _restore(ctx, collections[document["collection"]], change, document, patches))
-        except _Moved:
-            if not derived or all(is_derived):
-                moved.insert(0, document)
-    if moved or not await store.set_undone(ctx, change["_id"], recorder.id):
-        raise DocumentsMoved(moved or change["documents"])
-    if change["undoOf"] is not None:
-        await store.set_effective(ctx, change["undoOf"])
-    if change["customerId"] is not None:
-        await store.restore_feed(ctx, change["customerId"], change["_id"], recorder.id)
+    is_single = len(changes) == 1 and ctx.batch_id is None
+    for change in changes:
+        recorder.undoes[change["customerId"]] = Undo(recorder.id if is_single else ObjectId(), change["_id"])
+    restored, moved = await _plan(ctx, changes, patches)
+    if moved or not await store.set_undone(ctx, recorder.undoes.values()):
+        raise DocumentsMoved(moved or [document for change in changes for document in change["documents"]])
+    await _write(ctx, restored)
+    if effective := [change["undoOf"] for change in changes if change["undoOf"] is not None]:
+        await store.set_effective(ctx, effective)
+    if of_clients := {client: undo.of for client, undo in recorder.undoes.items() if client is not None}:
+        await store.restore_feeds(ctx, of_clients)
     await ctx.publish(DocumentsRestored(restored))
+
+
+async def _plan(
+    ctx: Context, changes: Sequence[StoredChange], patches: Mapping[ObjectId, DocumentPatch]
+) -> tuple[list[_Restoration], list[ChangedDocument]]:
+    """Return how to restore the documents of changes, and those that have been changed since and are not derived."""
+    collections = declared_collections()
+    ids: defaultdict[str, list[ObjectId]] = defaultdict(list)
+    for change in changes:
+        for document in change["documents"]:
+            ids[document["collection"]].append(document["_id"])
+    stored = {each["_id"]: each for name, some in ids.items() for each in await collections[name].find_whole(ctx, some)}
+    restored: list[_Restoration] = []
+    moved: list[ChangedDocument] = []
+    for change in changes:
+        is_derived = [_history(collections, document).undo == "derived" for document in change["documents"]]
+        moved_of_change: list[ChangedDocument] = []
+        for document, derived in reversed(list(zip(change["documents"], is_derived, strict=True))):
+            current, patch = stored.get(document["_id"]), patches[document["_id"]]
+            try:
+                restored.append(
+                    await _restoration(ctx, collections[document["collection"]], change, document, current, patch)
+                )
+            except _Moved:
+                if not derived or all(is_derived):
+                    moved_of_change.insert(0, document)
+        moved += moved_of_change
+    return restored, moved
 
 
 def _history(collections: Mapping[str, Documents[Any]], document: ChangedDocument) -> History:
@@ -94,27 +125,25 @@ def _history(collections: Mapping[str, Documents[Any]], document: ChangedDocumen
     return history
 
 
-async def _restore(
+async def _restoration(
     ctx: Context,
     collection: Documents[Any],
     change: StoredChange,
     document: ChangedDocument,
-    patches: Mapping[ObjectId, DocumentPatch],
-) -> RestoredDocument:
-    identifier, kind = document["_id"], document["kind"]
-    patch = patches[identifier]
-    current = await collection.find_whole(ctx, identifier)
+    current: Document | None,
+    patch: DocumentPatch,
+) -> _Restoration:
+    kind = document["kind"]
     if document["action"] == "deleted":
         if current is not None or patch["before"] is None:
             raise _Moved
-        ctx.changes.restored[identifier] = document["fromVersion"]
-        await collection.reinsert(ctx, patch["before"])
-        return RestoredDocument(kind, None, patch["before"])
+        ctx.changes.restored[document["_id"]] = document["fromVersion"]
+        return _Restoration(kind, None, patch["before"], collection, {})
     if current is None or not await _is_at(ctx, change, document, current["version"]):
         raise _Moved
     if document["action"] == "created":
-        await collection.delete(ctx, {"_id": identifier})
-        return RestoredDocument(kind, current, None)
+        return _Restoration(kind, current, None, collection, {})
+    ctx.changes.restored[document["_id"]] = document["fromVersion"]
     after = dict(current)
     operators: dict[str, Document] = {"$set": {}, "$unset": {}}
     for field_change in patch["fields"]:
@@ -122,11 +151,29 @@ async def _restore(
         value = _previous_value(current, field_change)
         operators["$unset" if value is MISSING else "$set"][path] = "" if value is MISSING else value
         set_path(after, path, value)
-    ctx.changes.restored[identifier] = document["fromVersion"]
-    await collection.update(
-        ctx, {"_id": identifier}, {name: fields for name, fields in operators.items() if fields}, previous=current
-    )
-    return RestoredDocument(kind, current, after)
+    operators = {name: fields for name, fields in operators.items() if fields}
+    return _Restoration(kind, current, after, collection, operators)
+
+
+async def _write(ctx: Context, restored: Sequence[_Restoration]) -> None:
+    """Write restored documents: what is deleted first, so that its unique values are free for the others."""
+    of_collections: defaultdict[str, list[_Restoration]] = defaultdict(list)
+    for each in restored:
+        of_collections[each.collection.name].append(each)
+    for documents in of_collections.values():
+        collection = documents[0].collection
+        if removed := [each.before["_id"] for each in documents if each.before is not None and each.after is None]:
+            await collection.delete_many(ctx, {"_id": {"$in": removed}})
+        await collection.restore_each(
+            ctx,
+            [
+                (dict(each.before), each.operators, dict(each.after))
+                for each in documents
+                if each.before is not None and each.after is not None
+            ],
+        )
+        if inserted := [each.after for each in documents if each.before is None and each.after is not None]:
+            await collection.reinsert(ctx, inserted)
 
 
 def _previous_value(current: Mapping[str, Any], change: FieldChange) -> FieldValue:

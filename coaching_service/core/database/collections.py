@@ -205,11 +205,10 @@ class ReadableCollection(Generic[D]):
         )
         return cast("D | None", document)
 
-    async def find_whole(self, ctx: Context, identifier: ObjectId) -> Document | None:
-        """Return all fields of a document of the company, private ones included; None if there is none."""
-        where = self.write_filter(ctx, {"_id": identifier})
-        stored: Document | None = await self._in(ctx).find_one(where, session=ctx.session, hint="_id_")
-        return stored
+    async def find_whole(self, ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
+        """Return all fields of those documents of the company that exist, private ones included."""
+        where = self.write_filter(ctx, {"_id": {"$in": list(ids)}})
+        return await self._in(ctx).find(where, session=ctx.session, hint="_id_").to_list(None)
 
     async def find(
         self,

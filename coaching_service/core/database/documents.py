@@ -146,15 +146,31 @@ class Documents(ReadableCollection[D]):
                 raise AlreadyClaimed from None
             raise
 
-    async def reinsert(self, ctx: Context, document: Mapping[str, Any]) -> None:
-        """Store a deleted document again, with the next version.
+    async def reinsert(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> None:
+        """Store deleted documents again, each with its next version, in the caller's transaction.
 
-        Raises DuplicateKeyError if it is there, ExternalIdTaken if its external identifier is in use.
+        Raises BulkWriteError if one is there, ExternalIdTaken if an external identifier is in use.
         """
-        stored = {**document, "companyId": ctx.company_id, "updatedAt": now(), "version": document["version"] + 1}
+        again = {"companyId": ctx.company_id, "updatedAt": now()}
+        stored = [{**each, **again, "version": each["version"] + 1} for each in documents]
         async with external_id_conflict(ctx, self):
-            await self._in(ctx).insert_one(stored, session=ctx.session)
-        self._changes(ctx).add_created(self, [stored])
+            await self._in(ctx).insert_many(stored, session=ctx.session)
+        self._changes(ctx).add_created(self, stored)
+
+    @_recorded
+    async def restore_each(self, ctx: Context, updates: Sequence[tuple[Document, Document, Document]]) -> None:
+        """Apply update operators to several documents in one round trip.
+
+        (The complete document as it was read in this transaction, operators, the document afterwards) for each. Raises
+        ExternalIdTaken.
+        """
+        async with external_id_conflict(ctx, self):
+            await self.set_derived_each(
+                ctx, [({"_id": before["_id"]}, with_version(change)) for before, change, _ in updates]
+            )
+        for before, change, after in updates:
+            restored = {**after, "version": before["version"] + 1}
+            self._changes(ctx).add_changed(self, before, restored, touched_paths(change))
 
     @_recorded
     async def update(

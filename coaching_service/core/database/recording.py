@@ -162,16 +162,24 @@ class RemovedFeedEntries:
     types: tuple[EventType, ...]
 
 
+@dataclass(frozen=True)
+class Undo:
+    """A change `id` that undoes the change `of`."""
+
+    id: ObjectId
+    of: ObjectId
+
+
 @dataclass
 class ChangeRecorder:
     """Collects the changes of one attempt at a transaction.
 
     `id` identifies the change in the log. `author` acts in a transaction that began without a caller.
-    `can_be_undone` unless a service prevents it. An undo sets `undo_of`, the change that it undoes, and `restored`,
-    the earlier version that it restores, by document. `locked`: the documents that the transaction has written to only
-    so that others conflict with it, with the fields that the lock has read. `changes_cached`: documents that processes
-    cache are changed or deleted. `after_commit`: called once the transaction is committed, for what processes count in
-    memory.
+    `can_be_undone` unless a service prevents it. An undo sets `undoes`, at most one of the changes of each client, by
+    client, and `restored`, the earlier version that it restores, by document. `locked`: the documents that the
+    transaction has written to only so that others conflict with it, with the fields that the lock has read.
+    `changes_cached`: documents that processes cache are changed or deleted. `after_commit`: called once the transaction
+    is committed, for what processes count in memory.
     """
 
     id: ObjectId = field(default_factory=ObjectId)
@@ -180,7 +188,7 @@ class ChangeRecorder:
     removed_entries: list[RemovedFeedEntries] = field(default_factory=list)
     restored: dict[ObjectId, int] = field(default_factory=dict)
     locked: dict[ObjectId, Mapping[str, Any]] = field(default_factory=dict)
-    undo_of: ObjectId | None = None
+    undoes: dict[ObjectId | None, Undo] = field(default_factory=dict)
     can_be_undone: bool = True
     changes_cached: bool = False
     after_commit: list[Callable[[], None]] = field(default_factory=list)

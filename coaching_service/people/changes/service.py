@@ -118,7 +118,7 @@ async def read_change(ctx: Context, change_id: ObjectId) -> ChangeDetails:
     """Return a change with the values before and after. Raises NotFound if the caller may not see such a change."""
     visibility = await load_visibility(ctx)
     change = await find_visible(ctx, change_id, visibility)
-    patch = await history.load_patch(ctx, change)
+    patch = await history.load_patches(ctx, [change])
     documents = [
         _values(visibility, reference, document, patch)
         for reference, document in zip(_references(change), change["documents"], strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from coaching_service.core import idempotency
@@ -27,7 +27,8 @@ from coaching_service.people.customers import service as customers
 # What a log writes together with the workout, and other operations alone, with their area.
 _LOGGED_KINDS = ((METRICS, {"metrics_assignment", "metric_value"}), (FORMS, {"form_response"}))
 
-_AT_ONCE = 50
+_AT_ONCE = 100  # changes between two reports of a job's progress
+_RECORDS = 100  # clients and documents of one transaction, unless one change has more
 
 
 async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = None) -> UndoResult:
@@ -109,7 +110,7 @@ async def _undo_single(ctx: Context, change: StoredChange, claim: Claim | None) 
         if undone_by is not None:
             ctx.change_ids.append(undone_by)
     else:
-        undone_by = await _undo(ctx, change, claim)
+        undone_by = await _undo(ctx, [change], claim)
     return {"changeId": undone_by, "ok": len(change["documents"]), "failed": []}
 
 
@@ -123,8 +124,7 @@ async def _undo_batch(ctx: Context, changes: list[StoredChange], claim: Claim | 
 
 async def _process(ctx: Context, _: StoredBulkJob, ids: list[ObjectId], claim: Claim) -> Outcome:
     """Undo changes of a job; changes of clients who have been erased meanwhile are gone."""
-    stored = [await history.find_one(ctx, change_id) for change_id in ids]
-    changes = [change for change in stored if change is not None]
+    changes = await history.list_by_ids(ctx, ids)
     ctx = replace(ctx, batch_id=bulk_jobs.batch_of(claim))
     ok, failed = await _undo_each(ctx, changes, claim, is_job=True)
     return Outcome(ok, [dict(each) for each in failed])
@@ -137,44 +137,65 @@ async def _undo_each(
     steps = [change["_id"] for change in changes]
     done = set() if claim is None else await idempotency.find_done_steps(ctx, claim, steps)
     failed: list[UndoFailure] = []
-    count = 0
-    for change in changes:
-        try:
-            if change["_id"] not in done:
-                await _undo(ctx, change, claim)
-        except idempotency.IdempotencyKeyReused:
-            raise
-        except undo.DocumentsMoved as error:
-            failed += [_failure(document["_id"], error) for document in error.details["documents"]]
-        except ServiceError as error:
-            if is_job and isinstance(error, Unavailable):
-                raise
-            failed += [_failure(document["_id"], error) for document in change["documents"]]
-        else:
-            count += len(change["documents"])
+    count = sum(len(change["documents"]) for change in changes if change["_id"] in done)
+    for group in _group(change for change in changes if change["_id"] not in done):
+        restored, failed_of_group = await _undo_group(ctx, group, claim, is_job=is_job)
+        count, failed = count + restored, failed + failed_of_group
     return count, failed
+
+
+def _group(changes: Iterable[StoredChange]) -> Iterator[list[StoredChange]]:
+    """Yield changes for one transaction each: of different clients and documents, and not too many."""
+    group: list[StoredChange] = []
+    records: set[ObjectId | None] = set()
+    for change in changes:
+        own = {change["customerId"], *(document["_id"] for document in change["documents"])}
+        if group and (None in own | records or own & records or len(own) + len(records) > _RECORDS):
+            yield group
+            group, records = [], set()
+        group.append(change)
+        records |= own
+    if group:
+        yield group
+
+
+async def _undo_group(
+    ctx: Context, changes: list[StoredChange], claim: Claim | None, *, is_job: bool
+) -> tuple[int, list[UndoFailure]]:
+    """Undo changes in one transaction, or if that fails each half of them; returns what _undo_each returns."""
+    try:
+        await _undo(ctx, changes, claim)
+    except idempotency.IdempotencyKeyReused:
+        raise
+    except ServiceError as error:
+        if is_job and isinstance(error, Unavailable):
+            raise
+        if len(changes) > 1:
+            middle = len(changes) // 2
+            first, failed = await _undo_group(ctx, changes[:middle], claim, is_job=is_job)
+            second, failed_later = await _undo_group(ctx, changes[middle:], claim, is_job=is_job)
+            return first + second, failed + failed_later
+        moved = error.details["documents"] if isinstance(error, undo.DocumentsMoved) else changes[0]["documents"]
+        return 0, [_failure(document["_id"], error) for document in moved]
+    return sum(len(change["documents"]) for change in changes), []
 
 
 def _failure(document_id: ObjectId, error: ServiceError) -> UndoFailure:
     return {"documentId": document_id, "code": error.code or error.reason, "message": str(error.message)}
 
 
-async def _undo(ctx: Context, change: StoredChange, claim: Claim | None) -> ObjectId:
-    if change["customerId"] is not None:
-        await customers.get_visible(ctx, change["customerId"])
-    _require_undoable(ctx, change)
-    _require_permissions(ctx, change)
-    return await _restore(ctx, change, claim)
-
-
 @transactional
-async def _restore(ctx: Context, change: StoredChange, claim: Claim | None) -> ObjectId:
+async def _undo(ctx: Context, changes: Sequence[StoredChange], claim: Claim | None) -> ObjectId:
+    """Undo changes, all or none, and return the change or batch that does it."""
+    clients = {change["_id"]: change["customerId"] for change in changes}
+    if of_clients := [client for client in clients.values() if client is not None]:
+        await customers.lock_all_visible(ctx, of_clients)
+    for change in changes:
+        _require_undoable(ctx, change)
+        _require_permissions(ctx, change)
     if claim is not None:
-        await idempotency.claim_steps(ctx, claim, [change["_id"]], lambda _: change["customerId"])
-    if change["customerId"] is not None:
-        await customers.get_visible(ctx, change["customerId"])
-        await customers.lock(ctx, change["customerId"])
-    await undo.restore(ctx, change, await history.load_patch(ctx, change))
+        await idempotency.claim_steps(ctx, claim, list(clients), clients.__getitem__)
+    await undo.restore(ctx, changes, await history.load_patches(ctx, changes))
     return ctx.batch_id or ctx.changes.id
 
 

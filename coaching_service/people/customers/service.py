@@ -323,8 +323,8 @@ async def erase(ctx: Context, customer_id: ObjectId) -> None:
     await ctx.publish(CustomersDeleted([customer_id]))
 
 
-async def count_restored(ctx: Context, before: Customer, after: Customer) -> None:
-    """Count a client whose fields were restored, in the transaction that restored them."""
+async def count_restored(ctx: Context, before: Sequence[Customer], after: Sequence[Customer]) -> None:
+    """Count clients whose fields were restored, in the transaction that restored them."""
     await store.count_restored(ctx, before, after)
 
 
@@ -342,6 +342,15 @@ async def lock(ctx: Context, customer_id: ObjectId) -> None:
     """Serialise transactions that call this for the same client. Raises NotFound if there is no such client."""
     if not await store.lock(ctx, customer_id):
         raise NotFound("customer")
+
+
+async def lock_all_visible(ctx: Context, ids: Sequence[ObjectId]) -> None:
+    """Lock several clients that the transaction has not locked yet, as `lock`. Raises what get_visible raises."""
+    locked = await store.lock_all(ctx, ids)
+    if len(locked) < len(ids):
+        raise NotFound("customer")
+    for customer in locked:
+        _require_in_scope(ctx, customer)
 
 
 async def set_loads_in(ctx: Context, customer_id: ObjectId, load_unit: str) -> None:

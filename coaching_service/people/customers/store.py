@@ -27,6 +27,7 @@ ORDER = ("sortName", "sortSurname", "_id")
 PRIVATE_ORDER = ORDER[:2]
 LAST_TRAINED = "customerRoleData.lastTrainedDate"
 LAST_WORKOUT = "customerRoleData.lastWorkoutDate"
+_LOCKED = (TRAINER, LAST_WORKOUT, "loadsIn")  # what is read with a lock
 SCORE = "attention.score"
 REASONS = "attention.reasons"
 REASON = f"{REASONS}.type"
@@ -316,9 +317,10 @@ async def unassign(ctx: Context, coach_id: ObjectId) -> None:
         await customers.update_many(ctx, where, {"$set": {TRAINER: None}})
 
 
-async def count_restored(ctx: Context, before: Customer, after: Customer) -> None:
-    """Count a client who has been archived or restored, or has joined or left groups, from `before` to `after`."""
-    await counters.count_changed(ctx, [before["customerRoleData"]], [after["customerRoleData"]])
+async def count_restored(ctx: Context, before: Sequence[Customer], after: Sequence[Customer]) -> None:
+    """Count clients who have been archived or restored, or have joined or left groups, from `before` to `after`."""
+    roles = ([each["customerRoleData"] for each in clients] for clients in (before, after))
+    await counters.count_changed(ctx, *roles)
 
 
 # --- derived fields --------------------------------------------------------------------------------------------------
@@ -346,6 +348,16 @@ async def lock(ctx: Context, customer_id: ObjectId, *, trainer: ObjectId | None 
         return trainer is None or locked["customerRoleData"]["assignedTo"] == trainer
     is_assigned = {} if trainer is None else {TRAINER: trainer}
     return await _write_and_lock(ctx, customer_id, {}, is_assigned)
+
+
+async def lock_all(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
+    """Lock several clients that the transaction has not locked yet; returns those who exist, each with the trainer."""
+    where: Filter = {"_id": {"$in": list(ids)}}
+    await customers.set_derived(ctx, where, mark())
+    locked = await customers.find(ctx, where, fields=_LOCKED, hint=BY_ID)
+    for customer in locked:
+        _remember_lock(ctx, customer)
+    return locked
 
 
 async def set_last_activity_and_lock(ctx: Context, customer_id: ObjectId) -> bool:
@@ -377,13 +389,17 @@ async def _write_and_lock(
     Raises Conflict if the client's loads have been converted to another unit since the request began.
     """
     where = {"_id": customer_id} | (condition or {})
-    locked = await customers.set_derived_and_read(ctx, where, operators | mark(), (TRAINER, LAST_WORKOUT, "loadsIn"))
+    locked = await customers.set_derived_and_read(ctx, where, operators | mark(), _LOCKED)
     if locked is None:
         return False
+    _remember_lock(ctx, locked)
+    return True
+
+
+def _remember_lock(ctx: Context, locked: Customer) -> None:
     if locked.get("loadsIn", ctx.caller.company.load_unit) != ctx.caller.company.load_unit:
         raise account.load_unit_changed()
-    _locked(ctx)[customer_id] = locked
-    return True
+    _locked(ctx)[locked["_id"]] = locked
 
 
 def _locked(ctx: Context) -> dict[ObjectId, Mapping[str, Any]]:

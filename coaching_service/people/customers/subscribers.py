@@ -40,10 +40,13 @@ async def follow_load_unit(ctx: Context, event: LoadUnitChanged) -> None:
 
 async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> None:
     """Count clients again whom an undo has archived, restored from the archive, or put into other groups."""
-    for document in event.of_kind("customer"):
-        if document.before is not None and document.after is not None:
-            before, after = cast("Customer", document.before), cast("Customer", document.after)
-            await service.count_restored(ctx, before, after)
+    both = [each for each in event.of_kind("customer") if each.before is not None and each.after is not None]
+    if both:
+        before, after = (
+            [cast("Customer", each.before) for each in both],
+            [cast("Customer", each.after) for each in both],
+        )
+        await service.count_restored(ctx, before, after)
 
 
 async def count_groups(services: Services, job: Job) -> RunAgain | None:
