@@ -17,7 +17,6 @@ from coaching_service.core.changes.numbering.sequencer import is_running
 from coaching_service.core.database import migrations
 from coaching_service.core.database.backup.encryption import Decryption
 from coaching_service.core.database.backup.manifest import (
-    FILE,
     BackupError,
     Manifest,
     count_documents,
@@ -33,7 +32,7 @@ from coaching_service.core.database.backup.restoring import (
     restore_backup,
 )
 from coaching_service.core.database.backup.stored import StoredBackups, require_signature
-from coaching_service.core.database.backup.stores import BUCKET, Store, open_store
+from coaching_service.core.database.backup.stores import Store, is_own_folder, open_store
 from coaching_service.core.database.context import Services
 from coaching_service.lifecycle.administration.service import Operator
 from coaching_service.lifecycle.erasure import tombstones
@@ -126,7 +125,7 @@ def restore(
 def _find(source: str, name: str | None, decryption: Decryption) -> _Backup:
     """Return the backup in a folder of its own, or one of a store. Raises BackupError."""
     folder = Path(source)
-    if not source.startswith(BUCKET) and ((folder / FILE).exists() or not (folder / "backups").is_dir()):
+    if is_own_folder(source):
         manifest = read_manifest(folder)
 
         def compare() -> None:

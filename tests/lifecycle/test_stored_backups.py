@@ -268,4 +268,4 @@ def test_encrypted_file_has_the_format_of_age(key: tuple[Path, str]) -> None:
     encrypted = Encryption([public]).encrypt(b"data")
     assert encrypted.splitlines()[0] == b"age-encryption.org/v1"
     assert encrypted.splitlines()[1].startswith(b"-> X25519 ")
-    assert Decryption(identity).decrypt(encrypted, [public]) == b"data"
+    assert Decryption(identity).decrypt("file", encrypted, [public]) == b"data"

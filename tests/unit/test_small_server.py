@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -72,17 +71,17 @@ def test_every_variable_of_the_compose_files_is_in_the_file_or_has_a_default(tmp
     for file in files:
         used = re.findall(r"(?<!\$)\$\{(\w+)(:-)?", (ROOT / file).read_text())
         assert [name for name, default in used if not default and name not in written] == [], file
-    own = {"COMPOSE_FILE", "DOMAIN", "MONGODB_PASSWORD", "MONGODB_KEY", "BACKUP_AT", "BACKUP_DAYS"}
+    own = {"COMPOSE_FILE", "DOMAIN", "MONGODB_PASSWORD", "MONGODB_KEY", "BACKUP_AT"}
     assert set(written) - own <= Settings.variables()
 
 
 def test_file_of_variables_has_secrets_of_its_own_and_keeps_what_it_has(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("BACKUP_DAYS=7\n")
+    (tmp_path / ".env").write_text("BACKUP_AT=04:00\n")
     assert create_env(tmp_path, "coaching.example.com").returncode == 0
     first = read_env(tmp_path)
     assert create_env(tmp_path, "other.example.com").returncode == 0
     assert read_env(tmp_path) == first
-    assert (first["BASE_URL"], first["BACKUP_DAYS"]) == ("https://coaching.example.com", "7")
+    assert (first["BASE_URL"], first["BACKUP_AT"]) == ("https://coaching.example.com", "04:00")
     assert len(parse_master_key(first["SECRET_KEYS"])) == 32
     assert re.fullmatch("[0-9a-f]{48}", first["MONGODB_PASSWORD"])
     (tmp_path / "second").mkdir()
@@ -100,23 +99,24 @@ def test_domain_is_validated(domain: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_old_backups_are_deleted_only_after_a_new_one(fails: bool, tmp_path: Path) -> None:
-    program, backups = tmp_path / "bin" / "coaching-service", tmp_path / "backups"
+def test_nightly_backup_uses_the_store_and_says_when_it_succeeded(fails: bool, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "coaching-service"
     program.parent.mkdir()
-    program.write_text("#!/bin/sh\n" + ("exit 1\n" if fails else '[ "$1" = backup ] && mkdir "$2"\n'))
+    program.write_text('#!/bin/sh\nprintf "%s %s" "$BACKUP_STORE" "$*" >called\n' + ("exit 1\n" if fails else ""))
     program.chmod(0o700)
-    for name, days in (("2026-01-01T031500Z", 40), ("2026-02-01T031500Z", 2), ("notes", 40)):
-        (backups / name).mkdir(parents=True)
-        then = (backups / name).stat().st_mtime - days * 86_400
-        os.utime(backups / name, (then, then))
-    variables = {"PATH": f"{program.parent}:/usr/bin:/bin", "DATA_DIR": str(tmp_path), "BACKUP_DAYS": "30"}
-    result = subprocess.run(["sh", VPS / "nightly-backup", "--now"], env=variables, capture_output=True, check=False)
-    assert result.returncode == (1 if fails else 0)
-    names = {file.name for file in backups.iterdir()}
-    assert {"2026-02-01T031500Z", "notes"} <= names
-    assert ("2026-01-01T031500Z" in names) is fails
-    assert len(names) == 3
+    variables = {"PATH": f"{program.parent}:/usr/bin:/bin", "DATA_DIR": str(tmp_path), "BACKUP_STORE": "s3://bucket/a"}
+    command = ["sh", str(VPS / "nightly-backup"), "--now"]
+    result = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, check=False)
+    assert result.returncode == (1 if fails else 0), result.stderr
+    assert (tmp_path / "called").read_text() == "s3://bucket/a backup"
     assert (tmp_path / "last-backup").exists() is not fails
+
+
+def test_containers_back_up_to_the_store_of_the_file_of_variables() -> None:
+    backup = yaml.safe_load((VPS / "compose.yaml").read_text())["services"]["backup"]
+    assert backup["env_file"] == ".env", "with BACKUP_RECIPIENTS and AWS_..."
+    assert backup["environment"]["BACKUP_STORE"] == "${BACKUP_STORE:-/data/backup-store}"
+    assert "outside" in backup["networks"], "a bucket is outside"
 
 
 def test_installation_without_docker_uses_files_and_settings_that_exist() -> None:

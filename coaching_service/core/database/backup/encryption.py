@@ -72,16 +72,23 @@ class Decryption:
         except (pyrage.IdentityError, UnicodeDecodeError):
             raise BackupError(f"{file} is no file with private keys of age (AGE-SECRET-KEY-1...)") from None
 
+    def can_decrypt(self, recipients: Sequence[str]) -> bool:
+        """Return whether one of the keys decrypts what was encrypted for `recipients`, or nothing was encrypted."""
+        return not recipients or bool({str(key.to_public()) for key in self._keys} & set(recipients))
+
     def require(self, recipients: Sequence[str]) -> None:
         """Raise BackupError if none of the keys decrypts what was encrypted for `recipients`."""
-        if recipients and not {str(key.to_public()) for key in self._keys} & set(recipients):
+        if not self.can_decrypt(recipients):
             raise BackupError(
                 f"The backup is encrypted for {', '.join(recipients)}: name the file with its private key with "
                 "--identity"
             )
 
-    def decrypt(self, data: bytes, recipients: Sequence[str]) -> bytes:
-        """Return what was encrypted for `recipients`. Raises BackupError if it was changed, or is for other keys."""
+    def decrypt(self, name: str, data: bytes, recipients: Sequence[str]) -> bytes:
+        """Return what was encrypted for `recipients`.
+
+        Raises BackupError with the `name` of the file if it was changed, or is for other keys.
+        """
         if not recipients:
             return data
         _require_package()
@@ -90,7 +97,7 @@ class Decryption:
         try:
             return pyrage.decrypt(data, self._keys)
         except pyrage.DecryptError:
-            raise BackupError("a file of the backup cannot be decrypted: it is damaged, or for another key") from None
+            raise BackupError(f"{name} cannot be decrypted: it is damaged, or for another key") from None
 
 
 def new_identity() -> tuple[str, str]:

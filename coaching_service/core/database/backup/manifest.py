@@ -29,11 +29,15 @@ class BackupError(Exception):
 
 
 class Part(TypedDict):
-    """Some documents of a collection: their SHA-256 and bytes before compression."""
+    """Some documents of a collection: their SHA-256 and bytes before compression.
+
+    `stored` is the SHA-256 of the file in the store, which can be compared without the private key.
+    """
 
     sha256: str
     documents: int
     bytes: int
+    stored: NotRequired[str]
 
 
 class CollectionContent(TypedDict):

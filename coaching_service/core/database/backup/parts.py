@@ -36,10 +36,15 @@ def part_name(folder: str, digest: str) -> str:
 
 def part_names(manifest: Manifest) -> Iterator[str]:
     """Yield the names of all parts of a backup."""
+    return (name for name, _ in named_parts(manifest))
+
+
+def named_parts(manifest: Manifest) -> Iterator[tuple[str, Part]]:
+    """Yield all parts of a backup with their names."""
     folder = Encryption(manifest.get("recipients", ())).folder
     for entry in manifest["collections"]:
         for part in entry.get("parts", ()):
-            yield part_name(folder, part["sha256"])
+            yield part_name(folder, part["sha256"]), part
 
 
 async def divide(batches: AsyncIterator[bytes]) -> AsyncIterator[tuple[bytes, int]]:
@@ -67,13 +72,17 @@ def _ends_part(document: bytes) -> bool:
 
 @dataclass
 class PartWriter:
-    """Stores parts that a store does not have yet, and counts those that it has stored."""
+    """Stores parts that a store does not have yet, and counts those that it has stored.
+
+    `digests` are the SHA-256 of the files of parts, by name, as far as they are known.
+    """
 
     store: Store
     encryption: Encryption
     report: Report
     copied: int = 0
     copied_bytes: int = 0
+    digests: dict[str, str] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set, init=False)
 
     def find_stored(self) -> set[str]:
@@ -104,19 +113,22 @@ class PartWriter:
         part: Part = {"sha256": await asyncio.to_thread(_digest, data), "documents": documents, "bytes": len(data)}
         name = part_name(self.encryption.folder, part["sha256"])
         if name not in self._known:
-            size = await asyncio.to_thread(self._store_part, name, data)
+            self.digests[name], size = await asyncio.to_thread(self._store_part, name, data)
             self._known.add(name)
             self.copied, self.copied_bytes = self.copied + 1, self.copied_bytes + size
+        if name in self.digests:
+            part["stored"] = self.digests[name]
         self.report(documents)
         return part
 
-    def _store_part(self, name: str, data: bytes) -> int:
+    def _store_part(self, name: str, data: bytes) -> tuple[str, int]:
+        """Store a part; returns the SHA-256 of its file, and its bytes."""
         stored = self.encryption.encrypt(gzip.compress(data, _COMPRESSION, mtime=0))
         self.store.write(name, stored)
         if self.store.read(name) != stored:
             self.store.delete([name])
             raise BackupError(f"{self.store.location}/{name} is damaged: it is not what was stored")
-        return len(stored)
+        return _digest(stored), len(stored)
 
 
 @dataclass
@@ -144,14 +156,27 @@ class PartReader:
 
     def _read(self, part: Part) -> bytes:
         name = part_name(Encryption(self.recipients).folder, part["sha256"])
-        stored = self.store.read(name)
+        return self._decode(name, self.store.read(name), part)
+
+    def compare(self, name: str, stored: bytes, part: Part) -> None:
+        """Raise BackupError if the file of a part is damaged; without the private key compare what was stored."""
+        if self.decryption.can_decrypt(self.recipients):
+            self._decode(name, stored, part)
+        elif "stored" in part and _digest(stored) != part["stored"]:
+            raise self._damaged(name)
+
+    def _decode(self, name: str, stored: bytes, part: Part) -> bytes:
+        place = f"{self.store.location}/{name}"
         try:
-            data = gzip.decompress(self.decryption.decrypt(stored, self.recipients))
+            data = gzip.decompress(self.decryption.decrypt(place, stored, self.recipients))
         except (EOFError, gzip.BadGzipFile, zlib.error):
             data = b""
         if _digest(data) != part["sha256"]:
-            raise BackupError(f"{self.store.location}/{name} is damaged: it is not what was backed up")
+            raise self._damaged(name)
         return data
+
+    def _damaged(self, name: str) -> BackupError:
+        return BackupError(f"{self.store.location}/{name} is damaged: it is not what was backed up")
 
 
 def _digest(data: bytes) -> str:

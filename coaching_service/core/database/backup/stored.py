@@ -56,6 +56,14 @@ class StoredBackups:
         """Return the manifest of a backup. Raises BackupError if it is damaged."""
         return parse_manifest(self._store.read(_file(name)), f"{self._store.location}/{_file(name)}")
 
+    def read_newest(self) -> Manifest | None:
+        """Return the manifest of the newest backup; None if there is none, or it is damaged."""
+        names = self.list_names()
+        try:
+            return self.read(names[-1]) if names else None
+        except BackupError:
+            return None
+
     def write(self, manifest: Manifest, vault: Vault) -> str:
         """Store a signed manifest, and return the name of the backup."""
         name = datetime.fromisoformat(manifest["createdAt"]).strftime(_NAME)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Protocol
 
-from coaching_service.core.database.backup.manifest import BackupError
+from coaching_service.core.database.backup.manifest import FILE, BackupError
 from coaching_service.core.temporary_files import NO_SPACE
 
 BUCKET = "s3://"
@@ -52,6 +52,12 @@ def open_store(location: str) -> Store:
     except ModuleNotFoundError:
         raise missing_extra() from None
     return BucketStore(location)
+
+
+def is_own_folder(source: str) -> bool:
+    """Return whether `source` is a folder with one backup, or can be no store at all: neither a bucket nor a folder."""
+    folder = Path(source)
+    return not source.startswith(BUCKET) and ((folder / FILE).exists() or not (folder / "backups").is_dir())
 
 
 def missing_extra() -> BackupError:

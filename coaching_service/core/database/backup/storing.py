@@ -10,7 +10,7 @@ from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database import leases
 from coaching_service.core.database.backup.manifest import PARTS_VERSION, BackupError, Manifest
-from coaching_service.core.database.backup.parts import PartWriter, part_names
+from coaching_service.core.database.backup.parts import PartWriter, named_parts, part_names
 from coaching_service.core.database.backup.reading import read_moment
 from coaching_service.core.database.backup.stored import StoredBackups
 from coaching_service.core.database.context import Services
@@ -25,12 +25,19 @@ async def create_stored_backup(services: Services, writer: PartWriter) -> tuple[
     Each new part is read again and compared. The manifest is stored last, when the store has all parts. Raises
     BackupError if the store cannot be used or has lost a part, or the database no longer has the moment.
     """
+    writer.digests = await asyncio.to_thread(_read_digests, writer)
     await asyncio.to_thread(writer.find_stored)
     manifest = await read_moment(services, writer.write)
     manifest["version"] = PARTS_VERSION
     manifest["recipients"] = list(writer.encryption.recipients)
     await asyncio.to_thread(_require_parts, writer, manifest)
     return await asyncio.to_thread(StoredBackups(writer.store).write, manifest, services.vault), manifest
+
+
+def _read_digests(writer: PartWriter) -> dict[str, str]:
+    """Return what the newest backup says that the store has."""
+    newest = StoredBackups(writer.store).read_newest()
+    return {name: part["stored"] for name, part in named_parts(newest) if "stored" in part} if newest else {}
 
 
 def _require_parts(writer: PartWriter, manifest: Manifest) -> None:
