@@ -23,6 +23,7 @@ from coaching_service.core.validation import (
     Identifier,
     Input,
     Integer,
+    Link,
     ListOf,
     Number,
     Output,
@@ -222,6 +223,8 @@ def _without_limits(declared: fields.Field[Any]) -> fields.Field[Any]:
     """Return the field of a response for one of a request: of the same type, without what requests must observe."""
     if isinstance(declared, ListOf):
         return fields.List(_without_limits(declared.inner))
+    if isinstance(declared, Choice):
+        return Choice(*declared.choices)
     if isinstance(declared, Email):
         return fields.String(metadata={"format": "idn-email"})
     for of_requests, of_responses in _RESPONSE_FIELDS:
@@ -231,7 +234,7 @@ def _without_limits(declared: fields.Field[Any]) -> fields.Field[Any]:
 
 
 _RESPONSE_FIELDS: tuple[tuple[type[Any] | tuple[type[Any], ...], type[fields.Field[Any]]], ...] = (
-    (Choice, fields.String),
+    (Link, fields.Url),
     (Text, fields.String),
     (Number, fields.Float),
     (Integer, fields.Integer),

@@ -9,6 +9,7 @@ from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 from marshmallow import Schema, fields, validates_schema
 
 from coaching_service.core.field_schemas import output_of
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import QueryIdentifiers, QueryInteger
 from coaching_service.core.validation import Input, Output
 from coaching_service.core.validation_messages import invalid
@@ -68,6 +69,15 @@ class PageQuery(AfterCursor):
 
     pageSize = QueryInteger(minimum=1, maximum=MAX_PAGE, required=True)
     pageNum = QueryInteger(minimum=1, required=True)
+
+
+class PageFields(TypedDict):
+    """The query of a paginated list; PageQuery is its schema."""
+
+    ids: NotRequired[list[ObjectId]]
+    after: str | None
+    pageSize: int
+    pageNum: int
 
 
 class PageMetadata(Output):

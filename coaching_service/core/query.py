@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields, validates_schema
 
@@ -79,8 +79,8 @@ class QueryIdentifiers(ListOf):
 class Period(TypedDict):
     """From `startDate` to `endDate`, both included."""
 
-    startDate: str
-    endDate: str
+    startDate: Annotated[str, Date()]
+    endDate: Annotated[str, Date()]
 
 
 class DateRange(Input):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from coaching_service.progress.attention.reasons import WEIGHTS
+from coaching_service.progress.attention.models import WEIGHTS
 from tests.support.attention import (
     FORM,
     count_of,

@@ -284,7 +284,7 @@ class Override(Stored):
 
 
 class ExerciseReference(TypedDict):
-    """An exercise by identifier and name."""
+    """An exercise."""
 
     _id: ObjectId
     name: str

@@ -1,13 +1,53 @@
-"""Why clients need attention, as it is computed, dismissed and returned."""
+"""Why clients need attention, as it is asked for, computed, dismissed and returned."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
+
+from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers.models import Reason, ReasonType
+from coaching_service.core.pagination import PartQuery
+from coaching_service.core.validation import Date
+from coaching_service.people.customers.models import ReasonType
+
+# In the order in which reasons are listed. A health note outranks all that another client can have but an erasure
+# request, and an unread message outranks all reasons below it together.
+WEIGHTS: Mapping[ReasonType, int] = {
+    "health_note": 400,
+    "erasure_requested": 400,
+    "unread_message": 200,
+    "check_in_to_review": 30,
+    "check_in_overdue": 20,
+    "missed_workout": 20,
+    "inactive": 20,
+    "low_compliance": 15,
+    "nothing_scheduled": 15,
+    "program_ending": 10,
+    "personal_record": 5,
+}
+_WEIGHTS = ", ".join(f"`{name}` {weight}" for name, weight in WEIGHTS.items())
+
+
+class AttentionQuery(PartQuery):
+    """Filters of the attention list; they combine with AND."""
+
+    reason: Annotated[
+        list[ReasonType],
+        Default([]),
+        Description("Repeatable; clients with any of the reasons, all of whose reasons are listed."),
+    ]
+    assignedTo: NotRequired[
+        Annotated[
+            list[str],
+            Description("Repeatable; any of the trainers; `none`: clients without a trainer."),
+        ]
+    ]
+    groups: NotRequired[Annotated[list[str], Description("Repeatable; any of the groups.")]]
 
 
 class DismissalFields(TypedDict):
@@ -17,7 +57,7 @@ class DismissalFields(TypedDict):
     of the reason is later than `since` (UTC), the newest when it was dismissed.
     """
 
-    until: str | None
+    until: Annotated[str | None, Date()]
     since: datetime
 
 
@@ -28,29 +68,59 @@ class StoredDismissal(Stored, DismissalFields):
     reason: ReasonType
 
 
-class NewDismissal(TypedDict):
-    """The reason to dismiss, and the date until which; without a date until something new happens."""
+class AttentionDismissal(TypedDict):
+    """The reason to dismiss."""
 
-    reason: ReasonType
-    until: NotRequired[str | None]
+    reason: Annotated[ReasonType, Description("The reason to dismiss.")]
+    until: Annotated[
+        str | None,
+        Date(),
+        Description(
+            "The client's local date on which the reason counts again, if nothing new happens before; null: only when "
+            "something new happens. A date that is not in the future ends an earlier dismissal."
+        ),
+    ]
 
 
 class AttentionCustomer(TypedDict):
-    """A client in the attention list; `complianceRate7d` is in percent."""
+    """A client who needs attention."""
 
     _id: ObjectId
     name: str
     surname: str | None
-    profilePhotoUrl: str | None
+    profilePhotoUrl: Annotated[str | None, fields.Url()]
     groups: list[str]
-    assignedTo: ObjectId | None
-    lastTrainedDate: str | None
-    complianceRate7d: float | None
+    assignedTo: Annotated[ObjectId | None, Description("The trainer of the client.")]
+    lastTrainedDate: Annotated[str | None, Date(), Description("The date of the latest session with completed work.")]
+    complianceRate7d: Annotated[
+        float | None,
+        fields.Float(
+            metadata={
+                "description": "Completed workout days of the last 7 days, in percent.",
+                "minimum": 0,
+                "maximum": 100,
+            }
+        ),
+    ]
+
+
+class AttentionReason(TypedDict):
+    """Why a client needs attention."""
+
+    type: Annotated[ReasonType, Description(f"The reason; it adds to the score: {_WEIGHTS} each, at most 60.")]
+    since: Annotated[
+        datetime,
+        Description(
+            "The time of the newest note, message or response; otherwise the beginning of a day of the client: for "
+            "missed workouts and overdue check-ins the first that `count` includes."
+        ),
+    ]
+    count: Annotated[int, Description("The number of occurrences; 1 for a state such as `inactive`.")]
 
 
 class AttentionEntry(TypedDict):
-    """A client, the reasons why they need attention, most important first, and the score: the sum of the weights."""
+    """A client, and why the client needs attention."""
 
-    customer: AttentionCustomer
-    score: int
-    reasons: list[Reason]
+    customer: Annotated[AttentionCustomer, Description("The client.")]
+    score: Annotated[int, Description("The sum of the weights of the reasons; 0 without one.")]
+    reasons: Annotated[list[AttentionReason], Description("Most important first, without those that are dismissed.")]

@@ -16,24 +16,9 @@ from datetime import date, datetime, timedelta
 from coaching_service.core.dates import midnight
 from coaching_service.people.account.models import AttentionSettings
 from coaching_service.people.customers.models import Attention, DatedCount, Reason, ReasonType
-from coaching_service.progress.attention.models import DismissalFields
+from coaching_service.progress.attention.models import WEIGHTS, DismissalFields
 from coaching_service.progress.compliance.models import DayCompliance
 
-# In the order in which reasons are listed. A health note outranks all that another client can have but an erasure
-# request, and an unread message outranks all reasons below it together.
-WEIGHTS: Mapping[ReasonType, int] = {
-    "health_note": 400,
-    "erasure_requested": 400,
-    "unread_message": 200,
-    "check_in_to_review": 30,
-    "check_in_overdue": 20,
-    "missed_workout": 20,
-    "inactive": 20,
-    "low_compliance": 15,
-    "nothing_scheduled": 15,
-    "program_ending": 10,
-    "personal_record": 5,
-}
 # The reasons whose `since` is the time of the newest of those that `count` includes.
 DATED_BY_NEWEST = frozenset({"health_note", "unread_message", "check_in_to_review", "personal_record"})
 MISSED_DAYS, MOST_COUNTED_MISSED = 7, 3

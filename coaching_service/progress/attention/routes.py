@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
+from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage, cursor_page_of
+from coaching_service.core.pagination import CursorPage, CursorQuery, cursor_page_of
 from coaching_service.people.customers.trainer_filter import parse_trainers
-from coaching_service.progress.attention import models, schemas, service
+from coaching_service.progress.attention import service
+from coaching_service.progress.attention.models import AttentionDismissal, AttentionEntry, AttentionQuery
 
 routes = Routes("/coach/attention", tag="Attention")
 
@@ -20,10 +20,10 @@ routes = Routes("/coach/attention", tag="Attention")
 @routes.get(
     "",
     access=coach(CUSTOMERS.VIEW),
-    query=schemas.AttentionQuery(),
-    returns=cursor_page_of(schemas.AttentionEntry),
+    query=query_of(AttentionQuery, CursorQuery)(),
+    returns=cursor_page_of(AttentionEntry),
 )
-async def list_attention(ctx: Context, query: dict[str, Any]) -> CursorPage[models.AttentionEntry]:
+async def list_attention(ctx: Context, query: AttentionQuery) -> CursorPage[AttentionEntry]:
     """List the clients who need attention, highest score first.
 
     The reasons are stored with the clients: they follow a change within ten seconds, and the date once a local day.
@@ -42,12 +42,12 @@ async def list_attention(ctx: Context, query: dict[str, Any]) -> CursorPage[mode
 @routes.put(
     "/{customerId}",
     access=coach(CUSTOMERS.EDIT),
-    body=schemas.AttentionDismissal(),
-    returns=schemas.AttentionEntry,
+    body=AttentionDismissal,
+    returns=AttentionEntry,
     errors=(Conflict,),
     example={"reason": "nothing_scheduled", "until": None},
 )
-async def dismiss_attention(ctx: Context, customer_id: ObjectId, body: models.NewDismissal) -> models.AttentionEntry:
+async def dismiss_attention(ctx: Context, customer_id: ObjectId, body: AttentionDismissal) -> AttentionEntry:
     """Dismiss a reason for the whole company.
 
     Until the date `until`, or until its `since` is later: until something new happens. The answer is the client with

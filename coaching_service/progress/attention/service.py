@@ -22,9 +22,9 @@ from coaching_service.progress.attention import store
 from coaching_service.progress.attention.loading import LoadedClient, load_clients
 from coaching_service.progress.attention.models import (
     AttentionCustomer,
+    AttentionDismissal,
     AttentionEntry,
     DismissalFields,
-    NewDismissal,
 )
 from coaching_service.progress.attention.reasons import find_reasons, summarize
 from coaching_service.progress.compliance.models import ClientFigures, ClientTimezone
@@ -75,7 +75,7 @@ def present(ctx: Context, customer: Customer) -> AttentionEntry:
 
 
 @transactional
-async def dismiss(ctx: Context, customer_id: ObjectId, dismissal: NewDismissal) -> AttentionEntry:
+async def dismiss(ctx: Context, customer_id: ObjectId, dismissal: AttentionDismissal) -> AttentionEntry:
     """Dismiss a reason of a client for the whole company, and return the client with the reasons that are left.
 
     Until the date `until`, local to the client, on which it counts again; without one, or if this is earlier, until
@@ -83,7 +83,7 @@ async def dismiss(ctx: Context, customer_id: ObjectId, dismissal: NewDismissal) 
     earlier dismissal. The reasons are computed again first. Raises Conflict if the reason does not apply to the client,
     NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    return await dismiss_all(ctx, customer_id, [dismissal["reason"]], until=dismissal.get("until"))
+    return await dismiss_all(ctx, customer_id, [dismissal["reason"]], until=dismissal["until"])
 
 
 @transactional

@@ -10,7 +10,6 @@ from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date
 from coaching_service.people.customers.models import ReasonType
 from coaching_service.progress.attention.models import DismissalFields, StoredDismissal
 
@@ -19,7 +18,7 @@ dismissals = Documents[StoredDismissal](
     (Index(("customerId", "reason"), unique=True),),
     client_field="customerId",
     history=History("attention_dismissal"),
-    transfer=Portable(StoredDismissal, RECORDS, checks={"until": Date()}, references={"customerId": "customers"}),
+    transfer=Portable(StoredDismissal, RECORDS, references={"customerId": "customers"}),
 )
 
 

@@ -13,8 +13,8 @@ from coaching_service.people.customers.models import Reason, ReasonType
 from coaching_service.people.customers.nearest import match_groups
 from coaching_service.people.customers.tools import suggest_groups
 from coaching_service.progress.attention import service
-from coaching_service.progress.attention.models import AttentionEntry
-from coaching_service.progress.attention.reasons import DATED_BY_NEWEST, WEIGHTS
+from coaching_service.progress.attention.models import WEIGHTS, AttentionEntry
+from coaching_service.progress.attention.reasons import DATED_BY_NEWEST
 
 tools = Tools()
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date
 
 
 class BlockCompliance(TypedDict):
@@ -16,40 +18,55 @@ class BlockCompliance(TypedDict):
 
 
 class DayCompliance(TypedDict):
-    """What was scheduled and completed on one date; rest blocks count in neither number of items."""
+    """What was scheduled and completed on a day."""
 
-    date: str
-    isWorkoutDay: bool
-    isRestDay: bool
-    isCompleted: bool
-    totalItems: int
-    completedItems: int
+    date: Annotated[str, Date()]
+    isWorkoutDay: Annotated[bool, Description("A block that is not rest has an exercise, a circuit or a task.")]
+    isRestDay: Annotated[bool, Description("Rest is scheduled, and no workout.")]
+    isCompleted: Annotated[bool, Description("All items of the day's workouts are completed.")]
+    totalItems: Annotated[int, Description("Items of the day's workouts.")]
+    completedItems: Annotated[int, Description("How many of them are completed.")]
     workoutBlocks: list[BlockCompliance]
 
 
 # `from` is a keyword of Python, so this type has the functional form.
-Compliance = TypedDict(
-    "Compliance",
+_Compliance = TypedDict(
+    "_Compliance",
     {
         "customerId": ObjectId,
-        "from": str,
-        "to": str,
-        "totalWorkoutDays": int,
-        "completedWorkoutDays": int,
-        "workoutCompletionPercentage": float | None,
+        "totalWorkoutDays": Annotated[
+            int,
+            Description("Workout days up to yesterday, and today once it is completed; not those after today."),
+        ],
+        "completedWorkoutDays": Annotated[int, Description("How many of them are completed.")],
+        "workoutCompletionPercentage": Annotated[
+            float | None,
+            Description("completedWorkoutDays of totalWorkoutDays, in percent; null without a workout day."),
+        ],
         "dailyCompliance": list[DayCompliance],
+        "from": Annotated[str, Date(), Description("The first date of the range.")],
+        "to": Annotated[str, Date(), Description("The last date of the range, included.")],
     },
 )
 
 
+class Compliance(_Compliance):
+    """What a client did of what was scheduled."""
+
+
 class ClientCompliance(TypedDict):
-    """What a client did of what was scheduled, in a list of clients; the counts are None in a list of stored rates."""
+    """What a client did of what was scheduled, in a list of clients."""
 
     customerId: ObjectId
-    name: str
-    totalWorkoutDays: int | None
-    completedWorkoutDays: int | None
-    workoutCompletionPercentage: float | None
+    name: Annotated[str, Description("The name and surname of the client.")]
+    totalWorkoutDays: Annotated[
+        int | None,
+        Description("Workout days up to yesterday, and today once it is completed; null with `period`."),
+    ]
+    completedWorkoutDays: Annotated[int | None, Description("How many of them are completed; null with `period`.")]
+    workoutCompletionPercentage: Annotated[
+        float | None, Description("In percent, 0 to 100; null without a workout day.")
+    ]
 
 
 class ClientTimezone(TypedDict):

@@ -10,15 +10,17 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage, cursor_page_of
-from coaching_service.progress.compliance import company, models, schemas, service
+from coaching_service.progress.compliance import company, service
+from coaching_service.progress.compliance.models import ClientCompliance, Compliance
+from coaching_service.progress.compliance.schemas import ComplianceListQuery
 from coaching_service.progress.form_responses.schemas import OpenRange
 
 routes = Routes("/coach/customers/{customerId}/compliance", tag="Compliance")
 company_routes = Routes("/coach/compliance", tag="Compliance")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=OpenRange(), returns=schemas.Compliance)
-async def get_compliance(ctx: Context, customer_id: ObjectId, query: dict[str, str]) -> models.Compliance:
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=OpenRange(), returns=Compliance)
+async def get_compliance(ctx: Context, customer_id: ObjectId, query: dict[str, str]) -> Compliance:
     """Read what a client did of what was scheduled.
 
     Without `from` and `to`: the last 30 days up to the client's today; less than 3,700 days at once. A workout day has
@@ -31,10 +33,10 @@ async def get_compliance(ctx: Context, customer_id: ObjectId, query: dict[str, s
 @company_routes.get(
     "",
     access=coach(CUSTOMERS.VIEW),
-    query=schemas.ComplianceListQuery(),
-    returns=cursor_page_of(schemas.ClientCompliance),
+    query=ComplianceListQuery(),
+    returns=cursor_page_of(ClientCompliance),
 )
-async def list_compliance(ctx: Context, query: dict[str, Any]) -> CursorPage[models.ClientCompliance]:
+async def list_compliance(ctx: Context, query: dict[str, Any]) -> CursorPage[ClientCompliance]:
     """List what each client did of what was scheduled.
 
     With `period`: the rates stored with the clients, which follow a change within ten seconds, lowest first. With

@@ -1,4 +1,4 @@
-"""Responses of the compliance."""
+"""The query of the compliance of all clients."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from marshmallow import fields, validates_schema
 from marshmallow import validate as validators
+from marshmallow import validates_schema
 
 from coaching_service.core.pagination import CursorQuery
 from coaching_service.core.query import QueryInteger
-from coaching_service.core.validation import Choice, Date, Identifier, Output
+from coaching_service.core.validation import Choice, Date
 from coaching_service.core.validation_messages import Message, invalid
 
 MAX_LIST_DAYS = 92
@@ -75,63 +75,3 @@ class ComplianceListQuery(CursorQuery):
             raise invalid("must not be before from", "BEFORE_START", "to")
         if days > MAX_LIST_DAYS:
             raise invalid(f"must be at most {MAX_LIST_DAYS} days with from", "RANGE_TOO_LONG", "to")
-
-
-class BlockCompliance(Output):
-    """A workout block of a day."""
-
-    id = Identifier()
-    name = fields.String()
-    isCompleted = fields.Boolean()
-
-
-class DayCompliance(Output):
-    """What was scheduled and completed on a day."""
-
-    date = Date()
-    isWorkoutDay = fields.Boolean(
-        metadata={"description": "A block that is not rest has an exercise, a circuit or a task."}
-    )
-    isRestDay = fields.Boolean(metadata={"description": "Rest is scheduled, and no workout."})
-    isCompleted = fields.Boolean(metadata={"description": "All items of the day's workouts are completed."})
-    totalItems = fields.Integer(metadata={"description": "Items of the day's workouts."})
-    completedItems = fields.Integer(metadata={"description": "How many of them are completed."})
-    workoutBlocks = fields.List(fields.Nested(BlockCompliance))
-
-
-class Compliance(Output):
-    """What a client did of what was scheduled."""
-
-    class Meta:
-        include = {
-            "from": Date(metadata={"description": "The first date of the range."}),
-            "to": Date(metadata={"description": "The last date of the range, included."}),
-        }
-
-    customerId = Identifier()
-    totalWorkoutDays = fields.Integer(
-        metadata={"description": "Workout days up to yesterday, and today once it is completed; not those after today."}
-    )
-    completedWorkoutDays = fields.Integer(metadata={"description": "How many of them are completed."})
-    workoutCompletionPercentage = fields.Float(
-        allow_none=True,
-        metadata={"description": "completedWorkoutDays of totalWorkoutDays, in percent; null without a workout day."},
-    )
-    dailyCompliance = fields.List(fields.Nested(DayCompliance))
-
-
-class ClientCompliance(Output):
-    """What a client did of what was scheduled, in a list of clients."""
-
-    customerId = Identifier()
-    name = fields.String(metadata={"description": "The name and surname of the client."})
-    totalWorkoutDays = fields.Integer(
-        allow_none=True,
-        metadata={"description": "Workout days up to yesterday, and today once it is completed; null with `period`."},
-    )
-    completedWorkoutDays = fields.Integer(
-        allow_none=True, metadata={"description": "How many of them are completed; null with `period`."}
-    )
-    workoutCompletionPercentage = fields.Float(
-        allow_none=True, metadata={"description": "In percent, 0 to 100; null without a workout day."}
-    )

@@ -12,7 +12,7 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.exercise_history.models import SESSION, ProgressPoint
+from coaching_service.progress.exercise_history.models import SESSION, GroupBy, ProgressPoint
 from coaching_service.progress.exercise_history.service import summarize_sets
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.items.totals import best_by_exercise
@@ -25,7 +25,7 @@ MAX_DAYS = 3_700
 
 
 async def read_progress(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, start_date: str, end_date: str, group_by: str
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, start_date: str, end_date: str, group_by: GroupBy
 ) -> list[ProgressPoint]:
     """Return a client's results in an exercise between two dates, both included, by date.
 

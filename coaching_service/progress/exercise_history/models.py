@@ -1,80 +1,117 @@
-"""A client's history of an exercise."""
+"""A client's history of an exercise, as it is asked for and returned."""
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
+from marshmallow import fields
+
+from coaching_service.core.fields import Default, Description, Part
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import PageFields
+from coaching_service.core.query import Period
+from coaching_service.core.validation import Choice, Date
 from coaching_service.library.exercises.models import ExerciseReference
 from coaching_service.people.activity.record_types import RecordType
+from coaching_service.training.workouts.blocks import schemas as block_schemas
 from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.sets.records import FORMULAS, RECORD_UNITS
 
-SESSION, WEEK = "session", "week"
+GroupBy = Literal["session", "week"]
+SESSION: GroupBy = "session"
+WEEK: GroupBy = "week"
+_BEST_SET = (
+    "Highest estimated 1RM, else highest load (lowest assistance), else most reps, else farthest distance and its "
+    "shortest time, else longest time."
+)
 
 
-class HistoryQuery(TypedDict):
+class HistoryQuery(PageFields):
     """A page of the history, and whether it includes sessions that were scheduled and not done."""
 
-    pageSize: int
-    pageNum: int
-    after: str | None
-    includeIncomplete: bool
+    includeIncomplete: Annotated[bool, Default(False)]
+
+
+class ProgressQuery(Period):
+    """The date range (less than 3,700 days), and how its sessions are grouped."""
+
+    groupBy: Annotated[
+        GroupBy,
+        Default(SESSION),
+        Description("`session`: each session; `week`: the weeks with a session. Default: `session`."),
+    ]
 
 
 class OneRepMaxEstimate(TypedDict):
-    """An estimated one-repetition maximum in the company's load unit, from the set with index `setIndex`."""
+    """An estimated one-repetition maximum, in the company's unit of load."""
 
     value: float
-    formula: str
-    setIndex: int
-
-
-class DoneSets(TypedDict):
-    """What was done for an exercise, without warm-up sets; `bestSet` is the best of it, loads in the company's unit."""
-
-    bestSet: CustomerSet | None
-    estimatedOneRepMax: OneRepMaxEstimate | None
-    volumeLoad: float
-    sets: int
-    reps: int
+    formula: Annotated[
+        str,
+        Choice(*FORMULAS),
+        Description(
+            "`epley`: load x (1 + reps / 30); `epley_rir`, `epley_rpe`: with the repetitions in reserve (RIR, or 10 - "
+            "RPE) added to the reps; `load`: one repetition."
+        ),
+    ]
+    setIndex: Annotated[int, Description("The index of the set it is computed from: `bestSet`.")]
 
 
 class ProgressBest(TypedDict):
-    """The best value of a type of record in a session or a week; `meters` is the distance of the fastest time."""
+    """The best value of a type of record in a session or a week."""
 
     type: RecordType
-    value: float
-    unit: str
+    value: Annotated[float, Description("In `unit`.")]
+    unit: Annotated[str, Choice(*RECORD_UNITS)]
     reps: int | None
-    meters: float | None
+    meters: Annotated[float | None, Description("The distance of `fastest`; null otherwise.")]
 
 
-class ProgressPoint(DoneSets):
-    """What was done for an exercise in a session or a week, whose first day is `date`."""
+class ProgressPoint(TypedDict):
+    """What was done for an exercise in a session or a week, without warm-up sets."""
 
-    date: str
-    bests: list[ProgressBest]
+    date: Annotated[str, Date(), Description("The date of the session, or the Monday of the week.")]
+    bestSet: Annotated[CustomerSet | None, fields.Nested(block_schemas.CustomerSet), Description(_BEST_SET)]
+    estimatedOneRepMax: Annotated[
+        OneRepMaxEstimate | None, Description("The estimate of `bestSet`; null above 12 reps.")
+    ]
+    bests: Annotated[list[ProgressBest], Description("The best value of each type of record that it has.")]
+    volumeLoad: Annotated[float, Description("Sum of reps x load, in the company's unit.")]
+    sets: Annotated[int, Description("Completed sets; a drop set counts as a set.")]
+    reps: int
+
+
+DoneSets: TypeAlias = Part[ProgressPoint, Literal["bestSet", "estimatedOneRepMax", "volumeLoad", "sets", "reps"]]
 
 
 class DoneExercise(TypedDict):
-    """An exercise that a client did: in how many sessions, and the date of the latest."""
+    """An exercise that a client has done."""
 
     exercise: ExerciseReference
-    lastDate: str
-    sessions: int
+    lastDate: Annotated[str, Date(), Description("The date of the latest session.")]
+    sessions: Annotated[int, Description("Sessions with a completed set of the exercise that is not warm-up.")]
 
 
 class ExerciseSession(TypedDict):
-    """A session of an exercise; `volumeLoad` is the sum of reps x load over its working sets, in `loadUnit`."""
+    """A session of one exercise."""
 
-    date: str
+    date: Annotated[str, Date()]
     wblockId: ObjectId
     isCompleted: bool
-    sets: list[CustomerSet]
-    volumeLoad: float
-    loadUnit: str
-    bestSet: CustomerSet | None
-    estimatedOneRepMax: OneRepMaxEstimate | None
+    sets: Annotated[list[CustomerSet], fields.List(fields.Nested(block_schemas.CustomerSet))]
+    volumeLoad: Annotated[
+        float, Description("Sum of reps x load over completed sets that are not warm-up, in `loadUnit`.")
+    ]
+    loadUnit: Annotated[str, Choice("kg", "lb")]
+    bestSet: Annotated[
+        CustomerSet | None,
+        fields.Nested(block_schemas.CustomerSet),
+        Description(f"{_BEST_SET} Without warm-up sets."),
+    ]
+    estimatedOneRepMax: Annotated[
+        OneRepMaxEstimate | None,
+        Description("The highest of its sets: the estimate of `bestSet`; null above 12 reps."),
+    ]
 
 
 class SessionText(TypedDict):

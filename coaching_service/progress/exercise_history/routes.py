@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
-from coaching_service.core.pagination import Page, PageQuery, page_of
+from coaching_service.core.pagination import Page, PageFields, PageQuery, page_of
+from coaching_service.core.query import DateRange
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import OwnExercise as OwnExerciseFields
 from coaching_service.library.exercises.schemas import OwnExercise
-from coaching_service.progress.exercise_history import done_exercises, lift_progress, models, schemas, service
+from coaching_service.progress.exercise_history import done_exercises, lift_progress, models, service
 
 routes = Routes("/coach/customers/{customerId}", tag="Exercise history")
 own_routes = Routes("/customer/exercise/{exerciseId}", tag="The client's own")
 
 
-@routes.get("/exercises", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(schemas.DoneExercise))
-async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[models.DoneExercise]:
+@routes.get("/exercises", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(models.DoneExercise))
+async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: PageFields) -> Page[models.DoneExercise]:
     """List the exercises that a client has done, the one done latest first.
 
     In a session of an exercise at least one set of it was completed that is not warm-up. `ids` are exercises. The order
@@ -33,11 +33,11 @@ async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: dict[s
 @routes.get(
     "/exercise/{exerciseId}/progress",
     access=coach(CUSTOMERS.VIEW),
-    query=schemas.ProgressQuery(),
-    returns=list_of(schemas.ProgressPoint),
+    query=query_of(models.ProgressQuery, DateRange)(),
+    returns=list_of(models.ProgressPoint),
 )
 async def get_exercise_progress(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: dict[str, str]
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: models.ProgressQuery
 ) -> list[models.ProgressPoint]:
     """Read how a client's results in an exercise develop, by date.
 
@@ -53,8 +53,8 @@ async def get_exercise_progress(
 @routes.get(
     "/exercise/{exerciseId}/history",
     access=coach(CUSTOMERS.VIEW),
-    query=schemas.HistoryQuery(),
-    returns=page_of(schemas.ExerciseSession),
+    query=query_of(models.HistoryQuery, PageQuery)(),
+    returns=page_of(models.ExerciseSession),
 )
 async def list_exercise_history(
     ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: models.HistoryQuery
@@ -80,9 +80,14 @@ async def get_own_exercise(ctx: Context, exercise_id: ObjectId) -> OwnExerciseFi
     return await exercises.read_for_client(ctx, exercise_id)
 
 
-@own_routes.get("/progress", access=customer(), query=schemas.ProgressQuery(), returns=list_of(schemas.ProgressPoint))
+@own_routes.get(
+    "/progress",
+    access=customer(),
+    query=query_of(models.ProgressQuery, DateRange)(),
+    returns=list_of(models.ProgressPoint),
+)
 async def get_own_exercise_progress(
-    ctx: Context, exercise_id: ObjectId, query: dict[str, str]
+    ctx: Context, exercise_id: ObjectId, query: models.ProgressQuery
 ) -> list[models.ProgressPoint]:
     """Read how my results in an exercise develop, by date.
 
@@ -95,7 +100,12 @@ async def get_own_exercise_progress(
     )
 
 
-@own_routes.get("/history", access=customer(), query=schemas.HistoryQuery(), returns=page_of(schemas.ExerciseSession))
+@own_routes.get(
+    "/history",
+    access=customer(),
+    query=query_of(models.HistoryQuery, PageQuery)(),
+    returns=page_of(models.ExerciseSession),
+)
 async def list_own_exercise_history(
     ctx: Context, exercise_id: ObjectId, query: models.HistoryQuery
 ) -> Page[models.ExerciseSession]:

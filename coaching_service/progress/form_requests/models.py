@@ -1,23 +1,33 @@
-"""Pending forms as they are returned."""
+"""Pending forms as they are asked for and returned."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
+from marshmallow import fields
+
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import PartQuery
 from coaching_service.people.customers.models import CustomerReference
+from coaching_service.people.customers.schemas import NamedCustomer
+from coaching_service.progress.own_today.models import PendingForm
 
 
-class FormRequest(TypedDict):
-    """A scheduled form that is not answered; `isOverdue`: its `date` is before the client's today.
+class FormRequestQuery(PartQuery):
+    """Filters of the pending forms; they combine with AND."""
 
-    `formId` is None if the form was made for the item.
-    """
+    overdue: NotRequired[Annotated[bool, Description("`true`: only requests of past dates; `false`: only the others.")]]
+    customerId: NotRequired[Annotated[ObjectId, Description("Only forms of this client.")]]
 
-    customer: CustomerReference
-    formId: ObjectId | None
-    formName: str
-    date: str
-    wblockId: ObjectId
-    witemId: ObjectId
-    isOverdue: bool
+
+class OfCustomer(TypedDict):
+    """A record with its client."""
+
+    customer: Annotated[CustomerReference, fields.Nested(NamedCustomer), Description("The client.")]
+
+
+class FormRequest(OfCustomer, PendingForm):
+    """A scheduled form that the client has not answered."""
+
+    isOverdue: Annotated[bool, Description("The date is before the client's today.")]

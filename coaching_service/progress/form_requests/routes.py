@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes
-from coaching_service.core.pagination import CursorPage, cursor_page_of
-from coaching_service.progress.form_requests import models, schemas, service
+from coaching_service.core.pagination import CursorPage, CursorQuery, cursor_page_of
+from coaching_service.progress.form_requests import service
+from coaching_service.progress.form_requests.models import FormRequest, FormRequestQuery
 
 routes = Routes("/coach/form-requests", tag="Form responses")
 
 
-@routes.get("", access=coach(FORMS.VIEW), query=schemas.FormRequestQuery(), returns=cursor_page_of(schemas.FormRequest))
-async def list_form_requests(ctx: Context, query: dict[str, Any]) -> CursorPage[models.FormRequest]:
+@routes.get(
+    "",
+    access=coach(FORMS.VIEW),
+    query=query_of(FormRequestQuery, CursorQuery)(),
+    returns=cursor_page_of(FormRequest),
+)
+async def list_form_requests(ctx: Context, query: FormRequestQuery) -> CursorPage[FormRequest]:
     """List the scheduled forms that clients have not answered, oldest first.
 
     Forms of archived clients, and of those that the caller may not see, are left out.

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
+from marshmallow import fields
+
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date
 from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.reports.calendar_days import CalendarDay
 
 
@@ -14,29 +19,45 @@ class NextWorkout(TypedDict):
 
     _id: ObjectId
     name: str
-    date: str
+    date: Annotated[str, Date()]
 
 
 class PendingForm(TypedDict):
-    """A scheduled form that the client has not answered; `isOverdue`: its date is before today."""
+    """A scheduled form without an answer."""
 
-    formId: ObjectId | None
-    formName: str
-    date: str
-    wblockId: ObjectId
-    witemId: ObjectId
-    isOverdue: bool
+    formId: Annotated[ObjectId | None, Description("null if the form was made for the workout item.")]
+    formName: Annotated[str, Description("The name of the form.")]
+    date: Annotated[str, Date(), Description("The date it is scheduled for.")]
+    wblockId: Annotated[ObjectId, Description("The workout block it is in.")]
+    witemId: Annotated[ObjectId, Description("The item with the form.")]
+
+
+class OwnPendingForm(PendingForm):
+    """A scheduled form that the client has not answered."""
+
+    isOverdue: Annotated[bool, Description("The date is before today.")]
 
 
 class Today(TypedDict):
-    """A client's day; `streakWeeks` counts the weeks up to this or the last one that each have a completed workout."""
+    """A client's day."""
 
-    date: str
-    blocks: list[Block]
-    nextWorkout: NextWorkout | None
-    pendingForms: list[PendingForm]
-    unreadMessages: int
-    streakWeeks: int
+    date: Annotated[str, Date(), Description("Today, in the client's time zone.")]
+    blocks: Annotated[
+        list[Block], fields.List(fields.Nested(WorkoutBlock)), Description("The workout blocks of today.")
+    ]
+    nextWorkout: Annotated[NextWorkout | None, Description("The first workout after today; null without one.")]
+    pendingForms: Annotated[
+        list[OwnPendingForm],
+        Description("The forms of today and the 30 days before that are not answered, oldest first."),
+    ]
+    unreadMessages: Annotated[int, Description("How many messages of coaches the client has not read.")]
+    streakWeeks: Annotated[
+        int,
+        Description(
+            "The number of successive weeks, from Monday, up to this or the last one, that each have a completed "
+            "workout."
+        ),
+    ]
 
 
 class Overview(TypedDict):

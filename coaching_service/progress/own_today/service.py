@@ -10,7 +10,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.own_calendar import service as own_calendar
-from coaching_service.progress.own_today.models import Overview, PendingForm, Today
+from coaching_service.progress.own_today.models import Overview, OwnPendingForm, Today
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
@@ -84,7 +84,7 @@ async def _list_blocks(ctx: Context, today: str, hidden: Collection[str], *, inc
     return await add_last_times(ctx, ctx.caller.id, blocks, without=hidden) if include_last_times else blocks
 
 
-def _present(pending: OwnPendingItem, today: str) -> PendingForm:
+def _present(pending: OwnPendingItem, today: str) -> OwnPendingForm:
     return {
         "formId": pending["form"]["formId"],
         "formName": pending["form"]["name"],

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.query import Period
+from coaching_service.core.validation import Choice
 
 
 class MuscleVolume(TypedDict):
-    """Completed working sets of a muscle, their repetitions, and their volume load in the company's unit."""
+    """The completed sets of a muscle without warm-up sets; as a secondary muscle they count half."""
 
     _id: ObjectId
     name: str
     sets: float
     reps: float
-    volumeLoad: float
+    volumeLoad: Annotated[float, Description("Sum of reps x load, in `loadUnit`.")]
 
 
-class Volume(TypedDict):
-    """The volume of each muscle trained from `startDate` to `endDate`, most sets first; `loadUnit` is `kg` or `lb`."""
+class MuscleGroupVolume(Period):
+    """How much each muscle was trained in a date range."""
 
-    startDate: str
-    endDate: str
-    loadUnit: str
+    loadUnit: Annotated[str, Choice("kg", "lb")]
     muscleGroups: list[MuscleVolume]

@@ -7,14 +7,14 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.volume.models import MuscleVolume, Volume
+from coaching_service.progress.volume.models import MuscleGroupVolume, MuscleVolume
 from coaching_service.training.workouts.items import totals as training_load
 from coaching_service.training.workouts.reports import exercises as exercise_queries
 
 _SHARE_OF_ROLE = {"primary": 1.0, "secondary": 0.5}
 
 
-async def read_volume(ctx: Context, customer_id: ObjectId, start_date: str, end_date: str) -> Volume:
+async def read_volume(ctx: Context, customer_id: ObjectId, start_date: str, end_date: str) -> MuscleGroupVolume:
     """Return the volume of each muscle trained between two dates, both included; a secondary muscle counts half.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.

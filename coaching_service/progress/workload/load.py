@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from itertools import accumulate
 
-from coaching_service.progress.workload.models import LoadKind, Session
+from coaching_service.progress.workload.models import GroupBy, LoadKind, Session
 
 ACUTE_DAYS, CHRONIC_DAYS = 7, 28
 
@@ -17,14 +17,14 @@ def session_load(session: Session) -> float | None:
     return None if rpe is None or minutes is None else rpe * minutes
 
 
-def period_start(day: date, group_by: str) -> date:
+def period_start(day: date, group_by: GroupBy) -> date:
     """The first day of the period that contains `day`: the day itself, its Monday, or the first of its month."""
     if group_by == "week":
         return day - timedelta(days=day.weekday())
     return day.replace(day=1) if group_by == "month" else day
 
 
-def period_starts(start: date, end: date, group_by: str) -> list[date]:
+def period_starts(start: date, end: date, group_by: GroupBy) -> list[date]:
     """The first days of all periods with a day from `start` to `end`."""
     days = map(date.fromordinal, range(start.toordinal(), end.toordinal() + 1))
     return list(dict.fromkeys(period_start(day, group_by) for day in days))

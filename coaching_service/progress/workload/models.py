@@ -1,10 +1,21 @@
-"""Training load as it is returned."""
+"""Training load as it is asked for and returned."""
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
+
+from coaching_service.core.fields import Default, Description
+from coaching_service.core.query import Period
+from coaching_service.core.validation import Choice, Date
 
 LoadKind = Literal["sessionLoad", "volumeLoad"]
+GroupBy = Literal["day", "week", "month"]
+
+
+class WorkloadQuery(Period):
+    """The date range, and how its days are grouped."""
+
+    groupBy: Annotated[GroupBy, Default("day")]
 
 
 class Session(TypedDict):
@@ -18,26 +29,30 @@ class Session(TypedDict):
     durationMinutes: int | None
 
 
-class Period(TypedDict):
-    """What was done in one period; `date` is its first day.
+class WorkloadPeriod(TypedDict):
+    """What was done in a day, a week (from Monday) or a month."""
 
-    `sessionLoad` is None if no session was rated; `acuteChronicRatio` is of the last day, of the load named by
-    `ratioOf`.
-    """
-
-    date: str
-    sessions: int
-    sets: int
+    date: Annotated[str, Date(), Description("The period's first day.")]
+    sessions: Annotated[int, Description("Blocks with at least one completed set or item, or a rating.")]
+    sets: Annotated[int, Description("Completed sets that are not warm-up.")]
     reps: int
-    volumeLoad: float
-    sessionLoad: float | None
-    acuteChronicRatio: float | None
-    ratioOf: LoadKind
+    volumeLoad: Annotated[float, Description("Sum of reps x load, in `loadUnit`.")]
+    sessionLoad: Annotated[
+        float | None, Description("Sum of sessionRpe x durationMinutes; null when no session was rated.")
+    ]
+    acuteChronicRatio: Annotated[
+        float | None,
+        Description(
+            "On the period's last day: mean daily load of 7 days over the mean of 28; null in the first 28 days and "
+            "when the mean of 28 is 0."
+        ),
+    ]
+    ratioOf: Annotated[LoadKind, Description("sessionLoad if every session of the 28 days was rated, else volumeLoad.")]
 
 
 class Workload(TypedDict):
-    """The periods (`day`, `week` or `month`) of a date range; loads are in `loadUnit`."""
+    """How much a client trained, period by period."""
 
-    loadUnit: str
-    groupBy: str
-    periods: list[Period]
+    loadUnit: Annotated[str, Choice("kg", "lb")]
+    groupBy: GroupBy
+    periods: list[WorkloadPeriod]

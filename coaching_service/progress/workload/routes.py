@@ -5,15 +5,18 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.workload import models, schemas, service
+from coaching_service.core.query import DateRange
+from coaching_service.progress.workload import service
+from coaching_service.progress.workload.models import Workload, WorkloadQuery
 
 routes = Routes("/coach/customers/{customerId}/workload", tag="Workload")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=schemas.WorkloadQuery(), returns=schemas.Workload)
-async def get_workload(ctx: Context, customer_id: ObjectId, query: dict[str, str]) -> models.Workload:
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=query_of(WorkloadQuery, DateRange)(), returns=Workload)
+async def get_workload(ctx: Context, customer_id: ObjectId, query: WorkloadQuery) -> Workload:
     """Read how much a client trained.
 
     Lists every period of the range (less than 3,700 days), including empty ones. A session counts on its block's date.

@@ -16,7 +16,7 @@ from coaching_service.progress.workload.load import (
     period_starts,
     session_load,
 )
-from coaching_service.progress.workload.models import Period, Session, Workload
+from coaching_service.progress.workload.models import GroupBy, Session, Workload, WorkloadPeriod
 from coaching_service.training.workouts.items import totals as training_load
 from coaching_service.training.workouts.reports import blocks as queries
 
@@ -24,7 +24,7 @@ MAX_DAYS = 3_700
 
 
 async def read_workload(
-    ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, group_by: str = "day"
+    ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, group_by: GroupBy = "day"
 ) -> Workload:
     """Return every period (`day`, `week`, `month`) between two dates, both included, with what was done in it.
 
@@ -54,7 +54,7 @@ async def read_workload(
     return {"loadUnit": ctx.caller.company.load_unit, "groupBy": group_by, "periods": list(periods.values())}
 
 
-def _empty(day: date) -> Period:
+def _empty(day: date) -> WorkloadPeriod:
     return {
         "date": str(day),
         "sessions": 0,
@@ -67,7 +67,7 @@ def _empty(day: date) -> Period:
     }
 
 
-def _add(period: Period, session: Session) -> None:
+def _add(period: WorkloadPeriod, session: Session) -> None:
     period["sessions"] += 1
     period["sets"] += session["sets"]
     period["reps"] += session["reps"]

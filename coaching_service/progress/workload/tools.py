@@ -14,7 +14,7 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.workload import service
-from coaching_service.progress.workload.models import Period
+from coaching_service.progress.workload.models import GroupBy, WorkloadPeriod
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 
 tools = Tools()
@@ -28,7 +28,7 @@ class TrainingLoad(Dates, CustomerArgument):
 
 @tools.tool("Read training load", access=coach(CUSTOMERS.VIEW), takes=TrainingLoad())
 async def get_training_load(
-    ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, group_by: str
+    ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, group_by: GroupBy
 ) -> Answer:
     """Read how much a client trained, period by period, for at most a year: sessions, sets, reps, volume load (reps x
     load), session load (perceived exertion x minutes) and the acute:chronic ratio on the period's last day (mean daily
@@ -45,7 +45,7 @@ async def get_training_load(
     return Answer("\n".join([first, *lines]), {"customer": customer, **workload, "loadUnit": load_unit})
 
 
-def _describe(period: Period) -> str:
+def _describe(period: WorkloadPeriod) -> str:
     ratio = period["acuteChronicRatio"]
     facts = join_facts(
         f"{period['sessions']} sessions",

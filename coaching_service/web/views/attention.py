@@ -19,7 +19,7 @@ from coaching_service.people.customers import derived_figures, listing
 from coaching_service.people.customers.models import ReasonType
 from coaching_service.people.team import service as team
 from coaching_service.progress.attention import service as attention
-from coaching_service.progress.attention.reasons import WEIGHTS
+from coaching_service.progress.attention.models import WEIGHTS
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.schemas import MessageText
 from coaching_service.progress.form_responses import service as form_responses

@@ -25,9 +25,9 @@ from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.metrics.schemas import MetricsSetReference
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.volume import service as volume
-from coaching_service.progress.volume.models import MuscleVolume, Volume
+from coaching_service.progress.volume.models import MuscleGroupVolume, MuscleVolume
 from coaching_service.progress.workload import service as workload
-from coaching_service.progress.workload.models import Period, Workload
+from coaching_service.progress.workload.models import Workload, WorkloadPeriod
 from coaching_service.training.workouts.reports import calendar_days
 from coaching_service.training.workouts.reports.calendar_days import CalendarDay
 from coaching_service.web import charts
@@ -87,7 +87,7 @@ class WorkloadSummary(TypedDict):
     """The weekly workload in a period; `ratio` is the acute to chronic workload ratio."""
 
     unit: str
-    periods: list[Period]
+    periods: list[WorkloadPeriod]
     load_chart: Markup | None
     sets_chart: Markup | None
     sessions: int
@@ -219,7 +219,7 @@ def _summarize_workload(load: Workload) -> WorkloadSummary:
     }
 
 
-def _summarize_muscles(muscles: Volume) -> MuscleSummary:
+def _summarize_muscles(muscles: MuscleGroupVolume) -> MuscleSummary:
     trained = sorted(
         (muscle for muscle in muscles["muscleGroups"] if muscle["sets"]), key=lambda muscle: -muscle["sets"]
     )
