@@ -97,12 +97,20 @@ def _schema(
     return built
 
 
-def input_field(model: Any, name: str, description: str = "") -> fields.Field[Any]:
-    """Return the field of requests for a field of a TypedDict, with another description if one is passed."""
-    field = _input_field(declarations_of(model)[name], _INPUT_TYPES)
-    if description:
-        field.metadata = {**field.metadata, "description": description}
-    return field
+def argument_of(model: Any, name: str) -> fields.Field[Any]:
+    """Return the argument of a tool for a field of a TypedDict; one that may be absent or null is None."""
+    declaration = declarations_of(model)[name]
+    field = _input_field(declaration, _INPUT_TYPES)
+    if not field.required and field.load_default is missing:
+        field.load_default = None
+    if isinstance(field, Text):
+        field.allow_blank = False  # an empty text is an absent one
+    return _described(field, declaration, "argument")
+
+
+def arguments_of(*models: Any) -> dict[str, fields.Field[Any]]:
+    """Return the arguments of a tool for the fields of TypedDicts, for `include` of the Meta of its schema."""
+    return {name: argument_of(model, name) for model in models for name in declarations_of(model)}
 
 
 def checks_of(model: Any) -> dict[str, fields.Field[Any]]:
@@ -148,7 +156,7 @@ def _output_field(declaration: Declaration) -> fields.Field[Any]:
 
 
 def _described(
-    field: fields.Field[Any], declaration: Declaration, of: Literal["request", "response"]
+    field: fields.Field[Any], declaration: Declaration, of: Literal["request", "response", "argument"]
 ) -> fields.Field[Any]:
     description = declaration.find(Description)
     text = description and (getattr(description, of) or description.text)

@@ -38,7 +38,7 @@ class Default:
 
 @dataclass(frozen=True)
 class Description:
-    """What a field means; `request` and `response` are for those alone.
+    """What a field means; `request`, `response` and `argument` (of a tool) are for those alone.
 
     Without one, the API document has the description of the name in core/http/field_descriptions.py.
     """
@@ -46,6 +46,7 @@ class Description:
     text: str | None = None
     request: str | None = None
     response: str | None = None
+    argument: str | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,16 @@ def labels_of(*models: Any) -> dict[str, str]:
         for model in models
         for each in declarations_of(model).values()
         if (label := each.find(Label)) is not None
+    }
+
+
+def nulls_of(*models: Any) -> Any:
+    """Return None for each field of TypedDicts that may be null and may be absent: in documents older than it."""
+    return {
+        each.name: None
+        for model in models
+        for each in declarations_of(model).values()
+        if each.is_nullable and not each.is_required and not each.has(Private)
     }
 
 

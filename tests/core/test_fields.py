@@ -9,7 +9,7 @@ import pytest
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.field_schemas import checks_of, input_field, input_of, output_of, query_of
+from coaching_service.core.field_schemas import argument_of, arguments_of, checks_of, input_of, output_of, query_of
 from coaching_service.core.fields import (
     Change,
     Default,
@@ -22,6 +22,7 @@ from coaching_service.core.fields import (
     declarations_of,
     labels_of,
     names_of,
+    nulls_of,
     take,
 )
 from coaching_service.core.ids import ObjectId
@@ -34,7 +35,11 @@ class Plan(TypedDict):
     """What is planned."""
 
     name: Annotated[str, Text(), Label("Title")]
-    level: Annotated[int | None, Integer(minimum=1, maximum=5), Description("How hard.", request="How hard it is.")]
+    level: Annotated[
+        int | None,
+        Integer(minimum=1, maximum=5),
+        Description("How hard.", request="How hard it is.", argument="From 1 to 5."),
+    ]
     isRest: Annotated[bool, Default(False)]
     kind: Literal["a", "b"]
     tags: Annotated[list[str], StringList(), Default(list)]
@@ -118,9 +123,21 @@ def test_a_response_has_the_stored_fields_without_private_ones_and_limits() -> N
 
 def test_requests_and_arguments_have_descriptions_of_their_own() -> None:
     assert input_of(Plan)().fields["level"].metadata["description"] == "How hard it is."
-    argument = input_field(Plan, "level", "From 1 to 5.")
+    argument = argument_of(Plan, "level")
     assert (argument.metadata["description"], argument.load_default) == ("From 1 to 5.", None)
     assert input_of(Plan)().fields["level"].metadata["description"] == "How hard it is."
+
+
+def test_an_argument_that_may_be_absent_is_null_and_an_empty_text_is_absent() -> None:
+    arguments = arguments_of(Plan, Log)
+    assert list(arguments) == ["name", "level", "isRest", "kind", "tags", "until", "comment"]
+    assert [name for name, field in arguments.items() if field.required] == ["name", "kind"]
+    comment: Any = arguments["comment"]
+    assert (comment.load_default, comment.allow_none, comment.allow_blank) == (None, True, False)
+
+
+def test_fields_that_older_documents_lack_are_null() -> None:
+    assert nulls_of(Record) == {"until": None, "comment": None}
 
 
 def test_a_group_lists_its_fields_and_is_taken_from_a_document() -> None:

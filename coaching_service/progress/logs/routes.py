@@ -13,8 +13,9 @@ from coaching_service.core.variants import DeferredChange
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs.schemas import ITEM_LOG, SetLog, WorkoutBlockLog
 from coaching_service.training.workouts.blocks.models import Block, BlockLog
-from coaching_service.training.workouts.blocks.schemas import WorkoutBlock, item_response
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.responses import item_response
 from coaching_service.training.workouts.sets.models import CustomerSet
 
 routes = Routes("/coach/customers/{customerId}/wblocks/{wblockId}", tag="Logs")

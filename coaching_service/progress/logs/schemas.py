@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, NotRequired
 
 from marshmallow import ValidationError, fields, post_load, validates_schema
 
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.query import QueryTime
 from coaching_service.core.validation import (
     TEXT_LENGTH,
@@ -24,6 +25,7 @@ from coaching_service.core.validation import (
 from coaching_service.core.variants import ChangeByStoredType
 from coaching_service.library.forms.schemas import AnswerValue
 from coaching_service.progress.logs.client_sets import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS
+from coaching_service.training.workouts.blocks.session_fields import SessionFields
 from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS
 
 
@@ -243,19 +245,10 @@ ITEM_LOG = ChangeByStoredType(
 )
 
 
-class WorkoutBlockLog(Input):
+class _SessionLog(SessionFields):
     """The log of a session."""
 
-    durationMinutes = Number(minimum=0, maximum=1_440, allow_none=True, load_default=None)
-    sessionRpe = Number(minimum=0, maximum=10, allow_none=True, load_default=None)
-    feeling = Integer(
-        minimum=1,
-        maximum=5,
-        allow_none=True,
-        metadata={
-            "description": "How the client felt, 1 (bad) to 5 (good). Default: null in a client's log, the stored "
-            "value in a coach's."
-        },
-    )
-    comment = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
-    version = Version()
+    version: NotRequired[Annotated[int, Version()]]
+
+
+WorkoutBlockLog = input_of(_SessionLog, name="WorkoutBlockLog")

@@ -12,6 +12,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.field_schemas import arguments_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
@@ -19,7 +20,7 @@ from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import snake_case
-from coaching_service.core.validation import TEXT_LENGTH, Integer, Number, Text
+from coaching_service.core.validation import Text
 from coaching_service.library.exercises import name_resolution
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.logs import service
@@ -29,7 +30,7 @@ from coaching_service.training.workout_text.tool_schemas import MAX_TEXT, Workou
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockLog
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS
+from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS, SessionFields
 from coaching_service.training.workouts.items.content import is_recorded
 from coaching_service.training.workouts.items.models import WorkItem
 
@@ -41,10 +42,9 @@ class WorkoutLog(WorkoutArgument):
     """What was done in a workout."""
 
     text = Text(max_length=MAX_TEXT, **optional("A line for each item done: NAME: SETS | comment."))
-    durationMinutes = Number(minimum=0, maximum=1_440, **optional("Of the session."))
-    sessionRpe = Number(minimum=0, maximum=10, **optional("Of the session, 0 to 10."))
-    feeling = Integer(minimum=1, maximum=5, **optional("How the client felt, 1 (bad) to 5 (good)."))
-    comment = Text(max_length=TEXT_LENGTH, **optional("About the session."))
+
+    class Meta(WorkoutArgument.Meta):
+        include = arguments_of(SessionFields)
 
     @validates_schema
     def logs_something(self, data: Mapping[str, Any], **_: Any) -> None:

@@ -29,9 +29,20 @@ class NewNote(TypedDict):
         ),
         Label("Text"),
     ]
-    isPinned: Annotated[bool, Default(False), Description("Whether the note is shown first."), Label("Shown first")]
+    isPinned: Annotated[
+        bool,
+        Default(False),
+        Description("Whether the note is shown first.", argument="Show it first."),
+        Label("Shown first"),
+    ]
     isHealth: Annotated[
-        bool, Default(False), Description("Whether the note is about the client's health."), Label("About health")
+        bool,
+        Default(False),
+        Description(
+            "Whether the note is about the client's health.",
+            argument="It is about health, such as pain or an injury: needs attention.",
+        ),
+        Label("About health"),
     ]
 
 

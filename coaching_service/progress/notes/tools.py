@@ -8,7 +8,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.field_schemas import input_field
+from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, paged
 from coaching_service.core.mcp.lists import format_time, join_facts, list_answer, typed_line
@@ -32,8 +32,8 @@ class AddNote(CustomerArgument):
     """The client, and the new note."""
 
     text = Text(max_length=10_000, required=True, metadata={"description": "Plain text."})
-    isHealth = input_field(NewNote, "isHealth", "It is about health, such as pain or an injury: needs attention.")
-    isPinned = input_field(NewNote, "isPinned", "Show it first.")
+    isHealth = argument_of(NewNote, "isHealth")
+    isPinned = argument_of(NewNote, "isPinned")
 
 
 @tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes())

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.blocks.models import BlockPlan
+from coaching_service.core.validation import Integer
+from coaching_service.training.workouts.blocks.models import BlockItems, BlockName, BlockPlan, BlockSettings
 
 LAST_DAY = 3_660
+
+
+class _ProgramDay(TypedDict):
+    day: Annotated[int, Integer(minimum=1, maximum=LAST_DAY)]
+
+
+class ProgramBlockFields(BlockName, _ProgramDay, BlockSettings):
+    """The fields of a workout block of a program."""
+
+
+class NewProgramBlock(ProgramBlockFields, BlockItems):
+    """A workout block with items for a program, created all or nothing."""
 
 
 class ProgramInput(IdentityInput):

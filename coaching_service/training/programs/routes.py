@@ -7,20 +7,21 @@ from typing import Any, cast
 from coaching_service.core.auth.access import coach, coach_with_any
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
-from coaching_service.core.external_identity import ExternalId, Upserted
+from coaching_service.core.external_identity import ExternalId, IdentityFields, Upserted
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
 from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.training.programs import models, service
+from coaching_service.training.programs.models import ProgramBlockFields
 from coaching_service.training.programs.schemas import (
     DayRange,
     NewProgram,
     NewProgramBlock,
     Program,
     ProgramBlockCopy,
-    ProgramBlockFields,
     ProgramQuery,
     VersionReference,
 )
@@ -159,7 +160,7 @@ BlockRoutes(
     range_query=DayRange(),
     range_names=("startDay", "endDay"),
     new_block=NewProgramBlock(),
-    block_change=patch_of(ProgramBlockFields, name="ProgramBlockChange"),
+    block_change=patch_of(input_of(ProgramBlockFields, IdentityFields), name="ProgramBlockChange"),
     copy_target=ProgramBlockCopy(),
     block_example={"name": "Full body A", "day": 1},
 ).declare()

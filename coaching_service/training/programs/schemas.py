@@ -8,12 +8,12 @@ from typing import Any
 from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.external_identity import ExternalIdFilter, IdentityFields, IdentityResult
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.list_selection import UpdatedSince, UpdatedSinceOrSorted
 from coaching_service.core.pagination import PageQuery
 from coaching_service.core.query import QueryBoolean, QueryInteger
 from coaching_service.core.validation import (
     TEXT_LENGTH,
-    Boolean,
     DateTime,
     DryRun,
     Identifier,
@@ -23,8 +23,9 @@ from coaching_service.core.validation import (
     Text,
     Version,
 )
+from coaching_service.training.programs import models
 from coaching_service.training.programs.models import LAST_DAY
-from coaching_service.training.workouts.blocks.schemas import BlockItems
+from coaching_service.training.workouts.blocks.models import BlockItems
 
 
 class ProgramQuery(PageQuery, ExternalIdFilter, UpdatedSinceOrSorted):
@@ -83,13 +84,5 @@ class ProgramBlockCopy(Input):
     day = Integer(minimum=1, maximum=LAST_DAY, required=True)
 
 
-class ProgramBlockFields(IdentityFields):
-    """The fields of a workout block of a program."""
-
-    name = Text(required=True)
-    day = Integer(minimum=1, maximum=LAST_DAY, required=True)
-    isRest = Boolean(load_default=False, metadata={"description": "A day of rest, without work."})
-
-
-class NewProgramBlock(ProgramBlockFields, BlockItems, DryRun):
-    """A workout block with items for a program, created all or nothing."""
+# The items come before the other fields, as in earlier API documents.
+NewProgramBlock = input_of(models.NewProgramBlock, IdentityFields, input_of(BlockItems), DryRun)

@@ -43,6 +43,7 @@ from coaching_service.training.workouts.blocks.owners import (
     DayField,
     ReadBlocks,
 )
+from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.items.models import WorkItem
 
 
@@ -236,14 +237,8 @@ def _dates_on_weekdays(days: Sequence[int], start: str, weekdays: Collection[int
 
 
 def _dated_block(block: StoredBlock, day: str) -> BlockPlan:
-    return {
-        "name": block["name"],
-        "isRest": block["isRest"],
-        "items": block["items"],
-        "date": day,
-        "day": block["day"],
-        "programId": block["programId"],
-    }
+    plan = plan_of(block, block["items"])
+    return {**plan, "date": day, "day": block["day"], "programId": block["programId"]}
 
 
 @transactional

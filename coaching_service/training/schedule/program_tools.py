@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 
 from marshmallow import ValidationError, fields, validates_schema
 
@@ -22,10 +22,11 @@ from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import calendar_programs
 from coaching_service.training.schedule.days import days_between
 from coaching_service.training.workout_text.reading import read_texts
-from coaching_service.training.workout_text.tool_schemas import RestArgument, workout_text
+from coaching_service.training.workout_text.tool_schemas import BlockArguments, workout_text
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
-from coaching_service.training.workouts.blocks.models import BlockPlan
+from coaching_service.training.workouts.blocks.models import BlockPlan, PlannedBlock
+from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.items.creation import resolve_items
 
 tools = Tools()
@@ -33,7 +34,7 @@ _MAX_WORKOUTS, _MAX_DAYS = 100, 366
 _CALENDAR = ("customerId", "startDate", "endDate")
 
 
-class ProgramDay(RestArgument):
+class ProgramDay(BlockArguments):
     """A workout of a day of a program, as text."""
 
     day = Integer(minimum=1, maximum=LAST_DAY, required=True, metadata={"description": "The day, from 1."})
@@ -66,13 +67,11 @@ class SaveProgram(Arguments):
             require_range(data["startDate"], data["endDate"], _MAX_DAYS)
 
 
-class _Day(TypedDict):
+class _Day(PlannedBlock):
     """The validated arguments of ProgramDay."""
 
     day: int
-    name: str
     text: str
-    isRest: bool
 
 
 @tools.tool(
@@ -128,7 +127,7 @@ async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) 
     read = await read_texts(ctx, [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)])
     items = {f"days.{index}.items": each for index, each in enumerate(read.items)}
     plans: list[BlockPlan] = [
-        {"name": day["name"], "day": day["day"], "isRest": day["isRest"], "items": resolved}
+        {**plan_of(day, resolved), "day": day["day"]}
         for day, resolved in zip(days, await resolve_items(ctx, items), strict=True)
     ]
     existing = await block_batches.read_days(ctx, owner, {"$in": sorted({day["day"] for day in days})})

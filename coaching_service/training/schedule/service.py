@@ -36,6 +36,7 @@ from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done, regular_blocks
 from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock, NewBlock, ScheduleChange, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
 
@@ -263,7 +264,7 @@ def plan_block(
     owner: ScheduleOwner, block: StoredBlock, block_items: Sequence[ItemInput | WorkItem], day: Day
 ) -> BlockPlan:
     """Return the plan of a copy of a block, with these items, on a day of the owner."""
-    plan: BlockPlan = {"name": block["name"], "isRest": block["isRest"], "items": block_items}
+    plan = plan_of(block, block_items)
     if owner.day_field == "date":
         plan["date"] = str(day)
     else:

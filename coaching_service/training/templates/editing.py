@@ -9,10 +9,11 @@ from typing import cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, version_conflict
 from coaching_service.core.errors import NotFound
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.templates import store
 from coaching_service.training.templates.models import TemplateFields, WorkoutTemplate
-from coaching_service.training.workouts.blocks.models import StoredBlock
+from coaching_service.training.workouts.blocks.models import PlannedBlock, StoredBlock
 from coaching_service.training.workouts.blocks.owners import BlockStore, DayField, ReadBlocks
 from coaching_service.training.workouts.blocks.session_fields import no_session
 from coaching_service.training.workouts.items.content import MAX_ITEMS
@@ -105,10 +106,10 @@ def _as_block(template: WorkoutTemplate) -> StoredBlock:
         "customerId": None,
         "programId": None,
         "assignmentId": None,
-        "name": template["name"],
         "date": None,
         "day": None,
         "isRest": False,
+        **take(PlannedBlock, template),
         **no_session(),
         "items": template["items"],
         "checkInId": None,

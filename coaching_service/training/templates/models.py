@@ -12,9 +12,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, ListOf, StringList, Text
 from coaching_service.training.schedule.models import OnConflict
 from coaching_service.training.schedule.schemas import on_conflict
-from coaching_service.training.workouts.blocks.schemas import item_response
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import ItemInput, WorkItem
+from coaching_service.training.workouts.items.responses import item_response
 from coaching_service.training.workouts.items.schemas import NEW_ITEM
 
 

@@ -19,6 +19,7 @@ from coaching_service.training.templates import store
 from coaching_service.training.templates.models import (
     NewWorkoutTemplate,
     TemplateChange,
+    TemplateContent,
     TemplateDetails,
     TemplateFields,
     TemplateName,
@@ -28,9 +29,9 @@ from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockPlan
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
+from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.creation import create_items
-from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.references import load_references
 
 
@@ -99,8 +100,7 @@ async def create_from_block(
 ) -> WorkoutTemplate:
     """Create a template of what a block plans. Raises NotFound, Forbidden for the block and its owner."""
     plan = await workouts.read_plan(ctx, owner, block_id)
-    new_items = cast("list[WorkItem]", plan["items"])
-    return await _present_one(ctx, await store.insert(ctx, {**details, "items": new_items}))
+    return await _present_one(ctx, await store.insert(ctx, {**take(TemplateContent, plan), **details}))
 
 
 async def apply(
@@ -114,8 +114,7 @@ async def apply(
     await calendar.require_access(ctx)
     if (template := await store.find_one(ctx, template_id)) is None:
         raise NotFound("workout template")
-    plan: BlockPlan = {"name": template["name"], "isRest": False, "items": template["items"]}
-    return await _add_to_day(ctx, calendar, plan, date, on_conflict)
+    return await _add_to_day(ctx, calendar, plan_of(template, template["items"]), date, on_conflict)
 
 
 @transactional
@@ -152,7 +151,7 @@ async def apply_named(
         raise invalid_field("template", "must be the name of a template", code="UNKNOWN_TEMPLATE")
     if len(named) > 1:
         raise invalid_field("template", "is the name of several templates: rename one", code="AMBIGUOUS_TEMPLATE")
-    plan: BlockPlan = {"name": name or named[0]["name"], "isRest": False, "items": named[0]["items"]}
+    plan: BlockPlan = {**plan_of(named[0], named[0]["items"]), "name": name or named[0]["name"]}
     return await _add_to_day(ctx, owner, plan, day, on_conflict)
 
 

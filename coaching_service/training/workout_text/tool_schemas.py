@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict
 
 from marshmallow import ValidationError, fields, validates_schema
 
+from coaching_service.core.field_schemas import arguments_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import (
     MAX_TOOL_PAGE,
@@ -30,6 +31,7 @@ from coaching_service.core.validation import (
     Text,
 )
 from coaching_service.training.workout_text.writing import DETAILS
+from coaching_service.training.workouts.blocks.models import BlockSettings, PlannedBlock
 from coaching_service.training.workouts.sets.models import SetKind
 from coaching_service.training.workouts.sets.schemas import (
     MAX_LOAD,
@@ -169,10 +171,11 @@ def workout_text(description: str, **options: Any) -> Text:
     return Text(max_length=MAX_TEXT, metadata={"description": description}, **options)
 
 
-class RestArgument(Arguments):
-    """Whether a day with a `text` is a day of rest, which has none."""
+class BlockArguments(Arguments):
+    """What is set for a workout with a `text`; a day of rest has none."""
 
-    isRest = Boolean(load_default=False, metadata={"description": "A day of rest, without text."})
+    class Meta(Arguments.Meta):
+        include = arguments_of(BlockSettings)
 
     @validates_schema
     def rests_without_items(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -181,7 +184,7 @@ class RestArgument(Arguments):
             raise ValidationError("must be empty for a day of rest", "text")
 
 
-class WorkoutDay(RestArgument):
+class WorkoutDay(BlockArguments):
     """A workout of a date, as text."""
 
     date = Date(required=True, metadata={"description": "YYYY-MM-DD, the client's local date."})
@@ -290,13 +293,11 @@ class ToolExerciseArguments(TypedDict):
     superset: str | None
 
 
-class WorkoutDayArguments(TypedDict):
+class WorkoutDayArguments(PlannedBlock):
     """The validated arguments of WorkoutDay."""
 
     date: str
-    name: str
     text: str
-    isRest: bool
 
 
 class ItemEditArguments(TypedDict):

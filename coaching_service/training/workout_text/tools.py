@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
@@ -36,6 +36,7 @@ from coaching_service.training.workouts.blocks.done_work import has_nothing_done
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.models import Block, BlockChange, NewBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.plans import plan_of
 
 tools = Tools()
 # Of planned sets, which assistants read only where they differ.
@@ -144,12 +145,7 @@ async def _read_days(ctx: Context, days: Sequence[WorkoutDayArguments]) -> tuple
     """Return the blocks that texts describe, and how names were read. Raises InvalidFields, naming the line."""
     read = await read_texts(ctx, [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)])
     blocks: list[NewBlock] = [
-        {
-            "name": day["name"],
-            "date": day["date"],
-            "isRest": day["isRest"],
-            "items": items,
-        }
+        cast("NewBlock", {**plan_of(day, items), "date": day["date"]})
         for day, items in zip(days, read.items, strict=True)
     ]
     return blocks, read.remarks

@@ -8,13 +8,14 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, NotFound
-from coaching_service.core.external_identity import ExternalId, Upserted
+from coaching_service.core.external_identity import ExternalId, IdentityFields, Upserted
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.training.workouts.blocks import external as external_blocks
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.models import NewBlock
+from coaching_service.training.workouts.blocks.models import NewBlock, WorkoutBlockFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.schemas import (
     CalendarQuery,
@@ -22,7 +23,6 @@ from coaching_service.training.workouts.blocks.schemas import (
     ScheduledWorkoutBlock,
     WorkoutBlock,
     WorkoutBlockCopy,
-    WorkoutBlockFields,
     WorkoutBlockQuery,
     WorkoutBlockShift,
     WorkoutBlockShiftResult,
@@ -52,7 +52,7 @@ BlockRoutes(
     range_query=CalendarQuery(),
     range_names=("startDate", "endDate"),
     new_block=NewWorkoutBlock(),
-    block_change=patch_of(WorkoutBlockFields, name="WorkoutBlockChange"),
+    block_change=patch_of(input_of(WorkoutBlockFields, IdentityFields), name="WorkoutBlockChange"),
     copy_target=WorkoutBlockCopy(),
     block_example={"name": "Lower body", "date": "2026-03-02"},
     block_query=WorkoutBlockQuery(),

@@ -19,9 +19,10 @@ from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.models import Block, BlockChange, NewBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
-from coaching_service.training.workouts.blocks.schemas import ItemMove, WorkoutBlock, item_response
+from coaching_service.training.workouts.blocks.schemas import ItemMove, WorkoutBlock
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.models import ItemInput, WorkItem
+from coaching_service.training.workouts.items.responses import item_response
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, NEW_ITEM
 from coaching_service.training.workouts.reports.last_times import add_last_times
 

@@ -15,11 +15,10 @@ from coaching_service.core.database.portable import TRAINING, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
+from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
-from coaching_service.core.validation import TEXT_LENGTH, Date, Integer, Text
 from coaching_service.training.workouts.blocks.models import BlockContent, BlockFields, DayBlock, StoredBlock
-from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS
 from coaching_service.training.workouts.items.content import MAX_ITEMS, RECORDED_FIELDS
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
 from coaching_service.training.workouts.items.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_block
@@ -62,13 +61,7 @@ blocks = Documents[StoredBlock](
         TRAINING,
         extra={"position": int},
         computed=COMPUTED_ITEM_FIELDS,
-        checks={
-            **IDENTITY_CHECKS,
-            "name": Text(),
-            "date": Date(),
-            "comment": Text(max_length=TEXT_LENGTH, allow_blank=True),
-            "feeling": Integer(minimum=1, maximum=5),
-        },
+        checks=IDENTITY_CHECKS,
         references={"customerId": "customers", **ITEM_REFERENCES},
         complete=complete_block,
     ),
@@ -153,7 +146,7 @@ async def find_days(
     ctx: Context, owner: Filter, day_field: str, days: Filter, limit: int = 0, *, hint: str | None = None
 ) -> list[DayBlock]:
     """Return the owner's blocks whose `day_field` satisfies `days`, in order, without what is planned in them."""
-    names = ("name", "date", "day", "position", "checkInId", *SESSION_FIELDS)
+    names = (name for name in names_of(DayBlock) if name != "items")
     fields = (*names, *(f"items.{name}" for name in RECORDED_FIELDS))
     sort = (day_field, "position", "_id")
     return cast(

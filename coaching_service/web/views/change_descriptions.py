@@ -16,6 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.changes.models import DocumentValues
 from coaching_service.people.changes.service import name_kind
 from coaching_service.progress.notes.models import Note
+from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.web.formatting import format_date
 from coaching_service.web.record_words import RECORD_NAMES
 from coaching_service.web.views.item_descriptions import EFFORT_FIELDS, describe_sets, format_number
@@ -30,10 +31,8 @@ _LABELS = {
     "circuitName": "Name",
     "completedAt": "Completed at",
     "customerSets": "Sets done",
-    "day": "Day",
     "defaultInstructions": "Instructions",
     "deletedAt": "Deleted",
-    "durationMinutes": "Duration",
     "endDate": "Last day",
     "everyDays": "Days from one to the next",
     "endedDate": "Ended on",
@@ -43,14 +42,12 @@ _LABELS = {
     "formName": "Form",
     "isArchived": "Archived",
     "isCompleted": "Completed",
-    "isRest": "Rest day",
     "label": "Question",
     "metricId": "Metric",
     "metricUnitId": "Unit",
     "metricsSetId": "Metric set",
     "programName": "Program",
     "scheduledTime": "Time",
-    "sessionRpe": "Session RPE",
     "startDate": "First day",
     "supersetId": "Superset",
     "since": "Reason since",
@@ -59,7 +56,7 @@ _LABELS = {
     "unassignedAt": "Unassigned",
     "url": "Address",
     "videoLink": "Video",
-    **labels_of(Note),
+    **labels_of(Note, StoredBlock),
 }
 # Identifiers, and what is derived from other fields or of no use to a coach.
 _HIDDEN = frozenset(

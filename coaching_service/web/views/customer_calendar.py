@@ -14,19 +14,25 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Identifier, Input, Integer, Text
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import Block, BlockInput
+from coaching_service.training.workouts.blocks.models import Block, BlockInput, WorkoutBlockFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.blocks.schemas import WorkoutBlockFields
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.reports import calendar_days
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
 from coaching_service.web.views.item_descriptions import describe_item
-from coaching_service.web.views.workout.item_texts import ItemsTextForm, create_with_text, list_template_names
+from coaching_service.web.views.workout.item_texts import (
+    ItemsTextForm,
+    NewWorkoutText,
+    create_with_text,
+    list_template_names,
+)
 
 pages = Pages("/app/customers/{customerId}")
 
@@ -67,8 +73,11 @@ class WorkoutNameForm(Input):
             raise ValidationError("should not be empty", "name")
 
 
-class _NewWorkoutForm(WorkoutNameForm, ItemsTextForm, WorkoutBlockFields):
+class _NewWorkout(WorkoutBlockFields, NewWorkoutText):
     """A new workout or rest day on a client's calendar."""
+
+
+_NEW_WORKOUT = input_of(_NewWorkout, WorkoutNameForm, ItemsTextForm)()
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=WeekQuery(), template="customer/week.html")
@@ -162,11 +171,11 @@ def _add_days(day: date, days: int) -> date | None:
         return None
 
 
-@pages.post("/blocks", access=coach(CUSTOMERS.EDIT), form=_NewWorkoutForm(), on=week_page)
-async def add_block(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/blocks", access=coach(CUSTOMERS.EDIT), form=_NEW_WORKOUT, on=week_page)
+async def add_block(ctx: Context, customer_id: ObjectId, form: _NewWorkout) -> Redirect:
     """Schedule a workout or a rest day."""
     name = form["name"] or ("Rest" if form["isRest"] else "")
-    new_block: BlockInput = {"name": name, "date": form["date"], "isRest": form["isRest"]}
+    new_block: BlockInput = {**take(BlockInput, form), "name": name}
     calendar = ClientCalendar(customer_id)
     block, remarks = await create_with_text(
         ctx, calendar, new_block, form["text"], form["template"], confirmed=form["confirmed"]

@@ -8,11 +8,13 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import LAST_DAY, ProgramChange
-from coaching_service.training.programs.schemas import NewProgram, ProgramBlockCopy, ProgramBlockFields
+from coaching_service.training.programs.models import LAST_DAY, ProgramBlockFields, ProgramChange
+from coaching_service.training.programs.schemas import NewProgram, ProgramBlockCopy
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import CopiedSchedule, CopyRequest
@@ -29,14 +31,17 @@ from coaching_service.web.views.schedule_forms import (
     to_progression,
 )
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
-from coaching_service.web.views.workout.item_texts import ItemsTextForm, create_with_text
+from coaching_service.web.views.workout.item_texts import ItemsTextForm, NewWorkoutText, create_with_text
 
 pages = Pages("/app/programs/{programId}")
 _PROGRAM_FORM = patch_of(NewProgram, name="ProgramForm")
 
 
-class _NewBlock(WorkoutNameForm, ItemsTextForm, ProgramBlockFields):
+class _NewBlock(ProgramBlockFields, NewWorkoutText):
     """A workout or rest day of a program."""
+
+
+_NEW_WORKOUT = input_of(_NewBlock, WorkoutNameForm, ItemsTextForm)()
 
 
 class _CopyDaysForm(ProgramDaysCopy, ProgressionFields):
@@ -66,12 +71,12 @@ declare_workout_pages(
 )
 
 
-@pages.post("/blocks", access=coach(PROGRAMS.EDIT), form=_NewBlock(), on=program_page)
-async def add_program_workout(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/blocks", access=coach(PROGRAMS.EDIT), form=_NEW_WORKOUT, on=program_page)
+async def add_program_workout(ctx: Context, program_id: ObjectId, form: _NewBlock) -> Redirect:
     """Add an empty workout or a rest day to a program."""
     program_path = f"/app/programs/{program_id}"
     name = form["name"] or ("Rest" if form["isRest"] else "")
-    new_block: BlockInput = {"name": name, "day": form["day"], "isRest": form["isRest"]}
+    new_block: BlockInput = {**take(BlockInput, form), "name": name}
     plan = ProgramPlan(program_id)
     block, remarks = await create_with_text(
         ctx, plan, new_block, form["text"], form["template"], confirmed=form["confirmed"]

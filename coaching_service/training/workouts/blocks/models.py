@@ -1,114 +1,213 @@
-"""Workout blocks as they are sent, stored and read; see also item_models.py."""
+"""Workout blocks as they are sent, stored and read; see also session_fields.py and items/models.py."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict
+
+from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
+from coaching_service.core.fields import Default, Description, Label, Partial, Private
 from coaching_service.core.ids import NameOrId, ObjectId
+from coaching_service.core.validation import Date, ListOf, Text
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
+from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
+from coaching_service.training.workouts.items.responses import item_response
+from coaching_service.training.workouts.items.schemas import NEW_ITEM
 from coaching_service.training.workouts.sets.totals_models import BlockTotals
 
+# --- groups of fields ------------------------------------------------------------------------------------------------
 
-class _BlockContent(SessionFields):
-    """The content of a block: of a client (`date`), of a program (`day`), or of a client from a program (both).
 
-    `checkInId` is the recurring check-in that scheduled it, if any (missing in blocks that are older than check-ins).
+class BlockName(TypedDict):
+    """The name of a block."""
+
+    name: Annotated[str, Text()]
+
+
+class BlockSettings(TypedDict):
+    """What a coach sets for a block as a whole."""
+
+    isRest: Annotated[
+        bool,
+        Default(False),
+        Description(request="A day of rest, without work.", argument="A day of rest, without text."),
+        Label("Rest day"),
+    ]
+
+
+class PlannedBlock(BlockName, BlockSettings):
+    """What a coach plans of a block, apart from its items: every copy of a block has it."""
+
+
+class BlockItems(TypedDict):
+    """The items of a new block."""
+
+    items: Annotated[
+        list[ItemInput],
+        ListOf(NEW_ITEM, maximum=MAX_ITEMS),
+        Default(list),
+        Description("The items, in order. Default: none."),
+    ]
+
+
+class BlockOwner(TypedDict):
+    """The client who has a block on their calendar."""
+
+    customerId: Annotated[ObjectId | None, Description("The client of the calendar; null for a block of a program.")]
+
+
+class BlockDay(TypedDict):
+    """When a block is: of a client (`date`), of a program (`day`), or of a client from a program (both)."""
+
+    date: Annotated[
+        str | None, Date(), Description("The date of a client's block; null for a block of a program."), Label("Date")
+    ]
+    day: Annotated[int | None, Description("The program's day, from 1."), Label("Day")]
+
+
+class BlockOrigin(TypedDict):
+    """What a block came from; absent in blocks that are older than these fields."""
+
+    programId: ObjectId | None
+    assignmentId: NotRequired[
+        Annotated[
+            ObjectId | None,
+            Description("The assignment of a program that the block came from; null otherwise."),
+        ]
+    ]
+    checkInId: NotRequired[
+        Annotated[
+            ObjectId | None,
+            Description(
+                "The recurring check-in that scheduled it; null otherwise. Compliance, sessions and operations on the "
+                "schedule ignore blocks of check-ins."
+            ),
+        ]
+    ]
+
+
+class BlockContents(TypedDict):
+    """The items of a block: with the fields that are stored, or as they are read.
+
+    `clientTexts` has the names of the texts of its log that the client wrote.
     """
 
-    customerId: ObjectId | None
-    programId: ObjectId | None
-    assignmentId: NotRequired[ObjectId | None]
-    name: str
-    date: str | None
-    day: int | None
-    isRest: bool
-    clientTexts: NotRequired[list[NameOrId]]
-    items: list[WorkItem]
-    checkInId: NotRequired[ObjectId | None]
+    items: Annotated[list[WorkItem], fields.List(item_response())]
+    clientTexts: NotRequired[Annotated[list[NameOrId], Private]]
 
 
-class BlockContent(_BlockContent, StoredIdentity):
+# --- requests --------------------------------------------------------------------------------------------------------
+
+
+class _CalendarDay(TypedDict):
+    date: Annotated[str, Date()]
+
+
+class WorkoutBlockFields(BlockName, _CalendarDay, BlockSettings):
+    """The fields of a workout block on a client's calendar."""
+
+
+class ScheduledWorkoutBlock(WorkoutBlockFields, BlockItems):
+    """A workout block with items for a client's calendar."""
+
+
+class NewWorkoutBlock(ScheduledWorkoutBlock):
+    """A workout block with items for a client's calendar, created all or nothing."""
+
+
+class _SentDay(TypedDict, total=False):
+    date: str
+    day: int
+
+
+class BlockInput(PlannedBlock, _SentDay, IdentityInput):
+    """A new block as a coach sends it: with a `date` for a client, with a `day` for a program."""
+
+
+class NewBlock(BlockInput, BlockItems):
+    """A new block as a coach sends it, with its items."""
+
+
+class _Version(TypedDict):
+    version: int | None
+
+
+class _BlockChange(PlannedBlock, _SentDay, IdentityInput, _Version):
+    pass
+
+
+# The fields of a block to change, and the version that the change is based on.
+BlockChange: TypeAlias = Partial[_BlockChange]
+
+# --- documents -------------------------------------------------------------------------------------------------------
+
+
+class BlockContent(PlannedBlock, BlockOwner, BlockDay, BlockOrigin, SessionFields, BlockContents, StoredIdentity):
     """The content of a stored block."""
 
 
 class StoredBlock(BlockContent, Stored):
-    """A stored block; `clientTexts` (private) has the names of the texts of its log that the client wrote."""
+    """A stored block."""
 
 
-class DayBlock(SessionFields):
+class _BlockFields(PlannedBlock, _SentDay, SessionFields, StoredIdentity):
+    position: int
+    clientTexts: list[NameOrId]
+    items: list[WorkItem]
+    done: BlockTotals | None
+
+
+# The fields of a stored block to set; `position` orders the blocks of a day, `done` are the totals of `items`.
+BlockFields: TypeAlias = Partial[_BlockFields]
+
+
+class DayBlock(BlockName, BlockDay, SessionFields):
     """A block of a day as operations on the schedule read it: when it is, and whether anything of it is done.
 
     Its items have only the fields that a log sets. `position` orders the blocks of a day.
     """
 
     _id: ObjectId
-    name: str
-    date: str | None
-    day: int | None
     position: int
     items: list[dict[str, Any]]
     checkInId: NotRequired[ObjectId | None]
 
 
-class BlockFields(StoredIdentity, total=False):
-    """The fields of a stored block to set; `position` orders the blocks of a day, `done` are the totals of `items`."""
-
-    name: str
-    date: str
-    day: int
-    isRest: bool
-    position: int
-    durationMinutes: float | None
-    sessionRpe: float | None
-    feeling: int | None
-    comment: str | None
-    clientTexts: list[NameOrId]
-    items: list[WorkItem]
-    done: BlockTotals | None
+class _Order(TypedDict):
+    order: Annotated[int, Description("Position among the blocks of the day, from 0.")]
 
 
-class Block(_BlockContent, Stored, Identity):
-    """A block as it is read; `order` counts the blocks of a day from 0."""
-
-    order: int
-    isCompleted: bool
+class _Completion(TypedDict):
+    isCompleted: Annotated[bool, Description("Whether the block has items and all of them are completed.")]
 
 
-class BlockInput(IdentityInput):
-    """A new block as a coach sends it: with a `date` for a client, with a `day` for a program."""
-
-    name: str
-    isRest: bool
-    date: NotRequired[str]
-    day: NotRequired[int]
-
-
-class NewBlock(BlockInput):
-    """A new block as a coach sends it, with its items."""
-
-    items: list[ItemInput]
-
-
-class BlockChange(IdentityInput, total=False):
-    """The fields of a block to change, and the version that the change is based on."""
-
-    name: str
-    isRest: bool
-    date: str
-    day: int
-    version: int | None
+class WorkoutBlock(
+    BlockOwner,
+    BlockName,
+    BlockDay,
+    _Order,
+    BlockSettings,
+    _Completion,
+    SessionFields,
+    BlockOrigin,
+    BlockContents,
+    Stored,
+):
+    """A workout block with its items in order."""
 
 
-class BlockPlan(IdentityInput):
+class Block(WorkoutBlock, Identity):
+    """A workout block with its items in order, as it is read."""
+
+
+class BlockPlan(PlannedBlock, IdentityInput):
     """A block to put on a schedule with its items, new or copied; whatever was done for them is left out."""
 
-    name: str
-    isRest: bool
     items: Sequence[ItemInput | WorkItem]
     date: NotRequired[str | None]
     day: NotRequired[int | None]

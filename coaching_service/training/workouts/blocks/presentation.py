@@ -8,17 +8,21 @@ from collections.abc import Iterable, Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.external_identity import present_identity
+from coaching_service.core.fields import nulls_of
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import (
     Block,
     StoredBlock,
+    WorkoutBlock,
 )
 from coaching_service.training.workouts.blocks.owners import DayField, ScheduleOwner
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.references import load_references
 from coaching_service.training.workouts.items.totals import round_total, volume_load, working_sets
+
+_NULLS = nulls_of(WorkoutBlock)  # of fields that older blocks do not have
 
 
 def orders_within_days(blocks: Sequence[StoredBlock], day_field: DayField) -> list[int]:
@@ -69,11 +73,9 @@ async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Se
     references = await load_references(ctx, [item for block in blocks for item in block["items"]], customer_id)
     return [
         {
+            **_NULLS,
             **block,
             **present_identity(block),
-            "assignmentId": block.get("assignmentId"),  # missing in blocks that are older than assignments
-            "checkInId": block.get("checkInId"),
-            "feeling": block.get("feeling"),
             "order": order,
             "isCompleted": is_completed(block),
             "items": items.present_items(block["items"], block["version"], references, ctx.caller),

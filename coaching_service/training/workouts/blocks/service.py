@@ -12,6 +12,7 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.external_identity import stored_fields, stored_identity
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
@@ -26,9 +27,11 @@ from coaching_service.training.workouts.blocks.models import (
     BlockFields,
     BlockInput,
     BlockPlan,
+    PlannedBlock,
     StoredBlock,
 )
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.blocks.presentation import (
     block_not_found,
     orders_within_days,
@@ -93,7 +96,7 @@ async def read_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> B
     if block is None:
         raise block_not_found()
     new_items = [items.create_item(item) for item in block["items"]]
-    return {"name": block["name"], "isRest": block["isRest"], "items": new_items}
+    return plan_of(block, new_items)
 
 
 async def create(ctx: Context, owner: ScheduleOwner, block: BlockInput) -> Block:
@@ -306,10 +309,9 @@ def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
         "customerId": None,
         "programId": plan.get("programId"),
         "assignmentId": plan.get("assignmentId"),
-        "name": plan["name"],
+        **take(PlannedBlock, plan),
         "date": plan.get("date"),
         "day": plan.get("day"),
-        "isRest": plan["isRest"],
         **no_session(),
         "items": [items.create_item(item) for item in plan["items"]],
         "checkInId": plan.get("checkInId"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from marshmallow import ValidationError, validates_schema
 
@@ -38,6 +38,14 @@ class ItemsTextForm(ConfirmedValues):
         for name in (_FIELD, "template"):
             if data.get("isRest") and data[name].strip():
                 raise ValidationError("must be empty for a rest day", name)
+
+
+class NewWorkoutText(TypedDict):
+    """The values of ItemsTextForm."""
+
+    text: str
+    template: str
+    confirmed: bool
 
 
 async def create_with_text(
