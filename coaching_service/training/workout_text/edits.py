@@ -177,7 +177,7 @@ def _read_sets_change(text: str, load_unit: str, path: str) -> dict[str, Any]:
 
 def _planned_change(block: Block, item: WorkItem, parsed: ParsedItem) -> dict[str, Any]:
     """Return the fields that a text states: a missing note or label leaves the item's."""
-    change = {name: parsed.item[name] for name in PLANNED_FIELDS[item["type"]]}
+    change = {name: parsed.item[name] for name in PLANNED_FIELDS[item["type"]] if name in parsed.item}
     if item["type"] != "EXERCISE":
         return change
     if change["exerciseInstructions"] is None:

@@ -12,14 +12,18 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.visibility import areas_of
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import NotFound
+from coaching_service.core.fields import names_of, nulls_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.training.workouts.items.models import (
+    LOGGED,
+    PLANNED,
     CircuitExercise,
     ItemChange,
     ItemInput,
     ItemLog,
+    ItemReport,
     MetricsFields,
     WorkItem,
 )
@@ -33,27 +37,16 @@ from coaching_service.training.workouts.sets.models import PlannedSet
 from coaching_service.training.workouts.sets.schemas import present_set
 
 MAX_ITEMS = 100
-# The fields that a coach plans for each type, and those that a log adds, with their empty values.
-PLANNED_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "EXERCISE": ("exerciseId", "exerciseSets", "exerciseInstructions", "supersetId"),
-    "CIRCUIT": ("circuitName", "circuitExercises", "rounds"),
-    "TASK": ("taskFields",),
-    "FORM": ("form",),
-    "METRICS": ("metricsFields",),
-    "REMINDER": ("reminderFields",),
-}
-LOGGED_FIELDS: Mapping[str, Mapping[str, list[Any]]] = {
-    "EXERCISE": {"customerSets": []},
-    "CIRCUIT": {"customerSets": []},
-    "FORM": {"answers": []},
-    "METRICS": {"values": []},
-}
+# The fields that a coach plans for each type, and those that a log adds: lists.
+PLANNED_FIELDS: Mapping[str, tuple[str, ...]] = {item_type: names_of(group) for item_type, group in PLANNED.items()}
+LOGGED_FIELDS: Mapping[str, tuple[str, ...]] = {item_type: names_of(group) for item_type, group in LOGGED.items()}
 # The areas that the logs of items belong to; logs of other types lie under the client.
 LOG_AREAS: Mapping[str, Area] = {"FORM": FORMS, "METRICS": METRICS}
 
+_ABSENT = tuple(nulls_of(ItemReport))  # in items that are older than these fields
 _NOT_SHOWN = (*DERIVED_FIELDS, "assistedExerciseIds", "clientTexts")
 # The fields of an item, of whatever type, that a log sets: an item of which all are empty has nothing done.
-RECORDED_FIELDS = ("isCompleted", "comment", "pain", "skipped", "swappedFor", "customerSets", "answers", "values")
+RECORDED_FIELDS = names_of(ItemReport, *LOGGED.values())
 
 
 @dataclass(frozen=True)
@@ -90,12 +83,8 @@ def log_item(item: WorkItem, log: ItemLog) -> WorkItem:
     fields = {
         **item,
         **logged,
-        "isCompleted": log["isCompleted"],
+        **{name: log.get(name) for name in names_of(ItemReport)},
         "completedAt": (item["completedAt"] or at) if log["isCompleted"] else None,
-        "comment": log["comment"],
-        "pain": log.get("pain"),
-        "skipped": log.get("skipped"),
-        "swappedFor": log.get("swappedFor"),
         "clientTexts": log.get("clientTexts", []),
         "updatedAt": at,
     }
@@ -180,9 +169,9 @@ def present_item(item: WorkItem, order: int, version: int, references: Reference
     # Any: the fields depend on the type of the item. A copy alone is faster than one with other fields.
     fields: dict[str, Any] = {**item}
     fields["order"], fields["version"] = order, version
-    fields.setdefault("pain", None)
-    fields.setdefault("skipped", None)
-    if (swap := fields.setdefault("swappedFor", None)) is not None:
+    for name in _ABSENT:
+        fields.setdefault(name, None)
+    if (swap := fields["swappedFor"]) is not None:
         fields["swappedFor"] = {**swap, "exercise": references.exercises[swap["exerciseId"]]}
     for name in _NOT_SHOWN:
         fields.pop(name, None)
@@ -240,7 +229,7 @@ def _present_sets(
 
 
 def _empty_log(item_type: str) -> dict[str, list[Any]]:
-    return {name: list(empty) for name, empty in LOGGED_FIELDS.get(item_type, {}).items()}
+    return {name: [] for name in LOGGED_FIELDS.get(item_type, ())}
 
 
 def _with_derived_fields(fields: Mapping[str, Any]) -> WorkItem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, NotRequired, TypeAlias, TypedDict
 
@@ -17,12 +18,17 @@ ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
 WORKOUT_TYPES: tuple[ItemType, ...] = ("EXERCISE", "CIRCUIT", "TASK")
 
 
-class CircuitExercise(TypedDict):
-    """An exercise of a circuit; `sets` are done in each round. `exercise` and `plannedSetsTotal` are added on read."""
+class PlannedCircuitExercise(TypedDict):
+    """What a coach plans of an exercise of a circuit; `sets` are done in each round."""
 
     exerciseId: ObjectId
     sets: list[PlannedSet]
     instructions: str | None
+
+
+class CircuitExercise(PlannedCircuitExercise):
+    """An exercise of a circuit; `exercise` and `plannedSetsTotal` are added on read."""
+
     exercise: NotRequired[ExerciseName]
     plannedSetsTotal: NotRequired[int]
 
@@ -49,10 +55,15 @@ class FormAnswer(TypedDict):
     value: str | float | list[str] | None
 
 
-class MetricsFields(TypedDict):
-    """The metric set of an item; its name and metrics are added on read."""
+class PlannedMetrics(TypedDict):
+    """The metric set of an item."""
 
     metricsSetId: ObjectId
+
+
+class MetricsFields(PlannedMetrics):
+    """The metric set of an item; its name and metrics are added on read."""
+
     name: NotRequired[str]
     metrics: NotRequired[list[Metric]]
 
@@ -64,11 +75,16 @@ class MetricValue(TypedDict):
     value: float
 
 
-class ReminderFields(TypedDict):
-    """A reminder: `scheduledTime` as it was sent (`HH:MM` or an ISO date-time); `time` (`HH:MM`) is added on read."""
+class PlannedReminder(TypedDict):
+    """A reminder: `scheduledTime` as it was sent (`HH:MM` or an ISO date-time)."""
 
     scheduledTime: str
     message: str
+
+
+class ReminderFields(PlannedReminder):
+    """A reminder; `time` (`HH:MM`) is added on read."""
+
     time: NotRequired[str]
 
 
@@ -86,7 +102,35 @@ class Swap(TypedDict):
     exercise: NotRequired[ExerciseName]
 
 
-class ItemBase(TypedDict):
+class ItemReport(TypedDict):
+    """What is logged of an item, of whatever type; the texts and choices are absent in older items."""
+
+    isCompleted: bool
+    comment: str | None
+    pain: NotRequired[str | None]
+    skipped: NotRequired[Skip | None]
+    swappedFor: NotRequired[Swap | None]
+
+
+class LoggedSets(TypedDict):
+    """What is logged of exercises and circuits."""
+
+    customerSets: list[CustomerSet]
+
+
+class LoggedAnswers(TypedDict):
+    """What is logged of forms: None as read by a coach who may not see any."""
+
+    answers: list[FormAnswer] | None
+
+
+class LoggedValues(TypedDict):
+    """What is logged of metric sets: None as read by a coach who may not see any."""
+
+    values: list[MetricValue] | None
+
+
+class ItemBase(ItemReport):
     """The fields of every item.
 
     Stored items have `exerciseIds`, `doneExerciseIds`, `tally` and `isPendingForm`, derived from plan and log,
@@ -95,12 +139,7 @@ class ItemBase(TypedDict):
     """
 
     _id: ObjectId
-    isCompleted: bool
     completedAt: datetime | None
-    comment: str | None
-    pain: NotRequired[str | None]
-    skipped: NotRequired[Skip | None]
-    swappedFor: NotRequired[Swap | None]
     createdAt: datetime
     updatedAt: datetime
     exerciseIds: NotRequired[list[ObjectId]]
@@ -113,6 +152,47 @@ class ItemBase(TypedDict):
     version: NotRequired[int]
 
 
+class PlannedExercise(TypedDict):
+    """What a coach plans of an exercise."""
+
+    exerciseId: ObjectId
+    exerciseSets: list[PlannedSet]
+    exerciseInstructions: str | None
+    supersetId: str | None
+
+
+class PlannedCircuit(TypedDict):
+    """What a coach plans of a circuit."""
+
+    circuitName: str
+    circuitExercises: list[CircuitExercise]
+    rounds: int
+
+
+class PlannedTask(TypedDict):
+    """What a coach plans of a task."""
+
+    taskFields: TaskFields
+
+
+class PlannedForm(TypedDict):
+    """The form that a client is to fill in."""
+
+    form: ItemForm
+
+
+class ScheduledMetrics(TypedDict):
+    """The metric set that a client is to record."""
+
+    metricsFields: MetricsFields
+
+
+class ScheduledReminder(TypedDict):
+    """What a client is reminded of."""
+
+    reminderFields: ReminderFields
+
+
 class LastTime(TypedDict):
     """The latest session of an exercise before a date: the logged sets of the exercise in the block `wblockId`."""
 
@@ -121,60 +201,62 @@ class LastTime(TypedDict):
     sets: list[CustomerSet]
 
 
-class ExerciseItem(ItemBase):
+class ExerciseItem(ItemBase, PlannedExercise, LoggedSets):
     """An exercise with its planned and logged sets; `exercise` is added on read, `lastTime` if requested."""
 
     type: Literal["EXERCISE"]
-    exerciseId: ObjectId
-    exerciseSets: list[PlannedSet]
-    exerciseInstructions: str | None
-    supersetId: str | None
-    customerSets: list[CustomerSet]
     exercise: NotRequired[ExerciseName]
     lastTime: NotRequired[LastTime | None]
 
 
-class CircuitItem(ItemBase):
+class CircuitItem(ItemBase, PlannedCircuit, LoggedSets):
     """Exercises that are done one after another, for a number of rounds."""
 
     type: Literal["CIRCUIT"]
-    circuitName: str
-    circuitExercises: list[CircuitExercise]
-    rounds: int
-    customerSets: list[CustomerSet]
 
 
-class TaskItem(ItemBase):
+class TaskItem(ItemBase, PlannedTask):
     """A task that is not an exercise."""
 
     type: Literal["TASK"]
-    taskFields: TaskFields
 
 
-class FormItem(ItemBase):
-    """A form to fill in, with its answers: None as read by a coach who may not see any."""
+class FormItem(ItemBase, PlannedForm, LoggedAnswers):
+    """A form to fill in, with its answers."""
 
     type: Literal["FORM"]
-    form: ItemForm
-    answers: list[FormAnswer] | None
 
 
-class MetricsItem(ItemBase):
-    """A metric set to record, with the recorded values: None as read by a coach who may not see any."""
+class MetricsItem(ItemBase, ScheduledMetrics, LoggedValues):
+    """A metric set to record, with the recorded values."""
 
     type: Literal["METRICS"]
-    metricsFields: MetricsFields
-    values: list[MetricValue] | None
 
 
-class ReminderItem(ItemBase):
+class ReminderItem(ItemBase, ScheduledReminder):
     """A reminder."""
 
     type: Literal["REMINDER"]
-    reminderFields: ReminderFields
 
 
 WorkItem: TypeAlias = ExerciseItem | CircuitItem | TaskItem | FormItem | MetricsItem | ReminderItem
+
+
+# What a coach plans of items of each type, and what is logged: every copy of an item has the former.
+PLANNED: Mapping[ItemType, type] = {
+    "EXERCISE": PlannedExercise,
+    "CIRCUIT": PlannedCircuit,
+    "TASK": PlannedTask,
+    "FORM": PlannedForm,
+    "METRICS": ScheduledMetrics,
+    "REMINDER": ScheduledReminder,
+}
+LOGGED: Mapping[ItemType, type] = {
+    "EXERCISE": LoggedSets,
+    "CIRCUIT": LoggedSets,
+    "FORM": LoggedAnswers,
+    "METRICS": LoggedValues,
+}
 
 
 class ItemFormInput(TypedDict, total=False):
@@ -208,14 +290,9 @@ class ItemInput(ItemChange):
     type: ItemType
 
 
-class ItemLog(TypedDict):
+class ItemLog(ItemReport):
     """What a client did of an item; `version` is the version of the block it is based on."""
 
-    isCompleted: bool
-    comment: str | None
-    pain: NotRequired[str | None]
-    skipped: NotRequired[Skip | None]
-    swappedFor: NotRequired[Swap | None]
     customerSets: NotRequired[list[CustomerSet]]
     answers: NotRequired[list[FormAnswer]]
     values: NotRequired[list[MetricValue]]

@@ -9,9 +9,15 @@ import orjson
 from marshmallow import ValidationError
 
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.fields import take
 from coaching_service.core.validation_messages import field_errors
 from coaching_service.training.workouts.items.content import MAX_ITEMS
-from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.models import (
+    PlannedCircuitExercise,
+    PlannedMetrics,
+    PlannedReminder,
+    WorkItem,
+)
 from coaching_service.training.workouts.items.schemas import ScheduledTime
 from coaching_service.training.workouts.items.totals import DERIVED_FIELDS, derive_fields, summarize_block
 from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, PlannedSets
@@ -59,19 +65,18 @@ def _complete_item(item: dict[str, Any], path: str) -> WorkItem:
     elif item["type"] == "CIRCUIT":
         item["circuitExercises"] = [
             {
-                "exerciseId": entry["exerciseId"],
+                **take(PlannedCircuitExercise, entry),
                 "sets": _validate_sets(entry["sets"], f"{path}.circuitExercises.{number}.sets"),
-                "instructions": entry["instructions"],
             }
             for number, entry in enumerate(item["circuitExercises"])
         ]
         if not item["circuitExercises"] or not 1 <= item["rounds"] <= 1000:
             raise invalid_field(path, "must have exercises and 1 to 1000 rounds")
     elif item["type"] == "REMINDER":
-        item["reminderFields"].pop("time", None)
+        item["reminderFields"] = take(PlannedReminder, item["reminderFields"])
         _validate(_SCHEDULED_TIME, item["reminderFields"]["scheduledTime"], f"{path}.reminderFields.scheduledTime")
     elif item["type"] == "METRICS":
-        item["metricsFields"] = {"metricsSetId": item["metricsFields"]["metricsSetId"]}
+        item["metricsFields"] = take(PlannedMetrics, item["metricsFields"])
     for number, done in enumerate(item.get("customerSets", ())):
         _validate_done(item["type"], done, f"{path}.customerSets.{number}")
     return cast("WorkItem", {**item, **derive_fields(cast("WorkItem", item))})

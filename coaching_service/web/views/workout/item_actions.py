@@ -91,7 +91,8 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
 
 def _planned_fields(item: WorkItem) -> Document:
     """What an item plans, in the form of a request."""
-    fields: Document = {name: cast("Document", item)[name] for name in items.PLANNED_FIELDS[item["type"]]}
+    stored, planned = cast("Document", item), items.PLANNED_FIELDS[item["type"]]
+    fields: Document = {name: stored[name] for name in planned if name in stored}
     if item["type"] == "EXERCISE":
         fields["exerciseId"] = str(item["exerciseId"])
     elif item["type"] == "CIRCUIT":
