@@ -5,14 +5,17 @@ mypy has no operations on TypedDicts; without the plugin, each of these types wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 
-from mypy.plugin import AnalyzeTypeContext, Plugin
+from mypy.checker import TypeChecker
+from mypy.plugin import AnalyzeTypeContext, MethodContext, Plugin
 from mypy.types import (
     AnyType,
     Instance,
     LiteralType,
     NoneType,
+    TupleType,
     Type,
     TypedDictType,
     TypeOfAny,
@@ -29,6 +32,10 @@ class FieldsPlugin(Plugin):
     def get_type_analyze_hook(self, fullname: str) -> Callable[[AnalyzeTypeContext], Type] | None:
         """Return the function that makes the type of a name of core/fields.py."""
         return _HOOKS.get(fullname)
+
+    def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
+        """Return the function that makes the type of the result of a method that reads with a projection."""
+        return _read_fields if fullname in _READS else None
 
 
 def plugin(_version: str) -> type[Plugin]:
@@ -61,6 +68,42 @@ def _part(context: AnalyzeTypeContext) -> Type:
     return _typed_dict(context, items, required=names & model.required_keys)
 
 
+def _read_fields(context: MethodContext) -> Type:
+    """Return the type of documents with only the fields that `fields` names, if it does as a tuple of texts."""
+    position = context.callee_arg_names.index("fields")
+    result = get_proper_type(context.default_return_type)
+    names = _texts(context.arg_types[position])
+    if not names or not isinstance(result, Instance):
+        return result
+    anonymous = cast("TypeChecker", context.api).named_type("typing._TypedDict")
+    return result.copy_modified(args=[*result.args[:-1], _with_fields(result.args[-1], names | {"_id"}, anonymous)])
+
+
+def _texts(types: Sequence[Type]) -> set[str]:
+    """Return the names of fields in an argument that is a tuple of texts; none if one is not known."""
+    argument = get_proper_type(types[0]) if types else None
+    if not isinstance(argument, TupleType):
+        return set()
+    texts = [each.last_known_value for each in map(get_proper_type, argument.items) if isinstance(each, Instance)]
+    known = [str(each.value).split(".")[0] for each in texts if each is not None]
+    return set(known) if len(known) == len(argument.items) else set()
+
+
+def _with_fields(result: Type, names: set[str], anonymous: Instance) -> Type:
+    """Return a type of documents, of their list or of an absent one with only these fields."""
+    proper = get_proper_type(result)
+    if isinstance(proper, TypedDictType):
+        items = {name: hint for name, hint in proper.items.items() if name in names}
+        return TypedDictType(items, set(items) & proper.required_keys, set(), anonymous)
+    if isinstance(proper, UnionType):
+        return UnionType([_with_fields(each, names, anonymous) for each in proper.items])
+    if isinstance(proper, Instance):
+        return proper.copy_modified(args=[_with_fields(each, names, anonymous) for each in proper.args])
+    return proper
+
+
+_DOCUMENTS = "coaching_service.core.database.documents.Documents"
+_READS = (f"{_DOCUMENTS}.find", f"{_DOCUMENTS}.find_one")
 _HOOKS = {f"{_MODULE}.Partial": _partial, f"{_MODULE}.Change": _change, f"{_MODULE}.Part": _part}
 _UNKNOWN = AnyType(TypeOfAny.from_error)
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from coaching_service.core.changes.models import (
+    ChangeCredential,
     CompanyFeedItem,
     DocumentPatch,
     NewChangeDocument,
@@ -140,7 +141,7 @@ async def find_by_ids(ctx: Context, change_ids: Sequence[ObjectId]) -> list[Stor
     return await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=_SUMMARY, hint="_id_")
 
 
-async def find_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> list[StoredChange]:
+async def find_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> list[ChangeCredential]:
     """Return the credentials of changes, without their other fields."""
     return await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=("credentialId",))
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.bulk_jobs.models import StoredBulkJob
 from coaching_service.people.customers.models import OnConflict
@@ -108,3 +109,9 @@ class StoredCompanyJob(Stored):
 
 
 AnyJob = StoredCompanyJob | StoredBulkJob
+
+
+# What a job has to do, and what it has done.
+JobWork: TypeAlias = Part[
+    StoredCompanyJob, Literal["_id", "kind", "status", "done", "total", "result", "errors", "work"]
+]

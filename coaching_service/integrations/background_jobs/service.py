@@ -22,6 +22,7 @@ from coaching_service.integrations.background_jobs.models import (
     JobError,
     JobKind,
     JobStatus,
+    JobWork,
     NewJob,
     StoredCompanyJob,
 )
@@ -78,7 +79,7 @@ async def cancel_any(ctx: Context, job_id: ObjectId) -> AnyJob:
     return await cancel(ctx, job_id)
 
 
-async def read_with_work(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
+async def read_with_work(ctx: Context, job_id: ObjectId) -> JobWork:
     """Return a job of the company with what its steps need. Raises NotFound."""
     if (job := await store.find_with_work(ctx, job_id)) is None:
         raise NotFound("job")
@@ -90,7 +91,7 @@ async def list_latest(ctx: Context, kind: JobKind, limit: int) -> list[StoredCom
     return await store.find_latest(ctx, kind, limit)
 
 
-async def find_unfinished(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | None:
+async def find_unfinished(ctx: Context, job_id: ObjectId) -> JobWork | None:
     """Return a job with what its next step needs; None if it has ended or been removed."""
     job = await store.find_with_work(ctx, job_id)
     return job if job is not None and job["status"] in ("queued", "running") else None
@@ -98,7 +99,7 @@ async def find_unfinished(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | 
 
 async def load_step(
     services: Services, job: Job, operation: str, *, is_batch: bool = False
-) -> tuple[Context, StoredCompanyJob] | None:
+) -> tuple[Context, JobWork] | None:
     """Return what the next step of the queued `job` needs, with a context of the company's owner.
 
     `is_batch`: the changes of the job share its identifier. None if the company has been deleted or the job has ended.
@@ -120,7 +121,7 @@ async def list_unfinished(services: Services, kind: JobKind) -> dict[ObjectId, O
 
 async def update(
     ctx: Context,
-    job: StoredCompanyJob,
+    job: JobWork,
     fields: Mapping[str, Any],
     *,
     done: int = 0,
@@ -135,7 +136,7 @@ async def update(
         raise Superseded
 
 
-async def end(ctx: Context, job: StoredCompanyJob, status: JobStatus, errors: Sequence[JobError] = ()) -> None:
+async def end(ctx: Context, job: JobWork, status: JobStatus, errors: Sequence[JobError] = ()) -> None:
     """Store the result of an import and delete its file, in the caller's transaction. Raises Superseded as `update`.
 
     The figures of all clients are renewed: while records were stored, some have been computed from a part of them. So

@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.background_jobs.models import JobError, NewJob, StoredCompanyJob
+from coaching_service.integrations.background_jobs.models import JobError, JobWork, NewJob, StoredCompanyJob
 
 MAX_ERRORS = 100
 RETENTION = timedelta(days=30)
@@ -42,7 +42,7 @@ async def find_one(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | None:
     return await jobs.find_one(ctx, {"_id": job_id})
 
 
-async def find_with_work(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | None:
+async def find_with_work(ctx: Context, job_id: ObjectId) -> JobWork | None:
     """Return a job with its private field `work`, or None."""
     return await jobs.find_one(ctx, {"_id": job_id}, ("kind", "status", "done", "total", "result", "errors", "work"))
 

@@ -14,7 +14,7 @@ from coaching_service.integrations.background_jobs.models import (
     ImportWork,
     JobError,
     JobStatus,
-    StoredCompanyJob,
+    JobWork,
 )
 
 
@@ -33,7 +33,7 @@ Write = Callable[[Context], Awaitable[None]]
 class Progress:
     """The job of an import, as it was after the last commit."""
 
-    def __init__(self, ctx: Context, job: StoredCompanyJob) -> None:
+    def __init__(self, ctx: Context, job: JobWork) -> None:
         self.ctx, self._job = ctx, job
 
     @property

@@ -21,7 +21,12 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import ConversionResult, ConversionWork, StoredCompanyJob
+from coaching_service.integrations.background_jobs.models import (
+    ConversionResult,
+    ConversionWork,
+    JobWork,
+    StoredCompanyJob,
+)
 from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.people.account import service as account
 from coaching_service.people.account.load_units import Conversion, convert_stored_load
@@ -87,7 +92,7 @@ class _Target(NamedTuple):
     convert: Callable[[Context, ObjectId, Conversion], Awaitable[Mapping[str, int]]]
 
 
-async def _continue(ctx: Context, job: StoredCompanyJob) -> RunAgain | None:
+async def _continue(ctx: Context, job: JobWork) -> RunAgain | None:
     end = time.monotonic() + _STEP_SECONDS
     work = cast("ConversionWork", job["work"])
     convert = partial(convert_stored_load, unit=ctx.caller.company.load_unit, target=work["loadUnit"])
@@ -106,7 +111,7 @@ async def _continue(ctx: Context, job: StoredCompanyJob) -> RunAgain | None:
     return None
 
 
-async def _count_targets(ctx: Context, job: StoredCompanyJob) -> None:
+async def _count_targets(ctx: Context, job: JobWork) -> None:
     total = 0
     for target in _TARGETS:
         last: ObjectId | None = None
@@ -117,7 +122,7 @@ async def _count_targets(ctx: Context, job: StoredCompanyJob) -> None:
 
 
 async def _convert(
-    ctx: Context, job: StoredCompanyJob, work: ConversionWork, identifier: ObjectId, conversion: Conversion
+    ctx: Context, job: JobWork, work: ConversionWork, identifier: ObjectId, conversion: Conversion
 ) -> ConversionWork:
     """Convert one client, program or template, and store the position after it; returns this position."""
     changed = work
@@ -139,14 +144,14 @@ async def _convert(
     return changed
 
 
-async def _begin_next_kind(ctx: Context, job: StoredCompanyJob, work: ConversionWork) -> ConversionWork:
+async def _begin_next_kind(ctx: Context, job: JobWork, work: ConversionWork) -> ConversionWork:
     following: ConversionWork = {**work, "entry": work["entry"] + 1, "record": 0, "last": None}
     await _store(ctx, job, {"work": following})
     job["work"] = following
     return following
 
 
-async def _end(ctx: Context, job: StoredCompanyJob, work: ConversionWork) -> None:
+async def _end(ctx: Context, job: JobWork, work: ConversionWork) -> None:
     """Store the result; the company has the new unit from then on."""
     result: ConversionResult = {
         "dryRun": work["isDryRun"],
@@ -163,7 +168,7 @@ async def _end(ctx: Context, job: StoredCompanyJob, work: ConversionWork) -> Non
     await in_transaction(ctx, end)
 
 
-async def _store(ctx: Context, job: StoredCompanyJob, fields: Mapping[str, object]) -> None:
+async def _store(ctx: Context, job: JobWork, fields: Mapping[str, object]) -> None:
     await in_transaction(ctx, lambda tx: background_jobs.update(tx, job, fields))
 
 

@@ -213,8 +213,7 @@ async def find_shared_ids(ctx: Context) -> list[ObjectId]:
 
 async def find_muscles(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseMuscles]:
     """Return the muscles of exercises, deleted ones included."""
-    muscles = await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("muscleGroups",), hint="_id_")
-    return cast("list[ExerciseMuscles]", muscles)
+    return await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("muscleGroups",), hint="_id_")
 
 
 async def find_kind(ctx: Context, exercise_id: ObjectId) -> ExerciseKind | None:

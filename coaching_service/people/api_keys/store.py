@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import Index
@@ -13,6 +13,7 @@ from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.worker_thread import aggregate_all
+from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys.models import ApiKey, ApiKeyWithCoach
 
@@ -45,12 +46,12 @@ async def count(ctx: Context, where: Filter) -> int:
     return await keys.count(ctx, where)
 
 
-async def find_restrictions(ctx: Context, key_id: ObjectId) -> ApiKey | None:
+async def find_restrictions(ctx: Context, key_id: ObjectId) -> Part[ApiKey, Literal["_id", "restrictions"]] | None:
     """Return `_id` and restrictions of a key, or None."""
     return await keys.find_one(ctx, {"_id": key_id}, ("restrictions",))
 
 
-async def find_sealed(ctx: Context, where: Filter) -> ApiKey | None:
+async def find_sealed(ctx: Context, where: Filter) -> Part[ApiKey, Literal["_id", "sealed"]] | None:
     """Return `_id` and encrypted secret of the key of `where`, or None."""
     return await keys.find_one(ctx, where, ("sealed",))
 

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import counters
-from coaching_service.people.customers.models import Customer, CustomerRoleData
+from coaching_service.people.customers.models import Customer, CustomerNames, CustomerRoleData
 from coaching_service.people.customers.store import ARCHIVED, BY_ID, GROUPS, ORDER, TRAINER, customers
 
 _COUNTED = (ARCHIVED, GROUPS)
@@ -19,7 +19,7 @@ async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
     return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(TRAINER,))
 
 
-async def find_names(ctx: Context, where: Filter, limit: int) -> list[Customer]:
+async def find_names(ctx: Context, where: Filter, limit: int) -> list[CustomerNames]:
     """Return name and surname of at most `limit` clients of `where`, a filter by `_id`, in list order."""
     return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=("name", "surname"), hint=BY_ID)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.entries import InvalidEntry
 from coaching_service.core.errors import FieldError
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
+from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
 
 
@@ -313,3 +314,11 @@ class CountDifference(TypedDict):
     _id: ObjectId
     active: int
     archived: int
+
+
+# The two parts of the name of a client.
+CustomerNames: TypeAlias = Part[Customer, Literal["_id", "name", "surname"]]
+
+
+# The files of the profile photo of a client.
+CustomerPhoto: TypeAlias = Part[Customer, Literal["_id", "profilePhoto"]]

@@ -24,6 +24,7 @@ from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.customers.models import (
     Customer,
     CustomerChange,
+    CustomerNames,
     CustomerProfile,
     CustomerReference,
     Notifications,
@@ -139,7 +140,7 @@ def get_notifications(customer: Customer) -> Notifications:
     return customer.get("notifications", notifications)
 
 
-def full_name(customer: Customer) -> str:
+def full_name(customer: Customer | CustomerNames) -> str:
     """Return the name and, if there is one, the surname of a client."""
     return " ".join(filter(None, (customer["name"], customer["surname"])))
 

@@ -17,7 +17,14 @@ from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Email, Text, Timezone
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import counters
-from coaching_service.people.customers.models import Customer, CustomerRoleData, NewCustomerDocument, ProfilePhoto
+from coaching_service.people.customers.models import (
+    Customer,
+    CustomerNames,
+    CustomerPhoto,
+    CustomerRoleData,
+    NewCustomerDocument,
+    ProfilePhoto,
+)
 from coaching_service.people.customers.search import search_fields
 
 ARCHIVED = "customerRoleData.isArchived"
@@ -198,7 +205,7 @@ def add_client(ctx: Context, customer_id: ObjectId, fields: Sequence[str]) -> Pi
     return {"$unionWith": {"coll": customers.name, "pipeline": client}}
 
 
-async def find_with_photo(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
+async def find_with_photo(ctx: Context, ids: Sequence[ObjectId]) -> list[CustomerPhoto]:
     """Return `profilePhoto` of the clients that have one."""
     where = {"_id": {"$in": list(ids)}, "profilePhoto": {"$ne": None}}
     return await customers.find(ctx, where, fields=("profilePhoto",), hint=BY_ID)
@@ -305,7 +312,7 @@ async def find_ids_of_trainer(ctx: Context, coach_id: ObjectId) -> list[ObjectId
     return [customer["_id"] for customer in await customers.find(ctx, where, fields=("_id",), hint=BY_TRAINER)]
 
 
-async def find_full_names(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
+async def find_full_names(ctx: Context, ids: Sequence[ObjectId]) -> list[CustomerNames]:
     """Return `_id`, name and surname of the company's clients among `ids`."""
     return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name", "surname"), hint=BY_ID)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import Account
 from coaching_service.people.customers.models import Customer
@@ -153,3 +154,7 @@ class EmailConfirmation(TypedDict):
     """The token that was mailed to an e-mail address."""
 
     token: str
+
+
+# Where and when a session was used.
+SessionUse: TypeAlias = Part[Session, Literal["_id", "device", "createdAt", "lastUsedAt"]]

@@ -16,7 +16,7 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.sessions.models import NewSession, Session, SessionWithSubject
+from coaching_service.people.sessions.models import NewSession, Session, SessionUse, SessionWithSubject
 
 ACCESS_LIFETIME = timedelta(hours=1)
 FAMILY_LIFETIME = timedelta(days=30)
@@ -128,7 +128,7 @@ async def extend_rolling(services: Services, access_hash: str, used_at: datetime
         await sessions.across_companies(services).update_one({"access.hash": access_hash}, change)
 
 
-async def list_of_application(ctx: Context, subject_id: ObjectId, application: str, at: datetime) -> list[Session]:
+async def list_of_application(ctx: Context, subject_id: ObjectId, application: str, at: datetime) -> list[SessionUse]:
     """Return the sessions of a coach or client in one application that are valid at `at`, without their tokens."""
     where = {"subjectId": subject_id, "application": application, "expiresAt": {"$gt": at}}
     return await sessions.find(ctx, where, fields=("device", "createdAt", "lastUsedAt"))

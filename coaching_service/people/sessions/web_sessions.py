@@ -17,7 +17,7 @@ from coaching_service.people.customers import first_access
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import service, store
-from coaching_service.people.sessions.models import NewSession, OwnSession, Session
+from coaching_service.people.sessions.models import NewSession, OwnSession, Session, SessionUse
 
 COACH_LIFETIME, COACH_IDLE_LIFETIME = timedelta(hours=12), timedelta(hours=2)
 CUSTOMER_LIFETIME = timedelta(days=90)
@@ -129,7 +129,7 @@ async def find_last_use(ctx: Context, customer_id: ObjectId) -> datetime | None:
     return max((_last_used(session) for session in stored), default=None)
 
 
-def _last_used(session: Session) -> datetime:
+def _last_used(session: Session | SessionUse) -> datetime:
     return session.get("lastUsedAt") or session["createdAt"]
 
 

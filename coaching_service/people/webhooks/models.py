@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.events import EventType
+from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
 
 DeliveryStatus = Literal["pending", "succeeded", "failed"]
@@ -108,3 +109,7 @@ class AttemptResult(TypedDict):
     lastAttemptAt: datetime
     nextAttemptAt: datetime | None
     retries: int
+
+
+# Which events a webhook receives, and the position of the last one.
+WebhookSubscription: TypeAlias = Part[Webhook, Literal["_id", "position", "types", "isActive"]]

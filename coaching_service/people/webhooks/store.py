@@ -19,6 +19,7 @@ from coaching_service.people.webhooks.models import (
     Delivery,
     Webhook,
     WebhookChange,
+    WebhookSubscription,
 )
 
 RETENTION_SECONDS = 30 * 24 * 3600
@@ -74,7 +75,7 @@ async def find_with_secrets(ctx: Context, webhook_id: ObjectId) -> Webhook | Non
     return await webhooks.find_one(ctx, {"_id": webhook_id}, _WITH_SECRETS)
 
 
-async def find_subscription(ctx: Context, webhook_id: ObjectId) -> Webhook | None:
+async def find_subscription(ctx: Context, webhook_id: ObjectId) -> WebhookSubscription | None:
     """Return the position and the types of a webhook, and whether it is active, or None."""
     return await webhooks.find_one(ctx, {"_id": webhook_id}, ("position", "types", "isActive"))
 

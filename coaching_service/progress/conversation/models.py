@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.recording import Actor
+from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import CustomerReference
 
@@ -148,3 +149,7 @@ class MessageChange(TypedDict):
 
     text: NotRequired[str]
     version: NotRequired[int]
+
+
+# What a message says, and who has not read it.
+MessageContent: TypeAlias = Part[StoredMessage, Literal["_id", "author", "text", "attachments", "unreadBy", "version"]]

@@ -29,6 +29,7 @@ from coaching_service.progress.conversation.models import (
     Conversation,
     Message,
     MessageChange,
+    MessageContent,
     NewMessage,
     SampleMessage,
     Side,
@@ -279,7 +280,7 @@ def _require_own_words(ctx: Context) -> None:
         raise Forbidden("An impersonation session cannot send or change messages", code="IMPERSONATED")
 
 
-async def _read_own(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> StoredMessage:
+async def _read_own(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> MessageContent:
     _require_own_words(ctx)
     await customers.get_visible(ctx, customer_id)
     message = await store.find_message(ctx, customer_id, message_id)

@@ -21,6 +21,7 @@ from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.conversation.models import (
     AttachedFile,
     MailState,
+    MessageContent,
     PendingAttachment,
     SampleMessage,
     Side,
@@ -135,7 +136,7 @@ async def insert_sample(ctx: Context, customer_id: ObjectId, sample: SampleMessa
     return {**message, "createdAt": at, "updatedAt": at}
 
 
-async def find_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> StoredMessage | None:
+async def find_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> MessageContent | None:
     """Return a message with its private field `unreadBy`, or None."""
     return await messages.find_one(
         ctx, {"customerId": customer_id, "_id": message_id}, ("author", "text", "attachments", "unreadBy", "version")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, NotRequired, TypedDict
+from typing import Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity.record_types import RecordType
 from coaching_service.training.workouts.sets.records import RecordKey
@@ -101,3 +102,7 @@ class RecordEvent(TypedDict):
     meters: NotRequired[float]
     day: str
     isFirst: bool
+
+
+# The client who has a record.
+RecordOwner: TypeAlias = Part[StoredRecord, Literal["_id", "customerId"]]

@@ -18,6 +18,7 @@ from coaching_service.progress.personal_records.models import (
     LoggedRecord,
     NewRecord,
     RecordFields,
+    RecordOwner,
     RecordToStore,
     StoredRecord,
 )
@@ -156,7 +157,7 @@ async def set_converted(ctx: Context, values: Mapping[ObjectId, float], load_uni
     )
 
 
-async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> StoredRecord | None:
+async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> RecordOwner | None:
     """Return the `customerId` of a record that is a load, but not of the clients `without`; else None."""
     where: Filter = {"unit": {"$in": ["kg", "lb"]}, "customerId": {"$nin": list(without)}}
     return await records.find_one(ctx, where, ("customerId",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, cast
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
@@ -105,7 +105,7 @@ async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | N
 
 async def find_name(ctx: Context, program_id: ObjectId) -> ProgramName | None:
     """Return the name of the program, or None."""
-    return cast("ProgramName | None", await programs.find_one(ctx, {"_id": program_id}, ("name",)))
+    return await programs.find_one(ctx, {"_id": program_id}, ("name",))
 
 
 async def insert(ctx: Context, program: ProgramInput) -> StoredProgram:

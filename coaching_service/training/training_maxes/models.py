@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, TypedDict
+from typing import Literal, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
 
 MaxSource = Literal["coach", "records"]
@@ -43,3 +44,7 @@ class TrainingMaxInput(TypedDict):
     """A training maximum as a coach sends it; None removes it."""
 
     value: float | None
+
+
+# The client who has a training maximum.
+TrainingMaxOwner: TypeAlias = Part[StoredTrainingMax, Literal["_id", "customerId"]]

@@ -13,7 +13,12 @@ from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.training_maxes.models import MaxSource, ReferenceLoads, StoredTrainingMax
+from coaching_service.training.training_maxes.models import (
+    MaxSource,
+    ReferenceLoads,
+    StoredTrainingMax,
+    TrainingMaxOwner,
+)
 
 training_maxes = Documents[StoredTrainingMax](
     "trainingMaxes",
@@ -68,7 +73,7 @@ async def set_converted(ctx: Context, values: Mapping[ObjectId, float]) -> None:
     )
 
 
-async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> StoredTrainingMax | None:
+async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> TrainingMaxOwner | None:
     """Return the `customerId` of a training maximum or estimate, but not of the clients `without`; else None."""
     where: Filter = {"value": {"$type": "number"}, "customerId": {"$nin": list(without)}}
     return await training_maxes.find_one(ctx, where, ("customerId",))

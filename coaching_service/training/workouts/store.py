@@ -18,7 +18,14 @@ from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHE
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
-from coaching_service.training.workouts.blocks.models import BlockContent, BlockFields, DayBlock, StoredBlock
+from coaching_service.training.workouts.blocks.models import (
+    BlockContent,
+    BlockCustomer,
+    BlockDate,
+    BlockFields,
+    DayBlock,
+    StoredBlock,
+)
 from coaching_service.training.workouts.items.content import MAX_ITEMS, RECORDED_FIELDS
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
 from coaching_service.training.workouts.items.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_block
@@ -165,7 +172,7 @@ async def find_one(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlo
     return await blocks.find_one(ctx, owner | {"_id": block_id})
 
 
-async def find_date(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
+async def find_date(ctx: Context, owner: Filter, block_id: ObjectId) -> BlockDate | None:
     """Return only the date of the owner's block, or None."""
     return await blocks.find_one(ctx, owner | {"_id": block_id}, ("date",))
 
@@ -276,7 +283,7 @@ async def set_converted_items(ctx: Context, changes: Sequence[tuple[ObjectId, Se
     )
 
 
-async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> StoredBlock | None:
+async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> BlockCustomer | None:
     """Return the `customerId` of a workout of the company with a load, but not of the clients `without`; else None."""
     sets = ("exerciseSets", "circuitExercises.sets", "customerSets")
     where: Filter = {"$or": [{f"items.{name}.load": {"$type": "number"}} for name in sets]}

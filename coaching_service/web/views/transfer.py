@@ -13,7 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, ZIP
 from coaching_service.core.validation import Boolean, Choice, Input
 from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import ImportWork, StoredCompanyJob
+from coaching_service.integrations.background_jobs.models import ImportWork, JobWork
 from coaching_service.integrations.company_export import service as company_export
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.web.formatting import quantity
@@ -128,7 +128,7 @@ async def cancel_import(ctx: Context, job_id: ObjectId) -> Redirect:
     return Redirect(f"{_PATH}/{job_id}", message)
 
 
-def _describe(job: StoredCompanyJob) -> dict[str, Any]:
+def _describe(job: JobWork) -> dict[str, Any]:
     work = cast("ImportWork", job["work"])
     imported = work["imported"].items()
     return {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
-from coaching_service.core.fields import Default, Description, Label, Partial, Private
+from coaching_service.core.fields import Default, Description, Label, Part, Partial, Private
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.validation import Date, ListOf, Text
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
@@ -252,3 +252,11 @@ class LoggedBlock(SessionFields):
     logs: list[ItemLog | None]
     loggedAt: datetime
     clientTexts: NotRequired[list[NameOrId]]
+
+
+# The client who has a block, if any.
+BlockCustomer: TypeAlias = Part[StoredBlock, Literal["_id", "customerId"]]
+
+
+# The date of a block, if it has one.
+BlockDate: TypeAlias = Part[StoredBlock, Literal["_id", "date"]]

@@ -104,8 +104,11 @@ def _validate_sets(sets: list[dict[str, Any]], path: str) -> list[dict[str, Any]
 def _load_sets(text: bytes) -> tuple[dict[str, Any], ...]:
     sent = orjson.loads(text)
     loaded = _PLANNED_SETS.deserialize(sent)
-    absent = {name for name in _ADDED_LATER for each in sent if name not in each}
-    return tuple({name: value for name, value in each.items() if name not in absent} for each in loaded)
+    names = {each.get("index", position): each.keys() for position, each in enumerate(sent, 1)}
+    return tuple(
+        {name: value for name, value in each.items() if name not in _ADDED_LATER or name in names[each["index"]]}
+        for each in loaded
+    )
 
 
 def _validate(check: ScheduledTime, value: str, path: str) -> None:
