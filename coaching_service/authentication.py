@@ -16,7 +16,7 @@ from coaching_service.people.sessions import service as sessions
 
 
 async def authenticate(services: Services, request: web.Request) -> Principal:
-    """Returns the principal of a REST request.
+    """Return the principal of a REST request.
 
     An `Authorization` header alone decides, even next to a valid key; its bearer may be an API key. Raises Unauthorized
     for a missing credential or an invalid bearer, InvalidApiKey for an invalid key.
@@ -25,7 +25,7 @@ async def authenticate(services: Services, request: web.Request) -> Principal:
 
 
 async def authenticate_assistant(services: Services, request: web.Request) -> Principal:
-    """Returns the principal of a request to /mcp: by API key or OAuth access token, never by session.
+    """Return the principal of a request to /mcp: by API key or OAuth access token, never by session.
 
     Raises what `authenticate` raises.
     """

@@ -46,7 +46,7 @@ A 400 with the code `INVALID_FIELDS` also has `errors: [{field, code, message}]`
 
 
 def describe_errors() -> str:
-    """Returns the reference as Markdown."""
+    """Return the reference as Markdown."""
     classes = {error.__name__: error for error in _subclasses(errors.ServiceError)}
     calls = [node for tree in _sources().values() for node in ast.walk(tree) if isinstance(node, ast.Call)]
     codes = {
@@ -83,7 +83,7 @@ def describe_errors() -> str:
 
 
 def _codes_of_constructors(classes: Mapping[str, type[errors.ServiceError]]) -> dict[str, tuple[int, str]]:
-    """The codes that error classes pass to the constructor of their base, with status and meaning."""
+    """Return the codes that error classes pass to the constructor of their base, with status and meaning."""
     definitions = [node for tree in _sources().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     return {
         code: (classes[definition.name].status, _summary(classes[definition.name]))
@@ -95,7 +95,7 @@ def _codes_of_constructors(classes: Mapping[str, type[errors.ServiceError]]) -> 
 
 
 def list_passed_on_codes() -> set[tuple[str, str]]:
-    """The places whose code is not written there, so that the reference cannot list it: (path, expression)."""
+    """Return the places whose code is not written there, so that the reference cannot list it: (path, expression)."""
     places = set()
     for path, tree in _sources().items():
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
@@ -105,7 +105,7 @@ def list_passed_on_codes() -> set[tuple[str, str]]:
 
 
 def _computed_code(call: ast.Call) -> ast.expr | None:
-    """The expression of the code, or of the resource that it is made from, in a call that makes an error."""
+    """Return the expression of the code, or of the resource that it is made from, in a call that makes an error."""
     name = _name(call)
     if name == "NotFound" and call.args:
         return call.args[0]
@@ -168,7 +168,7 @@ def _code(call: ast.Call) -> str | None:
 
 
 def _message(call: ast.Call) -> str:
-    """The message of the call as a sentence, with "..." for the parts that vary; "" if it is computed."""
+    """Return the message of the call as a sentence, with "..." for the parts that vary; "" if it is computed."""
     argument = call.args[0] if call.args else None
     parts = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
     message = "".join(_text(part) or "..." for part in parts)

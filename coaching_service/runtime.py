@@ -83,7 +83,7 @@ def open_database(
 ) -> Iterator[OpenedDatabase]:
     """Start the embedded database while the context is open, unless the settings name another one.
 
-    `shared`: the one of a service that is running on the same folder is used, if there is one. `on_end` is called with
+    `shared`: use the database of a service that is running on the same folder, if there is one. `on_end` is called with
     the reason when the embedded database ends by itself. Raises SettingsError if the secret keys are missing or
     malformed, before a database is created.
     """
@@ -170,7 +170,7 @@ def _open_backup_store(settings: Settings) -> Store | None:
 
 
 def address_of(settings: Settings) -> str:
-    """The address clients use, without a trailing slash."""
+    """Return the address clients use, without a trailing slash."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return settings.base_url or f"http://{_LOCAL_ADDRESSES.get(settings.host, host)}:{settings.port}"
 
@@ -307,7 +307,7 @@ def _log_start(opened: OpenedDatabase) -> None:
 
 
 def _drain_seconds(settings: Settings) -> float:
-    """How long /readyz reports the stop before the port closes: a quarter of the time to stop."""
+    """Return how long /readyz reports the stop before the port closes: a quarter of the time to stop."""
     return min(settings.shutdown_seconds / 4, _MAX_DRAIN_SECONDS)
 
 

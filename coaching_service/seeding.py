@@ -91,7 +91,7 @@ def progress_bar(console: Console, count: int) -> Iterator[ReportProgress]:
 
 
 def build_client(chance: random.Random, number: int, count: int, trainers: Sequence[ObjectId]) -> NewCustomerDocument:
-    """The client with that number, as it is stored."""
+    """Return the client with that number, as it is stored."""
     # One culture after another: similar names are close together in the index of suffixes, so that a thousand clients
     # change few of its pages.
     names, surnames = _PEOPLE[number * len(_PEOPLE) // count]

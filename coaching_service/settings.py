@@ -34,7 +34,7 @@ class SettingsError(Exception):
 
 
 def _matching(pattern: str, requirement: str) -> AfterValidator:
-    """A validator that accepts only text that matches `pattern`; its message is `requirement`."""
+    """Return a validator that accepts only text that matches `pattern`; its message is `requirement`."""
 
     def validate(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -49,7 +49,7 @@ def _without_trailing_slash(text: str) -> str:
 
 
 def _split(value: object) -> object:
-    """The items of a comma-separated list."""
+    """Return the items of a comma-separated list."""
     return tuple(item.strip() for item in value.split(",") if item.strip()) if isinstance(value, str) else value
 
 
@@ -358,7 +358,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def variables(cls) -> frozenset[str]:
-        """The names of the environment variables."""
+        """Return the names of the environment variables."""
         return frozenset(name.upper() for name in cls.model_fields)
 
     @classmethod
@@ -380,11 +380,11 @@ class Settings(BaseSettings):
             )
 
     def _embedded_database(self) -> Path:
-        """A file that every embedded database has."""
+        """Return a file that every embedded database has."""
         return self.data_dir / "mongodb" / "WiredTiger"
 
     def with_secret_keys(self) -> Settings:
-        """These settings with master keys: SECRET_KEYS, or with the embedded database the key in the data folder.
+        """Return these settings with master keys: SECRET_KEYS, or the key in the folder of the embedded database.
 
         Creates that key on the first start. Raises SettingsError when there is no key, or when the database exists but
         its key is missing.
@@ -404,7 +404,7 @@ class Settings(BaseSettings):
         return self.model_copy(update={"secret_keys": (_read_or_create_key(file),)})
 
     def changed(self) -> dict[str, str]:
-        """The settings that differ from their defaults, by variable, for the log: of secrets only that they are
+        """Return the settings that differ from their defaults, by variable, for the log: of secrets only that they are
         set, of MONGODB_URI the hosts."""
         values: dict[str, str] = {}
         for name, setting in type(self).model_fields.items():
@@ -420,24 +420,24 @@ class Settings(BaseSettings):
         return values
 
     def worker_count(self) -> int:
-        """How many processes answer requests."""
+        """Return how many processes answer requests."""
         if self.workers:
             return self.workers
         allowed = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
         return max(1, allowed - 1)
 
     def accepts_registration(self) -> bool:
-        """Whether new companies may sign up."""
+        """Return whether new companies may sign up."""
         if self.registration is not None:
             return self.registration
         return self.mongodb_uri is None and (self.base_url is None or not is_public_url(self.base_url))
 
     def on_embedded(self, uri: str) -> Settings:
-        """These settings with the URI of the embedded database, and what they would mean without one."""
+        """Return these settings with the URI of the embedded database, and what they would mean without one."""
         return self.model_copy(update={"mongodb_uri": uri, "registration": self.accepts_registration()})
 
     def upload_limits(self) -> UploadLimits:
-        """The limits of uploaded files."""
+        """Return the limits of uploaded files."""
         return UploadLimits(
             self.max_photo_bytes,
             self.max_plan_bytes,
@@ -447,7 +447,7 @@ class Settings(BaseSettings):
         )
 
     def mail_sender(self) -> MailSender:
-        """The mail sender: the SMTP server of the settings, or a folder of files where none is set."""
+        """Return the mail sender: the SMTP server of the settings, or a folder of files where none is set."""
         if self.smtp_host is None:
             return FolderMailSender(self.data_dir / "mail", self.mail_from)
         return SmtpMailSender(
@@ -455,15 +455,15 @@ class Settings(BaseSettings):
         )
 
     def outbound_relaxations(self) -> Relaxations:
-        """Which addresses webhooks may have in addition to https and public ones."""
+        """Return which addresses webhooks may have in addition to https and public ones."""
         return Relaxations(self.webhooks_allow_http, self.webhooks_allow_private)
 
     def deadlines(self) -> Deadlines:
-        """How long the driver of the database waits."""
+        """Return how long the driver of the database waits."""
         return Deadlines(self.database_timeout_seconds, self.database_selection_seconds, self.database_connect_seconds)
 
     def vault(self) -> Vault:
-        """The vault of the master keys. Raises SettingsError when one is malformed."""
+        """Return the vault of the master keys. Raises SettingsError when one is malformed."""
         try:
             return Vault([parse_master_key(text) for text in self.secret_keys])
         except ValueError as error:
@@ -478,7 +478,7 @@ def _describe_error(error: ErrorDetails) -> str:
 
 
 def _read_or_create_key(file: Path) -> str:
-    """The master key in `file`, created on the first start with mode 0600.
+    """Return the master key in `file`, created on the first start with mode 0600.
 
     The file is complete when it appears and is never replaced, so two processes that start together use the same key.
     """

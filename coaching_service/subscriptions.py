@@ -47,7 +47,7 @@ from coaching_service.training.workouts.blocks.subscribers import follow_restore
 
 
 def assemble() -> EventBus:
-    """An event bus with every subscriber; subscribers of one event are called in the order given here."""
+    """Return an event bus with every subscriber; subscribers of one event are called in the order given here."""
     events = EventBus()
     events.subscribe(ResponseReplayed, customers.require_customer_in_scope)
     events.subscribe(CustomersCreated, customer_access.invite_new_customers, metrics.assign_automatic_sets)

@@ -1,5 +1,7 @@
 """Report words of scripts/vocabulary.txt in identifiers, docstrings, comments, templates and Markdown.
 
+A docstring of a function in `coaching_service` also begins with a verb, and hangs on no clause such as "of which".
+
     python scripts/check_vocabulary.py [--count] [FILE OR FOLDER ...]
 
 Prints one line per occurrence, or with --count a table of occurrences by folder, and exits with 1 if there are any.
@@ -27,15 +29,17 @@ INSTALLED = {".venv", "node_modules"}
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The avoided words: whole identifiers in lower case, and a pattern for prose."""
+    """The avoided words: identifiers in lower case, patterns for prose and docstrings, first words of docstrings."""
 
     identifiers: frozenset[str]
     prose: re.Pattern[str]
+    docstrings: re.Pattern[str]
+    not_verbs: frozenset[str]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One occurrence of an avoided word: `kind` is `identifier` or `word`."""
+    """One occurrence of an avoided word: `kind` is `identifier`, `word`, `clause` or `first word`."""
 
     path: Path
     line: int
@@ -44,8 +48,8 @@ class Finding:
 
 
 def read_vocabulary(text: str) -> Vocabulary:
-    """Parse the word list. Raises ValueError for an entry outside of the two sections."""
-    sections: dict[str, list[str]] = {"[identifiers]": [], "[prose]": []}
+    """Parse the word list. Raises ValueError for an entry outside of the sections."""
+    sections: dict[str, list[str]] = {"[identifiers]": [], "[prose]": [], "[docstrings]": [], "[not verbs]": []}
     section = None
     for line in text.splitlines():
         entry = line.partition("#")[0].strip()
@@ -55,9 +59,14 @@ def read_vocabulary(text: str) -> Vocabulary:
             raise ValueError(f"{entry!r} is not in a section")
         elif entry and section is not None:
             section.append(entry.lower())
-    phrases = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in sections["[prose]"])
-    pattern = re.compile(rf"(?<![\w-])(?:{phrases})(?![\w-])" if phrases else r"(?!)", re.IGNORECASE)
-    return Vocabulary(frozenset(sections["[identifiers]"]), pattern)
+    prose, clauses = (_pattern(sections[name]) for name in ("[prose]", "[docstrings]"))
+    return Vocabulary(frozenset(sections["[identifiers]"]), prose, clauses, frozenset(sections["[not verbs]"]))
+
+
+def _pattern(entries: Iterable[str]) -> re.Pattern[str]:
+    """Return the pattern of any of the words and phrases."""
+    phrases = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in entries)
+    return re.compile(rf"(?<![\w-])(?:{phrases})(?![\w-])" if phrases else r"(?!)", re.IGNORECASE)
 
 
 def check_file(path: Path, vocabulary: Vocabulary) -> Iterator[Finding]:
@@ -70,6 +79,8 @@ def check_file(path: Path, vocabulary: Vocabulary) -> Iterator[Finding]:
         for line, name in identifiers(tree):
             if name.strip("_").lower() in vocabulary.identifiers:
                 yield Finding(path, line, "identifier", name)
+        if "coaching_service" in path.parts:
+            yield from check_docstrings(path, tree, vocabulary)
         passages = python_prose(text, tree)
     elif path.suffix == ".html":
         passages = template_prose(text)
@@ -79,6 +90,33 @@ def check_file(path: Path, vocabulary: Vocabulary) -> Iterator[Finding]:
         for match in vocabulary.prose.finditer(without_code_spans(passage)):
             lines_before = passage[: match.start()].count("\n")
             yield Finding(path, line + lines_before, "word", " ".join(match[0].lower().split()))
+
+
+# Decorators of functions that are no property, page, route or tool.
+_TRANSPARENT = {"cache", "classmethod", "on_worker_thread", "staticmethod", "transactional"}
+
+
+def check_docstrings(path: Path, tree: ast.AST, vocabulary: Vocabulary) -> Iterator[Finding]:
+    """Yield the docstrings that hang on a clause, and those of functions that do not begin with a verb."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        docstring = ast.get_docstring(node)
+        if not docstring:
+            continue
+        line = node.body[0].lineno
+        for match in vocabulary.docstrings.finditer(without_code_spans(docstring)):
+            yield Finding(path, line, "clause", " ".join(match[0].lower().split()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_noun(node):
+            first = docstring.split(maxsplit=1)[0].lower()
+            if first in vocabulary.not_verbs:
+                yield Finding(path, line, "first word", first)
+
+
+def _is_noun(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a function is decorated as something that a noun describes, such as a property or a page."""
+    names = (ast.unparse(each.func if isinstance(each, ast.Call) else each) for each in function.decorator_list)
+    return any(name.rpartition(".")[2] not in _TRANSPARENT for name in names)
 
 
 def identifiers(tree: ast.AST) -> Iterator[tuple[int, str]]:

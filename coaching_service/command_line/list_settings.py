@@ -14,7 +14,7 @@ def list_settings() -> None:
 
 
 def describe_settings() -> str:
-    """The settings as a Markdown table: variable, default and description."""
+    """Return the settings as a Markdown table: variable, default and description."""
     rows = ["| Variable | Default | Description |", "|---|---|---|"]
     for name, setting in Settings.model_fields.items():
         default = setting.default

@@ -23,7 +23,7 @@ data_option = click.option(
 
 
 def settings_with(data: Path | None = None) -> Settings:
-    """The settings of a command: of the environment, or of ENVIRONMENT_FILE if the environment has none.
+    """Return the settings of a command: of the environment, or of ENVIRONMENT_FILE if the environment has none.
 
     With `data` the file is not read: it may name another database. Prints the file and the database if there is a file.
     """
@@ -51,7 +51,7 @@ def settings_with(data: Path | None = None) -> Settings:
 
 
 def service_settings_with(data: Path | None = None, **options: Any) -> Settings:
-    """The settings of the environment, replaced by those given on the command line."""
+    """Return the settings of the environment, replaced by those given on the command line."""
     given = {name: value for name, value in {"data_dir": data, **options}.items() if value is not None}
     return Settings.from_environment().model_copy(update=given)
 
@@ -79,6 +79,6 @@ def _unquote(value: str) -> str:
 
 
 def existing_folder(settings: Settings) -> Path:
-    """The data folder, created if it is missing."""
+    """Return the data folder, created if it is missing."""
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     return settings.data_dir

@@ -148,7 +148,10 @@ def _read_erasures(location: str | None) -> Sequence[Tombstone] | None:
 
 
 def _with_keys_of(manifest: Manifest, settings: Settings, *, allow_missing_keys: bool) -> Settings:
-    """The settings with master keys. Raises BackupError if they are not those of the backup, before one is created."""
+    """Return the settings with master keys.
+
+    Raises BackupError, before one is created, if the backup has others.
+    """
     key_file = settings.data_dir / "secret.key"
     is_new = settings.mongodb_uri is None and not settings.secret_keys and not key_file.exists()
     if is_new and not allow_missing_keys:

@@ -24,7 +24,7 @@ console = Console(stderr=True)
 
 
 def validate_with(field: fields.Field[str]) -> Callable[[click.Context, click.Parameter, str], str]:
-    """A click callback that validates a value like a field of a request body."""
+    """Return a click callback that validates a value like a field of a request body."""
 
     def validate(_: click.Context, __: click.Parameter, value: str) -> str:
         try:
@@ -65,7 +65,7 @@ def with_services(
 
 
 async def find_coach(services: Services, email: str) -> Principal:
-    """The coach who signs in with `email`. Raises ClickException if there is none."""
+    """Return the coach who signs in with `email`. Raises ClickException if there is none."""
     identity = await identities.find_by_email(services, email)
     coach = await team.load_principal(services, identity.subject_id) if identity else None
     if coach is None:
@@ -74,7 +74,7 @@ async def find_coach(services: Services, email: str) -> Principal:
 
 
 async def as_owner(services: Services, email: str) -> Context:
-    """A context of the owner who signs in with `email`. Raises ClickException if there is none."""
+    """Return a context of the owner who signs in with `email`. Raises ClickException if there is none."""
     coach = await find_coach(services, email)
     if coach.role != "OWNER":
         raise click.ClickException(f"{email} is not the owner of a company")

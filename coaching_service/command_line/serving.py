@@ -60,14 +60,14 @@ async def _do_nothing(_: Services) -> None:
 
 
 def _is_local(host: str) -> bool:
-    """Whether only programs of this machine can connect."""
+    """Return whether only programs of this machine can connect."""
     with suppress(ValueError):
         return ip_address(host).is_loopback
     return host == "localhost"
 
 
 def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], Awaitable[None]]:
-    """Returns the function that completes a start once the database is prepared."""
+    """Return the function that completes a start once the database is prepared."""
 
     async def complete(services: Services) -> None:
         await shared.publish(services)

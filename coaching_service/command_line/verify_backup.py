@@ -69,7 +69,7 @@ def _verify_folder(folder: Path) -> None:
 
 
 def _vault(settings: Settings) -> Vault | None:
-    """The master keys, if there are any: the command creates none."""
+    """Return the master keys, if there are any: the command creates none."""
     is_known = settings.secret_keys or (settings.mongodb_uri is None and (settings.data_dir / "secret.key").exists())
     return settings.with_secret_keys().vault() if is_known else None
 

@@ -15,14 +15,14 @@ _UNMARKED, _MARKED = re.compile(_START + _FORMULA), re.compile(f"{_START}'{_FORM
 
 
 def neutralise(cell: object) -> object:
-    """A cell as it is written: an apostrophe precedes text that a spreadsheet would run; None is empty."""
+    """Return a cell as it is written: an apostrophe precedes text that a spreadsheet would run; None is empty."""
     if isinstance(cell, str):
         return _UNMARKED.sub(r"\1'", cell)
     return "" if cell is None else cell
 
 
 def restore(cell: str) -> str:
-    """The text that `neutralise` wrote as `cell`."""
+    """Return the text that `neutralise` wrote as `cell`."""
     return _MARKED.sub(r"\1", cell)
 
 

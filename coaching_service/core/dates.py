@@ -7,15 +7,15 @@ from zoneinfo import ZoneInfo
 
 
 def local_date(moment: datetime, timezone: str) -> date:
-    """The date at `moment` (UTC, with or without a time zone) in `timezone`, an IANA name."""
+    """Return the date at `moment` (UTC, with or without a time zone) in `timezone`, an IANA name."""
     return moment.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone)).date()
 
 
 def midnight(day: date, timezone: str) -> datetime:
-    """The time at which `day` begins in `timezone`: UTC without a time zone, as it is stored."""
+    """Return the time at which `day` begins in `timezone`: UTC without a time zone, as it is stored."""
     return datetime.combine(day, time.min, ZoneInfo(timezone)).astimezone(UTC).replace(tzinfo=None)
 
 
 def next_midnight(day: date, timezone: str) -> datetime:
-    """The time at which the day after `day` begins in `timezone`: UTC without a time zone, as it is stored."""
+    """Return the time at which the day after `day` begins in `timezone`: UTC without a time zone, as it is stored."""
     return midnight(day + timedelta(days=1), timezone)

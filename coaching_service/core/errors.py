@@ -71,11 +71,11 @@ class ServiceError(Exception):
         self.details = details
 
     def __str__(self) -> str:
-        """The message in one line."""
+        """Return the message in one line."""
         return self.message if isinstance(self.message, str) else "; ".join(self.message)
 
     def body(self) -> ErrorBody:
-        """The JSON object of a REST response."""
+        """Return the JSON object of a REST response."""
         body: ErrorBody = {"statusCode": self.status, "message": self.message, "error": self.reason}
         return {**body, "code": self.code} if self.code else body
 
@@ -100,7 +100,7 @@ class InvalidFields(BadRequest):
         self.errors = list(errors)
 
     def body(self) -> ErrorBody:
-        """The common shape with the `errors`; `message` has a sentence for each."""
+        """Return the common shape with the `errors`; `message` has a sentence for each."""
         return {**super().body(), "errors": self.errors}
 
 
@@ -119,7 +119,7 @@ class Unauthorized(ServiceError):
         super().__init__("Unauthorized", headers)
 
     def body(self) -> ErrorBody:
-        """The specification's shape, without `error`."""
+        """Return the specification's shape, without `error`."""
         return {"statusCode": 401, "message": "Unauthorized"}
 
 
@@ -132,7 +132,7 @@ class InvalidApiKey(ServiceError):
         super().__init__("Invalid API key")
 
     def body(self) -> ErrorBody:
-        """The specification's shape: only a message."""
+        """Return the specification's shape: only a message."""
         return {"message": self.message}
 
 
@@ -157,7 +157,7 @@ class PermissionMissing(Forbidden):
         super().__init__(f"The permission {permission} is missing", permission=permission)
 
     def body(self) -> ErrorBody:
-        """The common shape with the name of the permission."""
+        """Return the common shape with the name of the permission."""
         return {**super().body(), "permission": self.details["permission"]}
 
 
@@ -217,7 +217,7 @@ class ExternalIdTaken(Conflict):
         super().__init__("Another record of the same kind has this externalId", holder=holder)
 
     def body(self) -> ErrorBody:
-        """The common shape with the identifier of the other record."""
+        """Return the common shape with the identifier of the other record."""
         holder = self.details["holder"]
         body = super().body()
         return body if holder is None else {**body, "_id": str(holder)}
@@ -321,7 +321,7 @@ class LegacyFailure(ServiceError):
         super().__init__(message, code=code)
 
     def body(self) -> ErrorBody:
-        """The legacy shape: `{code, message}`."""
+        """Return the legacy shape: `{code, message}`."""
         return {"code": self.code, "message": self.message}
 
 
@@ -330,5 +330,5 @@ class ClientDisconnected(Exception):
 
 
 def invalid_field(field: str, message: str, *, code: str = "INVALID") -> InvalidFields:
-    """The error for one invalid field: `invalid_field("items", "must not hold more than 100 entries")`."""
+    """Return the error for one invalid field: `invalid_field("items", "must not hold more than 100 entries")`."""
     return InvalidFields([{"field": field, "code": code, "message": message}])

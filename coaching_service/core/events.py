@@ -92,7 +92,7 @@ class EventBus:
         self._subscribers[event_type].extend(subscribers)
 
     def event_types(self) -> frozenset[type[DomainEvent]]:
-        """The types of event that have a subscriber."""
+        """Return the types of event that have a subscriber."""
         return frozenset(self._subscribers)
 
     async def publish(self, ctx: Context, event: DomainEvent) -> None:

@@ -83,7 +83,7 @@ class Declaration:
         return next((each for each in self.annotations if isinstance(each, kind)), None)
 
     def has(self, marker: type) -> bool:
-        """Whether the field has an annotation without a value."""
+        """Return whether the field has an annotation without a value."""
         return marker in self.annotations
 
 

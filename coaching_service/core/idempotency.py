@@ -89,7 +89,7 @@ class Claim:
 
     @classmethod
     def of(cls, ctx: Context, key: str, method: str, path: str, body: Any) -> Claim:
-        """The claim of one request. Raises BadRequest if the key is malformed."""
+        """Return the claim of one request. Raises BadRequest if the key is malformed."""
         if not _KEY.fullmatch(key):
             raise BadRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")
         canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)

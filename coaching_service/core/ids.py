@@ -18,10 +18,10 @@ NameOrId: TypeAlias = Annotated[str, "identifier"]
 
 
 def parse_id(text: object) -> ObjectId | None:
-    """The identifier in `text`, or None when it is not 24 hexadecimal characters."""
+    """Return the identifier in `text`, or None when it is not 24 hexadecimal characters."""
     return ObjectId(text) if isinstance(text, str) and _HEX24.fullmatch(text) else None
 
 
 def stable_id(*words: str) -> ObjectId:
-    """An identifier derived from `words`: for built-in documents, and for those that exist only once."""
+    """Return an identifier derived from `words`: for built-in documents, and for those that exist only once."""
     return ObjectId(hashlib.sha256("\0".join(words).encode()).digest()[:12])

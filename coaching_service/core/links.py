@@ -12,7 +12,7 @@ LINK_LIFETIME = timedelta(hours=2)
 
 
 def file_url(services: Services, file_id: ObjectId | None) -> str | None:
-    """Returns the absolute link to a file, starting with the configured base URL; None for no file."""
+    """Return the absolute link to a file, starting with the configured base URL; None for no file."""
     if file_id is None:
         return None
     expires = int(time.time() + LINK_LIFETIME.total_seconds())
@@ -21,7 +21,7 @@ def file_url(services: Services, file_id: ObjectId | None) -> str | None:
 
 
 def is_valid_link(services: Services, file_id: ObjectId, expires: int, signature: str) -> bool:
-    """Whether a link has a valid signature and has not expired. Takes the same time for every signature."""
+    """Return whether a link has a valid signature and has not expired. Takes the same time for every signature."""
     return services.vault.verify_signature(_signed_text(file_id, expires), signature) and expires > time.time()
 
 

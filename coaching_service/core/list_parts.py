@@ -32,7 +32,7 @@ class ListPart:
     """Part of a list: `size` entries of page number `page` (from 1), or after the cursor `after`.
 
     `filters` are the values that select the entries. `sort` are the fields of the order, with a leading `-` for a
-    descending one, of which the last is unique, or RANKED for a list in memory whose order changes while others write;
+    descending one; the last is unique, or RANKED for a list in memory whose order changes while others write;
     `private` are those that are not shown. `read` queries this part; an aggregation uses what `within` returns, `sort`,
     `skip` and `limit`, which is one more than the entries shown. Raises InvalidFields if `after` is not a cursor of the
     same list with the same filters.
@@ -189,7 +189,7 @@ class ListPart:
     # --- cursors -----------------------------------------------------------------------------------------------
 
     def _cursor_of(self, stored: Sequence[Mapping[str, Any]]) -> str | None:
-        """The cursor after the last entry that is shown of those read; None if nothing follows."""
+        """Return the cursor after the last entry that is shown of those read; None if nothing follows."""
         has_more = len(stored) > self._size
         return self._write_cursor(self._sort_values(stored[self._size - 1])) if has_more else None
 
@@ -197,7 +197,7 @@ class ListPart:
         return [_sort_value(entry, field) for field in self.sort]
 
     def _write_cursor(self, values: Sequence[object]) -> str:
-        """The cursor with these values: identifiers, times, texts, numbers and null."""
+        """Return the cursor with these values: identifiers, times, texts, numbers and null."""
         payload = _to_base64(orjson.dumps([_to_json(value) for value in values]))
         return f"{payload}.{self._vault.sign(self._signed_text(payload))}"
 

@@ -116,7 +116,7 @@ class UploadLimits:
     import_bytes: int = 1_000_000_000
 
     def max_bytes(self, size_limit: SizeLimit) -> int:
-        """Returns the maximum size of a file of that kind, in bytes."""
+        """Return the maximum size of a file of that kind, in bytes."""
         limits = {
             "photo": self.photo_bytes,
             "plan": self.plan_bytes,
@@ -127,12 +127,12 @@ class UploadLimits:
 
 
 def file_extension(content_type: str) -> str:
-    """The file extension of a content type, with its dot; empty for one the service does not store."""
+    """Return the file extension of a content type, with its dot; empty for one the service does not store."""
     return _EXTENSIONS.get(content_type, "")
 
 
 def sendable_types(content_types: Sequence[str]) -> tuple[str, ...]:
-    """Returns the content types of the files that may be sent where files are stored with these `content_types`."""
+    """Return the content types of the files that may be sent where files are stored with these `content_types`."""
     return (*content_types, *(_HEIC_TYPES if JPEG in content_types else ()))
 
 
@@ -166,7 +166,7 @@ class MediaWorker:
     async def rewrite_picture(
         self, file: IO[bytes], content_types: Sequence[str], max_pixels: int, company: Hashable = None
     ) -> ValidatedFile:
-        """Returns the image, upright and without metadata, and its thumbnail. Companies take turns.
+        """Return the image, upright and without metadata, and its thumbnail. Companies take turns.
 
         `max_pixels`: of all frames together. With GIF among the `content_types`, all frames are kept, otherwise the
         first. A HEIC picture becomes a JPEG. Raises InvalidFile if it is broken, too large or of another content type,
@@ -198,7 +198,7 @@ class MediaWorker:
         return ValidatedFile(_FORMATS[reply["format"]], image, thumbnail)
 
     async def rewrite_pdf(self, file: IO[bytes], company: Hashable = None) -> ValidatedFile:
-        """Returns the pages of a PDF, without metadata, scripts and embedded files. Companies take turns.
+        """Return the pages of a PDF, without metadata, scripts and embedded files. Companies take turns.
 
         Raises InvalidFile if it is broken, needs a password, or needs too much time or memory, DecodingFailed, and
         Unavailable if there is no space for the result.
@@ -271,7 +271,7 @@ class MediaWorker:
 async def validate_file(
     worker: MediaWorker, file: IO[bytes], content_types: Sequence[str], max_pixels: int, company: Hashable = None
 ) -> ValidatedFile:
-    """Returns `file` of a company if it is complete and of one of the `content_types`; `worker` rewrites it.
+    """Return `file` of a company if it is complete and of one of the `content_types`; `worker` rewrites it.
 
     Metadata of a video is overwritten in `file` itself. Raises InvalidFile otherwise.
     """

@@ -126,7 +126,7 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _describe(error: Exception) -> str:
-    """The code of an error in a reply."""
+    """Return the code of an error in a reply."""
     is_full = isinstance(error, OSError) and error.errno in _NO_SPACE
     return "space" if is_full else _ERRORS.get(type(error), "broken")
 
@@ -173,7 +173,7 @@ def rewrite_picture(
 
 
 def _opened_as(formats: Sequence[str]) -> list[str]:
-    """The formats of pictures that are stored in one of `formats`. Pillow opens MPO as JPEG."""
+    """Return the formats of pictures that are stored in one of `formats`. Pillow opens MPO as JPEG."""
     return [*formats, "HEIF"] if "JPEG" in formats and "HEIF" in Image.OPEN else list(formats)
 
 
@@ -223,7 +223,7 @@ def _iterate_frames(picture: Image.Image) -> Iterator[Image.Image]:
 
 
 def _to_8_bit_srgb(picture: Image.Image) -> Image.Image:
-    """Returns the picture as grey, RGB or RGBA with 8 bits a channel, in sRGB."""
+    """Return the picture as grey, RGB or RGBA with 8 bits a channel, in sRGB."""
     profile = picture.info.get("icc_profile")
     if picture.mode.startswith("I;16"):
         return picture.point(lambda value: value * (1 / 256)).convert("L")
@@ -317,7 +317,7 @@ def _clean_object(entry: Object) -> None:
 
 
 def _find_removed(dictionary: Object) -> set[str]:
-    """The keys to remove: all of an action, so that nothing of it remains and its place is empty."""
+    """Return the keys to remove: all of an action, so that nothing of it remains and its place is empty."""
     from pikepdf import Name
 
     keys = dictionary.keys()

@@ -203,7 +203,7 @@ class Metrics:
         return generate_latest(self.registry).decode()
 
     def queue(self, name: Literal["database", "bulk", "sign_in"]) -> QueueMetrics:
-        """The metrics of the requests that wait for one kind of slot."""
+        """Return the metrics of the requests that wait for one kind of slot."""
         return QueueMetrics(
             self._queue_waiting.labels(name),
             self._queue_seconds.labels(name),
@@ -240,7 +240,7 @@ def _start_at_zero(counter: Counter, values: Sequence[str]) -> None:
 
 
 async def reading_in_time(reading: Awaitable[T], otherwise: T, what: str) -> T:
-    """What is read from the database for a metric, or `otherwise` if that fails or takes longer than a second."""
+    """Return what is read from the database for a metric, or `otherwise` if that fails or takes over a second."""
     try:
         async with asyncio.timeout(_READING_SECONDS):
             return await reading

@@ -157,7 +157,7 @@ def cursor_page_of(model: Any) -> type[Schema]:
 
 
 def skip_of(page: int, size: int) -> int:
-    """How many entries come before a page."""
+    """Return how many entries come before a page."""
     return (page - 1) * size
 
 

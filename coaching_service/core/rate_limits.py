@@ -70,7 +70,7 @@ async def limit(services: Services, kind: str, name: str, maximum: int) -> None:
 
 
 async def get_count(services: Services, kind: str, name: str) -> tuple[int, int]:
-    """The attempts of `name` in its window and the seconds until the window ends; (0, 0) without a window."""
+    """Return the attempts of `name` in its window and the seconds until the window ends; (0, 0) without a window."""
     where = {"key": _key(services, kind, name), "$expr": _IS_OPEN}
     counter: Any = await _counters.across_companies(services).find_one(where, _COUNT)
     return (counter["count"], _seconds_left(counter)) if counter else (0, 0)
@@ -89,7 +89,7 @@ async def take(services: Services, kind: str, name: str) -> int:
 
 
 def too_many_requests(services: Services, kind: str, seconds: int) -> TooManyRequests:
-    """The error that tells the caller to retry after `seconds`; `kind` names the limit in metrics."""
+    """Return the error that tells the caller to retry after `seconds`; `kind` names the limit in metrics."""
     services.metrics.rate_limited.labels(kind).inc()
     return TooManyRequests("Too many attempts; try again later", {"Retry-After": str(seconds)})
 

@@ -30,7 +30,8 @@ Converter = Callable[[Any, str, MapId], Any]
 
 @cache
 def converter_of(hint: Any) -> Converter:
-    """The function that converts JSON to `hint`: a TypedDict, a type of JSON, ObjectId, datetime, or made of these.
+    """Return the function that converts JSON to `hint`: a TypedDict, a type of JSON, ObjectId, datetime, or made of
+    these.
 
     A field of a TypedDict that may be None and is absent becomes None; fields that it does not have are left out.
     Raises TypeError for other types.
@@ -107,7 +108,7 @@ def _convert_none(value: Any, path: str, _: MapId) -> None:
 
 
 def _convert_any(value: Any, path: str, map_id: MapId) -> Any:
-    """A value that may be anything simple: the answer to a question."""
+    """Return a value that may be anything simple: the answer to a question."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float):
@@ -192,7 +193,7 @@ def _typed_dict(model: Any) -> Converter:
 
 
 def _union(members: tuple[Any, ...]) -> Converter:
-    """A value of the first member that fits; of several TypedDicts the one that has the `type` of the value."""
+    """Return a value of the first member that fits; of several TypedDicts by the `type` of the value."""
     tagged = [member for member in members if is_typeddict(member)]
     if len(tagged) > 1:
         return _tagged_union(tagged)

@@ -111,7 +111,7 @@ class CompanySignals:
                 held[credential_id] -= 1
 
     def count(self, company_id: ObjectId) -> int:
-        """How many requests, and webhooks, wait for a company."""
+        """Return how many requests, and webhooks, wait for a company."""
         company = self._companies.get(company_id)
         return 0 if company is None else len(company.listeners)
 

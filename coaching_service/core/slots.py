@@ -84,7 +84,7 @@ class RequestSlots:
         return self._queued
 
     def held(self, company: Hashable) -> int:
-        """How many slots a company holds."""
+        """Return how many slots a company holds."""
         return self._held.get(company, 0)
 
     def remaining_seconds(self, waited: float) -> float | None:
@@ -92,11 +92,11 @@ class RequestSlots:
         return None if self._seconds == math.inf else self._seconds - waited
 
     def holding(self, company: Hashable, waited: float = 0.0) -> _Holding:
-        """The context to hold a slot in; the arguments are the same as of `acquire`."""
+        """Return the context to hold a slot in; the arguments are the same as of `acquire`."""
         return _Holding(self, company, waited)
 
     def paced(self, company: Hashable, least_rest: float = _MIN_REST_SECONDS) -> _Paced:
-        """The context to do a piece of work in that uses much CPU or disk.
+        """Return the context to do a piece of work in that uses much CPU or disk.
 
         While other companies are active, the company then rests: the slot counts as held by it for twice as long as the
         piece took, at least `least_rest` seconds, and other companies can use it at once.
@@ -142,7 +142,7 @@ class RequestSlots:
             self._start_waiting()
 
     def _limit(self) -> int:
-        """How many slots one company may hold now."""
+        """Return how many slots one company may hold now."""
         if self._shared == self._alone:
             return self._alone
         return self._shared if self._sharing else self._alone

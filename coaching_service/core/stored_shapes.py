@@ -17,7 +17,7 @@ Comparison = Callable[[Any, str], Iterator[str]]
 
 @cache
 def comparison_with(hint: Any) -> Comparison:
-    """The function that compares stored values with `hint`: a TypedDict, a type of BSON, or made of these.
+    """Return the function that compares stored values with `hint`: a TypedDict, a type of BSON, or made of these.
 
     Fields that a TypedDict does not have are ignored, like types that cannot be compared, such as Any.
     """
@@ -111,7 +111,7 @@ def _literal(choices: tuple[Any, ...]) -> Comparison:
 
 
 def _union(members: tuple[Any, ...]) -> Comparison:
-    """A value of any member; of several TypedDicts, the one that has the `type` of the value."""
+    """Yield a value of any member; of several TypedDicts by the `type` of the value."""
     tagged = [member for member in members if is_typeddict(member) and "type" in declarations_of(member)]
     if len(tagged) > 1:
         return _tagged_union(tagged, is_nullable=type(None) in members)

@@ -27,7 +27,7 @@ _SHARE_SECONDS = 1.0
 
 
 class TokenBucket(TypedDict):
-    """The tokens of the credential `_id` at the time `at`, of which `granted` were taken last; full at `until`."""
+    """The tokens of the credential `_id` at the time `at`; `granted` were taken last; full at `until`."""
 
     _id: ObjectId
     tokens: float
@@ -117,7 +117,7 @@ class TokenBuckets:
         return share
 
     def _is_decided(self, share: _Share) -> bool:
-        """Whether a request can be accepted or refused without the database."""
+        """Return whether a request can be accepted or refused without the database."""
         now = self._clock()
         return (share.tokens > 0 and now < share.expires) or (share.tokens == 0 and now < share.refused_until)
 
@@ -132,7 +132,7 @@ class TokenBuckets:
             share.refused_until = now + max(_SHARE_SECONDS, (1 - bucket["tokens"]) / self._per_second)
 
     def _taking(self, returned: int) -> list[Document]:
-        """The update that refills a bucket by the clock of the database and takes up to one share."""
+        """Return the update that refills a bucket by the clock of the database and takes up to one share."""
         per_millisecond = self._per_second / 1000
         elapsed = {"$subtract": ["$$NOW", {"$ifNull": ["$at", "$$NOW"]}]}
         refilled = {"$add": [{"$ifNull": ["$tokens", self.size]}, returned, {"$multiply": [elapsed, per_millisecond]}]}

@@ -41,7 +41,7 @@ _DEFAULTS = fields.Field.default_error_messages
 
 
 def is_blank(text: str) -> bool:
-    """Whether `text` has no visible character: it consists only of spaces, format characters and blank letters."""
+    """Return whether `text` has no visible character: only spaces, format characters and blank letters."""
     return all(character in _BLANK_LETTERS or category(character) in _INVISIBLE for character in text)
 
 
@@ -333,7 +333,7 @@ class Version(Integer):
 
 
 def patch_of(*schemas: type[Schema], name: str) -> Schema:
-    """Returns the schema of a PATCH body: every field of `schemas`, none required, and `version`."""
+    """Return the schema of a PATCH body: every field of `schemas`, none required, and `version`."""
     # marshmallow's own `partial` would also apply to nested objects, which are replaced as a whole.
     optional: dict[str, Any] = {"version": Version()}
     for schema in schemas:
@@ -346,7 +346,7 @@ def patch_of(*schemas: type[Schema], name: str) -> Schema:
 
 
 def upsert_of(schema: type[Schema], *, name: str) -> Schema:
-    """Returns the schema of a PUT body that creates a record or changes one: every field of `schema`, none required.
+    """Return the schema of a PUT body that creates a record or changes one: every field of `schema`, none required.
 
     `complete_upsert` adds what only a new record needs.
     """
@@ -356,7 +356,7 @@ def upsert_of(schema: type[Schema], *, name: str) -> Schema:
 
 
 def complete_upsert(schema: Schema, sent: dict[str, Any]) -> dict[str, Any]:
-    """Returns the body of a new record: what was sent, with the defaults of `schema` for what was not.
+    """Return the body of a new record: what was sent, with the defaults of `schema` for what was not.
 
     Raises InvalidFields if a required field is missing.
     """

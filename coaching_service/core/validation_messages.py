@@ -43,22 +43,22 @@ EMPTY = Message("should not be empty", "EMPTY")
 
 
 def invalid(text: str, code: str, field: str = "_schema") -> ValidationError:
-    """Returns the error to raise for an invalid value; in a schema's validator, `field` names the field."""
+    """Return the error to raise for an invalid value; in a schema's validator, `field` names the field."""
     return ValidationError(Message(text, code), field)
 
 
 def field_errors(error: ValidationError) -> list[FieldError]:
-    """Every error of a validated object, with paths such as `exerciseSets.0.load`."""
+    """Return every error of a validated object, with paths such as `exerciseSets.0.load`."""
     return list(_flatten(error.messages, ""))
 
 
 def body_messages(error: ValidationError) -> list[str]:
-    """One sentence per error, each naming its field (`exerciseSets.0.load must be a number`)."""
+    """Return one sentence per error, each naming its field (`exerciseSets.0.load must be a number`)."""
     return [sentence(each) for each in field_errors(error)]
 
 
 def sentence(error: FieldError) -> str:
-    """The error as a sentence that names its field."""
+    """Return the error as a sentence that names its field."""
     return f"{error['field']} {error['message']}".strip()
 
 

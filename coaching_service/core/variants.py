@@ -22,11 +22,11 @@ class DeferredChange:
         self.is_strict = False
 
     def sent(self, name: str) -> Any:
-        """Returns the value of a field as it was sent, not validated; None if it was not sent."""
+        """Return the value of a field as it was sent, not validated; None if it was not sent."""
         return self._data.get(name) if isinstance(self._data, Mapping) else None
 
     def as_type(self, stored_type: str) -> dict[str, Any]:
-        """Returns the change as the schema of `stored_type` loads it. Raises InvalidFields."""
+        """Return the change as the schema of `stored_type` loads it. Raises InvalidFields."""
         try:
             change: dict[str, Any] = self._by_type[stored_type].load(self._data)
         except ValidationError as error:
@@ -43,7 +43,7 @@ class ChangeByStoredType:
         self.by_type = by_type
 
     def load(self, data: Any) -> DeferredChange:
-        """Returns the change, not validated yet."""
+        """Return the change, not validated yet."""
         return DeferredChange(self.by_type, data)
 
 

@@ -28,7 +28,7 @@ def ask(proposal: Unconfirmed) -> Result:
 
 
 def is_accepted(params: CallToolRequestParams) -> bool:
-    """Whether the user has agreed to what `ask` has asked."""
+    """Return whether the user has agreed to what `ask` has asked."""
     response = (params.input_responses or {}).get(_QUESTION)
     return isinstance(response, ElicitResult) and response.action == "accept"
 

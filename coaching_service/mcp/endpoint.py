@@ -44,7 +44,7 @@ class McpEndpoint:
     origins: frozenset[str] = frozenset()
 
     def routes(self) -> Iterable[web.RouteDef]:
-        """Returns the aiohttp routes: some applications append a slash to the URL that they were given."""
+        """Return the aiohttp routes: some applications append a slash to the URL that they were given."""
         handler = interruptible(self.services, self.handle)
         return [web.route(hdrs.METH_ANY, path, handler) for path in (PATH, f"{PATH}/")]
 
@@ -63,7 +63,7 @@ class McpEndpoint:
         return response
 
     def _is_allowed_origin(self, origin: str) -> bool:
-        """Whether `origin` is the service's own, a configured one, or loopback while the service is on loopback."""
+        """Return whether `origin` is the service's, a configured one, or loopback while the service is on loopback."""
         if origin in self.origins or origin == _origin_of(self.services.base_url):
             return True
         return bool(_LOOPBACK_ORIGIN.fullmatch(origin) and _LOOPBACK_ORIGIN.match(self.services.base_url))
@@ -98,7 +98,7 @@ class McpEndpoint:
         return _response(await self.messages.handle(ctx, decoded, request.headers), content_type)
 
     def _challenge(self, request: web.Request) -> web.Response:
-        """Returns the 401 that names the resource metadata; with `error` only when a credential was sent."""
+        """Return the 401 that names the resource metadata; with `error` only when a credential was sent."""
         metadata = f"{self.services.base_url}/.well-known/oauth-protected-resource{PATH}"
         challenge = f'Bearer resource_metadata="{metadata}", scope="mcp"'
         if hdrs.AUTHORIZATION in request.headers or "X-API-Key" in request.headers:
@@ -111,7 +111,7 @@ class McpEndpoint:
 
 @lru_cache(64)  # assistants send the same header every time
 def _negotiate(accept: str) -> str | None:
-    """Returns the content type of the response for an `Accept` header, preferably JSON; None if neither is accepted."""
+    """Return the content type of the response for an `Accept` header, preferably JSON; None if neither is accepted."""
     accepted = {part.split(";")[0].strip() for part in accept.lower().split(",") if not _EXCLUDED.search(part)} - {""}
     if not accept:
         return _JSON

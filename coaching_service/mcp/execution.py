@@ -47,7 +47,7 @@ class Call:
     token: str | None = None
 
     def identity(self, ctx: Context) -> str:
-        """What a confirmation is bound to: the key or grant, the tool, the arguments and the units of their loads."""
+        """Return what a confirmation is bound to: key or grant, tool, arguments, and units of their loads."""
         units = [ctx.caller.load_unit, ctx.caller.company.load_unit, ctx.caller.company.loads_converted_at]
         return _digest([str(ctx.caller.credential_id), self.tool.name, self.sent, units])
 
@@ -159,7 +159,7 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
 
 
 def _versions(tx: Context) -> list[list[object]]:
-    """The documents that the call changes, with the versions they have now; of new ones only how many."""
+    """Return the documents that the call changes, with the versions they have now; of new ones only how many."""
     changes = [change for change in tx.changes.documents.values() if change.history.undo != "derived"]
     existing = [[change.collection, change.id, change.from_version] for change in changes if change.action != "created"]
     return [[len(changes) - len(existing)], *sorted(existing, key=str)]

@@ -19,18 +19,18 @@ class Reply:
 
 
 def failure(code: int, message: str, status: int, identifier: Any = None, data: Any = None) -> Reply:
-    """Returns a JSON-RPC error response."""
+    """Return a JSON-RPC error response."""
     error = {"code": code, "message": message} | ({} if data is None else {"data": data})
     return Reply({"jsonrpc": "2.0", "id": identifier, "error": error}, status)
 
 
 def invalid_request(message: str, identifier: Any = None) -> Reply:
-    """Returns the error response to a message that is not a valid request."""
+    """Return the error response to a message that is not a valid request."""
     return failure(INVALID_REQUEST, f"Invalid request: {message}", 400, identifier)
 
 
 def malformed_body(body: bytes) -> Reply:
-    """Returns the response to a body that cannot be decoded: malformed JSON, or JSON with an unsupported value."""
+    """Return the response to a body that cannot be decoded: malformed JSON, or JSON with an unsupported value."""
     try:
         json.loads(body.decode(), parse_int=str, parse_float=str, parse_constant=int)  # int("NaN") raises ValueError
     except (ValueError, RecursionError):

@@ -92,7 +92,7 @@ _ADVICE_BY_STATUS = {
 def make_server(
     tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, base_url: str, icon_url: str
 ) -> Server[Any]:
-    """Returns the SDK's server of `tools`; `slots` limits how many use the database at once."""
+    """Return the SDK's server of `tools`; `slots` limits how many use the database at once."""
     by_name = {tool.name: tool for tool in tools}
     descriptions = [(tool, _describe(tool)) for tool in by_name.values()]
 

@@ -82,7 +82,7 @@ class _RequestContext:
     can_send_request: bool = False
 
     async def send_raw_request(self, method: str, params: Mapping[str, Any] | None, opts: Any = None) -> dict[str, Any]:
-        """Raises NoBackChannelError: requests to the client are not supported."""
+        """Raise NoBackChannelError: requests to the client are not supported."""
         raise NoBackChannelError(method)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: Any = None) -> None:
@@ -93,7 +93,7 @@ class _RequestContext:
 
 
 async def handle_message(server: Server[Any], ctx: Context, decoded: Any, headers: Headers) -> Reply:
-    """Returns the reply to a decoded body: one message or, from clients of revision 2025-03-26, a batch."""
+    """Return the reply to a decoded body: one message or, from clients of revision 2025-03-26, a batch."""
     version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     if not isinstance(decoded, list):
         return await _handle_one(server, ctx, decoded, version, headers)
@@ -134,7 +134,7 @@ async def _handle_one(server: Server[Any], ctx: Context, decoded: Any, version: 
 
 
 def _identifier(decoded: dict[str, Any]) -> str | int | None:
-    """The id of a message, if it has a valid one."""
+    """Return the id of a message, if it has a valid one."""
     identifier = decoded.get("id")
     return identifier if isinstance(identifier, str | int) and not isinstance(identifier, bool) else None
 
@@ -203,13 +203,13 @@ async def _serve(
 
 
 def _can_ask(capabilities: Any) -> bool:
-    """Whether a client shows forms to its user; no mode at all means forms."""
+    """Return whether a client shows forms to its user; no mode at all means forms."""
     asks = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
     return isinstance(asks, dict) and (not asks or "form" in asks)
 
 
 def _invalid_params(method: str, error: ValidationError) -> str:
-    """Returns what is wrong with the parameters, naming only fields of the protocol and none of the caller's."""
+    """Return what is wrong with the parameters, naming only fields of the protocol and none of the caller's."""
     for location in (details["loc"] for details in error.errors()):
         if "_meta" in location[:2]:
             return f"Invalid params: {'.'.join(map(str, location[:3]))} is not of the protocol's form"

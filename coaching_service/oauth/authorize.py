@@ -51,7 +51,7 @@ class AuthorizationRequest:
 
 
 async def parse_request(services: Services, query: MultiMapping[str], network_address: str) -> AuthorizationRequest:
-    """Returns the request in a query; a parameter without a value counts as omitted (RFC 6749, 3.1).
+    """Return the request in a query; a parameter without a value counts as omitted (RFC 6749, 3.1).
 
     Raises NotRedirectable, RejectedWithRedirect with the reason in the URL, or TooManyRequests.
     """
@@ -79,7 +79,7 @@ async def parse_request(services: Services, query: MultiMapping[str], network_ad
 
 
 async def _find_client(services: Services, query: MultiMapping[str], network_address: str) -> tuple[OAuthClient, str]:
-    """Returns the client and the redirect URI to use. Raises NotRedirectable, TooManyRequests."""
+    """Return the client and the redirect URI to use. Raises NotRedirectable, TooManyRequests."""
     names, uris = query.getall("client_id", []), query.getall("redirect_uri", [])
     try:
         client = await find_client(services, names[0], network_address) if len(names) == 1 else None
@@ -137,6 +137,6 @@ async def approve(ctx: Context, request: AuthorizationRequest, scopes: Collectio
 
 
 def deny(services: Services, request: AuthorizationRequest) -> str:
-    """Returns the URL to redirect to when the coach denies access."""
+    """Return the URL to redirect to when the coach denies access."""
     values = {"error": "access_denied", "error_description": "The coach did not agree"}
     return _redirect_url(services, request.grant_request.redirect_uri, request.state, values)

@@ -34,7 +34,7 @@ class DocumentRejected(Exception):
 
 
 def is_document_url(services: Services, client_id: str) -> bool:
-    """Whether an identifier is the URL of a metadata document: https, with a path, without dot segments or fragment."""
+    """Return whether an identifier is the URL of a document: https, with a path, without dot segments or fragment."""
     if not services.client_documents or "://" not in client_id:
         return False
     if len(client_id) > _MAX_URL or not _PRINTABLE.fullmatch(client_id) or "\\" in client_id:

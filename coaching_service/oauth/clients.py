@@ -31,7 +31,7 @@ async def register(services: Services, metadata: dict[str, Any]) -> ClientRegist
 
 
 def describe_client(client_id: str, metadata: dict[str, Any], secret: str | None) -> NewOAuthClient:
-    """Returns the client that metadata describes (RFC 7591, 2); unknown members are ignored. Raises OAuthError."""
+    """Return the client that metadata describes (RFC 7591, 2); unknown members are ignored. Raises OAuthError."""
     uris = _redirect_uris(metadata.get("redirect_uris"))
     method = metadata.get("token_endpoint_auth_method", "client_secret_basic")
     if method not in METHODS:
@@ -56,7 +56,7 @@ def _redirect_uris(uris: Any) -> list[str]:
 
 
 def _grant_types(grants: Any, responses: Any) -> list[str]:
-    """Returns the supported grant types among those requested, all of them by default."""
+    """Return the supported grant types among those requested, all of them by default."""
     if responses is not None and (not isinstance(responses, list) or "code" not in responses):
         raise _invalid_metadata("response_types must hold code")
     if grants is None:
@@ -67,7 +67,7 @@ def _grant_types(grants: Any, responses: Any) -> list[str]:
 
 
 def _name(name: Any, uris: list[str]) -> str:
-    """Returns the client's name as one printable line, by default the host of its first redirect URI."""
+    """Return the client's name as one printable line, by default the host of its first redirect URI."""
     if name is not None and not isinstance(name, str):
         raise _invalid_metadata("client_name must be a string")
     printable = "".join(character if character.isprintable() else " " for character in name or "")
@@ -96,7 +96,7 @@ def _registration(client: NewOAuthClient, secret: str | None) -> ClientRegistrat
 
 
 async def authenticate(services: Services, client_id: str, secret: str | None, *, basic: bool) -> OAuthClient:
-    """Returns the client with this identifier and secret; a public client has none.
+    """Return the client with this identifier and secret; a public client has none.
 
     `basic`: the credentials came in an Authorization header. Raises OAuthError.
     """

@@ -44,7 +44,7 @@ class Endpoints:
     proxies: int = 0
 
     def routes(self) -> list[web.RouteDef]:
-        """Returns the aiohttp routes. Each document is served for the path of the resource and for the root."""
+        """Return the aiohttp routes. Each document is served for the path of the resource and for the root."""
         documents = {
             _RESOURCE: metadata.protected_resource(self.services.base_url),
             _SERVER: metadata.authorization_server(self.services.base_url, documents=self.services.client_documents),
@@ -110,7 +110,7 @@ def _document(body: dict[str, Any]) -> Handler:
 
 
 def _with_cors(method: Callable[..., web.RouteDef], path: str, handler: Handler) -> tuple[web.RouteDef, web.RouteDef]:
-    """Returns a route that pages of any origin may call, and its preflight. It uses no cookies."""
+    """Return a route that pages of any origin may call, and its preflight. It uses no cookies."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         response: web.StreamResponse

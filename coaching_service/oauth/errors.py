@@ -20,16 +20,16 @@ class OAuthError(Exception):
         self.error, self.description, self.status, self.headers = error, description, status, headers or {}
 
     def body(self) -> OAuthErrorBody:
-        """The JSON object of the response."""
+        """Return the JSON object of the response."""
         return {"error": self.error, "error_description": self.description}
 
 
 def invalid_request(description: str) -> OAuthError:
-    """Returns the error for a parameter that is missing, malformed or repeated."""
+    """Return the error for a parameter that is missing, malformed or repeated."""
     return OAuthError("invalid_request", description)
 
 
 def invalid_client(*, challenge: bool) -> OAuthError:
-    """Returns the error for an unknown client or a wrong secret, after which clients register again."""
+    """Return the error for an unknown client or a wrong secret, after which clients register again."""
     headers = {"WWW-Authenticate": 'Basic realm="oauth"'} if challenge else {}
     return OAuthError("invalid_client", "The client is unknown or its secret is wrong: register again", 401, headers)

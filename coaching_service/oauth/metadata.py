@@ -10,12 +10,12 @@ from coaching_service.oauth.scopes import SUPPORTED
 
 
 def resource_of(base_url: str) -> str:
-    """Returns the resource identifier (audience) of access tokens."""
+    """Return the resource identifier (audience) of access tokens."""
     return f"{base_url}/mcp"
 
 
 def is_our_resource(base_url: str, resource: str) -> bool:
-    """Whether `resource` is the URL of the MCP endpoint or of the service, with or without a trailing slash."""
+    """Return whether `resource` is the URL of the MCP endpoint or of the service, with or without a trailing slash."""
     return _canonical(resource) in {_canonical(base_url), _canonical(resource_of(base_url))}
 
 
@@ -30,7 +30,7 @@ def _canonical(url: str) -> str | None:
 
 
 def protected_resource(base_url: str) -> dict[str, Any]:
-    """Returns the protected resource metadata."""
+    """Return the protected resource metadata."""
     return {
         "resource": resource_of(base_url),
         "authorization_servers": [base_url],
@@ -41,7 +41,7 @@ def protected_resource(base_url: str) -> dict[str, Any]:
 
 
 def authorization_server(base_url: str, *, documents: bool) -> dict[str, Any]:
-    """Returns the authorization server metadata. `documents`: clients may identify themselves by a document."""
+    """Return the authorization server metadata. `documents`: clients may identify themselves by a document."""
     return {
         "issuer": base_url,
         "authorization_endpoint": f"{base_url}/oauth/authorize",

@@ -18,7 +18,7 @@ _BROWSER_SCHEMES = re.compile(
 
 
 def rejection_reason(uri: str) -> str | None:
-    """Returns why a URI may not be registered, or None for https, loopback http, or an application's own scheme."""
+    """Return why a URI may not be registered, or None for https, loopback http, or an application's own scheme."""
     if len(uri) > MAX_LENGTH or not _PRINTABLE.fullmatch(uri) or "\\" in uri:
         return f"must be at most {MAX_LENGTH} printable ASCII characters"
     if "#" in uri:
@@ -46,7 +46,7 @@ def _split(uri: str) -> SplitResult | None:
 
 
 def matches(registered: str, uri: str) -> bool:
-    """Whether `uri` equals the registered one, apart from the port of a loopback address (RFC 8252, 7.3)."""
+    """Return whether `uri` equals the registered one, apart from the port of a loopback address (RFC 8252, 7.3)."""
     if registered == uri:
         return True
     registered_parts, parts = _LOOPBACK_URI.fullmatch(registered), _LOOPBACK_URI.fullmatch(uri)
@@ -56,12 +56,12 @@ def matches(registered: str, uri: str) -> bool:
 
 
 def display_host(uri: str) -> str:
-    """Returns what the consent page shows of a URI: its host, or the scheme of an application."""
+    """Return what the consent page shows of a URI: its host, or the scheme of an application."""
     parts = urlsplit(uri)
     return parts.hostname or f"{parts.scheme}:" if parts.scheme in ("http", "https") else f"{parts.scheme}:"
 
 
 def with_query(uri: str, values: dict[str, str | None]) -> str:
-    """Returns `uri` with `values` added to its query, which otherwise stays unchanged."""
+    """Return `uri` with `values` added to its query, which otherwise stays unchanged."""
     query = urlencode({name: value for name, value in values.items() if value is not None})
     return f"{uri}{'&' if '?' in uri else '?'}{query}"

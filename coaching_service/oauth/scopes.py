@@ -12,19 +12,19 @@ SUPPORTED = [SCOPE, *_PARTS]
 
 
 def requested_scopes(text: str) -> str:
-    """Returns which of the requested scopes exist; `mcp` if there are none, as unknown ones are ignored."""
+    """Return which of the requested scopes exist; `mcp` if there are none, as unknown ones are ignored."""
     known = [word for word in dict.fromkeys(text.split()) if word in SUPPORTED]
     return " ".join(known) or SCOPE
 
 
 def offered_scopes(text: str) -> tuple[Scope, ...]:
-    """Returns what a coach can allow an application that requests these scopes."""
+    """Return what a coach can allow an application that requests these scopes."""
     requested = requested_scopes(text).split()
     return SCOPES if SCOPE in requested else tuple(scope for name, scope in _PARTS.items() if name in requested)
 
 
 def granted_scopes(requested: str, allowed: Collection[Scope]) -> str:
-    """Returns the scope of a token: those requested that were allowed.
+    """Return the scope of a token: those requested that were allowed.
 
     `mcp` remains when it was requested: applications reject a token with a scope that they have not requested.
     """

@@ -46,7 +46,7 @@ async def save_document(services: Services, client: NewOAuthClient, until: datet
 
 
 async def find_client(services: Services, client_id: str) -> OAuthClient | None:
-    """Returns the client, or None."""
+    """Return the client, or None."""
     client: OAuthClient | None = await _clients.across_companies(services).find_one(  # type: ignore[assignment]  # the driver's documents are untyped
         {"clientId": client_id, "expiresAt": {"$gt": now()}}
     )

@@ -30,14 +30,14 @@ class TokenRequest:
     authorization: str | None
 
     def get(self, name: str) -> str | None:
-        """Returns the field, or None. Raises OAuthError if it is repeated."""
+        """Return the field, or None. Raises OAuthError if it is repeated."""
         values = self.fields.getall(name, [])
         if len(values) > 1:
             raise invalid_request(f"{name} must be sent once")
         return values[0] if values else None
 
     def require(self, name: str) -> str:
-        """Returns the field. Raises OAuthError if it is missing."""
+        """Return the field. Raises OAuthError if it is missing."""
         if (value := self.get(name)) is None:
             raise invalid_request(f"{name} is missing")
         return value
@@ -87,7 +87,7 @@ async def revoke(services: Services, form: TokenRequest) -> None:
 
 
 async def _authenticate_client(services: Services, form: TokenRequest) -> OAuthClient:
-    """Returns the client that sent the form, authenticated by the Authorization header or by form fields."""
+    """Return the client that sent the form, authenticated by the Authorization header or by form fields."""
     client_id, secret = form.get("client_id"), form.get("client_secret")
     if form.authorization is None:
         if client_id is None:

@@ -87,14 +87,14 @@ class Supervisor:
         self._run_task(self._fill(number, pause))
 
     async def total(self, asking: Worker, text: str) -> str:
-        """Return the metrics of all workers, of which `text` are the metrics of the one that asks."""
+        """Return the metrics of all workers; `text` has the metrics of the worker that asks."""
         async with self._reporting:
             ended = self._ended_metrics  # without those that end meanwhile, and are among the others
             others = await asyncio.gather(*(each.report() for each in self._all if each is not asking))
             return add_up(text, [*others, ended, self._own_metrics()])
 
     def _is_initial(self, worker: Worker) -> bool:
-        """Whether it is the worker that prepares the database at the start: without it, the service does not start."""
+        """Return whether this worker prepares the database: without it, the service does not start."""
         return worker.number == 1 and len(self._current) == 1 and worker.ready_at is None
 
     def _own_metrics(self) -> str:

@@ -29,10 +29,10 @@ class Owner(Protocol):
     """Receives what workers do."""
 
     def on_end(self, worker: Worker) -> None:
-        """The process has ended."""
+        """Handle the end of the process."""
 
     async def total(self, asking: Worker, text: str) -> str:
-        """Return the metrics of all workers, of which `text` are the metrics of the one that asks."""
+        """Return the metrics of all workers; `text` has the metrics of the worker that asks."""
 
 
 class Worker:

@@ -46,7 +46,7 @@ FormData = MultiDict[str]
 
 
 class LineError(NamedTuple):
-    """What is wrong with a line of a text, and names to click instead of the one that it has."""
+    """What is wrong with a line of a text, and names to click instead of its own."""
 
     sentence: str
     suggestions: list[Suggestion]

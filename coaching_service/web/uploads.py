@@ -47,7 +47,7 @@ async def read_submission(
 
 
 def limited(ctx: Context, page: Page) -> AbstractAsyncContextManager[None]:
-    """The context to read and store the files of a form in: as many at once as a company may send."""
+    """Return the context to read and store the files of a form in: as many at once as a company may send."""
     return nullcontext() if page.upload is None else ctx.services.work_slots.uploads.holding(ctx.slot_holder)
 
 

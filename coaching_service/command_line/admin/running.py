@@ -42,7 +42,7 @@ class Column:
 
 
 def operator_name() -> str:
-    """The name of the operating system's user, of the one before `sudo`."""
+    """Return the name of the operating system's user, of the one before `sudo`."""
     user_id = os.environ.get("SUDO_UID", "") if os.getuid() == 0 else ""
     number = int(user_id) if user_id.isdigit() else os.getuid()
     try:

@@ -46,6 +46,6 @@ def _cells(row: CompanyUsage) -> tuple[str, ...]:
 
 
 def _used(row: CompanyUsage) -> str:
-    """How much of its quota a company uses: the greater of files and bytes."""
+    """Return how much of its quota a company uses: the greater of files and bytes."""
     shares = [used / most for used, most in ((row["files"], row["maxFiles"]), (row["bytes"], row["maxBytes"])) if most]
     return f"{max(shares):.0%}" if shares else "-"

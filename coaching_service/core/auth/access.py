@@ -15,7 +15,7 @@ class Access:
 
     `audience`: `public` (credentials are ignored), `anyone` (any valid credential), `coach` or `customer`.
     `permissions`: all of these are required of a coach; `any_permission`: at least one of these, and the service
-    requires the one of what it does. `session_only`: API keys are rejected. `owner_only`: employees are rejected.
+    requires the one for its subject. `session_only`: API keys are rejected. `owner_only`: employees are rejected.
     `sandbox_only`: only keys of a sandbox are accepted. `while_converting`: also while loads are being converted.
     """
 
@@ -39,7 +39,7 @@ class Access:
 
 
 def public() -> Access:
-    """No credential is needed; one that is sent is ignored."""
+    """Return the access that needs no credential; one that is sent is ignored."""
     return Access("public")
 
 
@@ -54,42 +54,42 @@ def any_session() -> Access:
 
 
 def coach(*permissions: str) -> Access:
-    """A coach with these permissions, by session or API key."""
+    """Return a coach with these permissions, by session or API key."""
     return Access("coach", permissions)
 
 
 def coach_with_any(*permissions: str) -> Access:
-    """A coach with at least one of these permissions; the service requires the one of what it does."""
+    """Return the access of a coach with at least one of these permissions; the service requires the right one."""
     return Access("coach", any_permission=permissions)
 
 
 def session_only(*permissions: str) -> Access:
-    """A coach's interactive session; API keys are rejected (contract 2)."""
+    """Return a coach's interactive session; API keys are rejected (contract 2)."""
     return Access("coach", permissions, session_only=True)
 
 
 def owner() -> Access:
-    """The company's owner, by session or unrestricted key."""
+    """Return the company's owner, by session or unrestricted key."""
     return Access("coach", owner_only=True)
 
 
 def sandbox_key() -> Access:
-    """The unrestricted key of a sandbox."""
+    """Return the unrestricted key of a sandbox."""
     return Access("coach", owner_only=True, sandbox_only=True)
 
 
 def owner_session() -> Access:
-    """The company's owner in an interactive session."""
+    """Return the company's owner in an interactive session."""
     return Access("coach", session_only=True, owner_only=True)
 
 
 def customer() -> Access:
-    """A client's own session."""
+    """Return a client's own session."""
     return Access("customer")
 
 
 def even_while_converting(access: Access) -> Access:
-    """The same access, also while the company's loads are being converted to another unit."""
+    """Return the same access, also while the company's loads are being converted to another unit."""
     return replace(access, while_converting=True)
 
 
@@ -114,7 +114,7 @@ def require_no_conversion(access: Access, principal: Principal) -> None:
 
 
 def find_denial(access: Access, principal: Principal, *, writes: bool) -> Forbidden | None:
-    """Returns the error with which this principal may not call the operation, or None if it may."""
+    """Return the error with which this principal may not call the operation, or None if it may."""
     if access.session_only and principal.via != "session":
         return Forbidden("This operation needs an interactive session; API keys are refused", code="SESSION_REQUIRED")
     if access.audience == "coach" and not principal.is_coach:
@@ -141,5 +141,5 @@ def require_permission(principal: Principal, permission: str) -> None:
 
 
 def lacks_permission(permission: str) -> PermissionMissing:
-    """Returns the error for a missing permission, which it names."""
+    """Return the error for a missing permission, which it names."""
     return PermissionMissing(permission)

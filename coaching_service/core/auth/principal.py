@@ -83,7 +83,7 @@ class Principal:
         return self.role != "CUSTOMER"
 
     def today(self, timezone: str | None = None) -> date:
-        """Returns today's date in `timezone`, by default the client's, else the company's."""
+        """Return today's date in `timezone`, by default the client's, else the company's."""
         return local_date(datetime.now(UTC), timezone or self.timezone or self.company.timezone)
 
 

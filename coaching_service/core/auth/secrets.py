@@ -25,27 +25,27 @@ class SecretUnreadable(Exception):
 
 
 def new_token() -> str:
-    """Returns a secret of 256 random bits: 43 URL-safe characters."""
+    """Return a secret of 256 random bits: 43 URL-safe characters."""
     return secrets.token_urlsafe(32)
 
 
 def new_api_key(prefix: str = API_KEY_PREFIX) -> str:
-    """Returns a new API key: `prefix` and 43 URL-safe characters."""
+    """Return a new API key: `prefix` and 43 URL-safe characters."""
     return prefix + new_token()
 
 
 def token_hash(token: str) -> str:
-    """Returns the SHA-256 of a random token, hexadecimal, for storage. Never use it for passwords."""
+    """Return the SHA-256 of a random token, hexadecimal, for storage. Never use it for passwords."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def new_master_key() -> str:
-    """Returns a new master key for the setting SECRET_KEYS: 32 random bytes in URL-safe base64."""
+    """Return a new master key for the setting SECRET_KEYS: 32 random bytes in URL-safe base64."""
     return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
 
 
 def parse_master_key(text: str) -> bytes:
-    """Returns the 32 bytes of a master key. Raises ValueError with a sentence for the operator."""
+    """Return the 32 bytes of a master key. Raises ValueError with a sentence for the operator."""
     try:
         key = base64.b64decode(text.strip(), altchars=b"-_", validate=True)
     except ValueError:
@@ -56,7 +56,7 @@ def parse_master_key(text: str) -> bytes:
 
 
 def fingerprint_of(sealed: bytes) -> str:
-    """The fingerprint of the master key of `sealed`: it identifies the key and reveals nothing about it."""
+    """Return the fingerprint of the master key of `sealed`: it identifies the key and reveals nothing about it."""
     return sealed[:_KEY_ID].hex()
 
 
@@ -108,33 +108,33 @@ class Vault:
         return [key.id.hex() for key in self._keys]
 
     def has_key_for(self, sealed: bytes) -> bool:
-        """Whether the master key of `sealed` is configured."""
+        """Return whether the master key of `sealed` is configured."""
         return sealed[:_KEY_ID] in (key.id for key in self._keys)
 
     def is_current(self, sealed: bytes) -> bool:
-        """Whether `sealed` is encrypted with the newest master key."""
+        """Return whether `sealed` is encrypted with the newest master key."""
         return sealed[:_KEY_ID] == self._keys[0].id
 
     def keyed_hash(self, secret: str) -> str:
-        """Returns the HMAC-SHA-256 of a secret under the newest master key, hexadecimal, for lookups."""
+        """Return the HMAC-SHA-256 of a secret under the newest master key, hexadecimal, for lookups."""
         return self._hash(self._keys[0], secret)
 
     def keyed_hashes(self, secret: str) -> list[str]:
-        """Returns the keyed hash under every master key, newest first, for lookups during a key rotation."""
+        """Return the keyed hash under every master key, newest first, for lookups during a key rotation."""
         return [self._hash(key, secret) for key in self._keys]
 
     def sign(self, text: str) -> str:
-        """Returns the signature of `text` (HMAC-SHA-256, base64url without padding)."""
+        """Return the signature of `text` (HMAC-SHA-256, base64url without padding)."""
         return self._sign(self._keys[0], text)
 
     def verify_signature(self, text: str, signature: str) -> bool:
-        """Whether `signature` is valid for `text`, compared in constant time."""
+        """Return whether `signature` is valid for `text`, compared in constant time."""
         given = signature.encode("utf-8", "surrogatepass")
         matches = [hmac.compare_digest(self._sign(key, text).encode(), given) for key in self._keys]
         return any(matches)
 
     def derive_text(self, purpose: str) -> str:
-        """Returns a secret derived from the oldest master key for `purpose` (the demo company's password)."""
+        """Return a secret derived from the oldest master key for `purpose` (the demo company's password)."""
         return self._sign(self._keys[-1], f"derive:{purpose}")[:24]
 
     @staticmethod

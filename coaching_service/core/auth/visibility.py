@@ -1,4 +1,4 @@
-"""What a caller may see now: of which clients, of which areas, and on which days.
+"""What a caller may see now: clients, areas and days.
 
 Lists, feeds, events, changes, workouts, tools, pages and exports ask `Visibility.allows`, and nothing else.
 """

@@ -82,7 +82,7 @@ class StoredChangeLog:
 
 
 def interface_of(ctx: Context) -> Interface:
-    """The interface that the caller uses."""
+    """Return the interface that the caller uses."""
     if ctx.interface is not None:
         return ctx.interface
     if ctx.principal is None:
@@ -93,7 +93,7 @@ def interface_of(ctx: Context) -> Interface:
 
 
 def actor_of(ctx: Context) -> Actor:
-    """The author of what the caller does."""
+    """Return the author of what the caller does."""
     interface = interface_of(ctx)
     if ctx.principal is None or interface == "system":
         return {"type": "system", "_id": None, "name": "System"}
@@ -101,7 +101,7 @@ def actor_of(ctx: Context) -> Actor:
 
 
 def _group_by_client(recorder: ChangeRecorder) -> list[_ClientChange]:
-    """One group, or one for each client and one for what concerns no client if there are several clients."""
+    """Return one group, or one for each client and one for what concerns no client if there are several clients."""
     groups: dict[ObjectId | None, _ClientChange] = {}
     for client_id in (
         *(document.client_id for document in recorder.documents.values()),
@@ -169,7 +169,7 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChang
 
 
 def _imported_entry(ctx: Context, event: LoggedEvent) -> NewChangeDocument:
-    """A change that consists of a feed entry with a date of its own."""
+    """Return a change that consists of a feed entry with a date of its own."""
     change = _change(ctx, ObjectId(), _ClientChange(event.customer_id, [], [event]))
     change["events"], change["eventCount"] = [], 0
     if event.feed is not None and event.feed.date is not None:
@@ -187,7 +187,7 @@ def _is_undoable(ctx: Context, documents: Sequence[DocumentChange]) -> bool:
 
 
 def _events(documents: Iterable[DocumentChange], reported: Sequence[LoggedEvent]) -> list[StoredEvent]:
-    """The events derived from changed documents, and those that services have reported."""
+    """Return the events derived from changed documents, and those that services have reported."""
     described = {event.document_id for event in reported}
     reported_types = {(event.document_id, event.type) for event in reported}
     derived: dict[tuple[object, ...], StoredEvent] = {}
@@ -204,7 +204,7 @@ def _events(documents: Iterable[DocumentChange], reported: Sequence[LoggedEvent]
 
 
 def _derive(document: DocumentChange) -> StoredEvent | None:
-    """The event of a document's change, if it is one; an `.updated` one with the names of what changed."""
+    """Return the event of a document's change, if it is one; an `.updated` one with the names of what changed."""
     if document.history.event is None:
         return None
     paths = {*document.values, *document.added}
@@ -219,12 +219,12 @@ def _derive(document: DocumentChange) -> StoredEvent | None:
 
 
 def _merge_names(names: EventValue, more: EventValue) -> list[str]:
-    """The names of two lists in alphabetical order."""
+    """Return the names of two lists in alphabetical order."""
     return sorted({*cast("list[str]", names or []), *cast("list[str]", more)})
 
 
 def _is_implied(event: StoredEvent, events: Mapping[tuple[object, ...], StoredEvent]) -> bool:
-    """Whether another event of the change says more: workouts of a new program are part of its creation."""
+    """Return whether another event of the change says more: workouts of a new program are part of its creation."""
     if event["type"] != "program.updated":
         return False
     data = (("programId", event["data"]["programId"]),)
@@ -232,7 +232,7 @@ def _is_implied(event: StoredEvent, events: Mapping[tuple[object, ...], StoredEv
 
 
 def _feed(events: Iterable[LoggedEvent]) -> list[StoredFeedEntry]:
-    """The feed entries of events, newest first."""
+    """Return the feed entries of events, newest first."""
     entries: list[StoredFeedEntry] = [
         {
             "_id": ObjectId(),

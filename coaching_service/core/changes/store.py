@@ -122,7 +122,7 @@ async def restore_feeds(ctx: Context, undone: Mapping[ObjectId, ObjectId]) -> No
 
 
 def _update_feed(condition: PipelineStage, fields: Mapping[str, Any]) -> list[PipelineStage]:
-    """The update stages that set `fields` of the entries that meet `condition`, and count the shown entries again."""
+    """Return the update stages that set `fields` of entries by `condition`, and count the shown entries again."""
     updated = {"$cond": [condition, {"$mergeObjects": ["$$entry", dict(fields)]}, "$$entry"]}
     shown = {"$filter": {"input": "$feed", "as": "entry", "cond": {"$eq": ["$$entry.hiddenBy", None]}}}
     return [
@@ -223,7 +223,7 @@ async def find_removed(
 
 
 def _has_element(patch: DocumentPatch, list_name: str, element_id: ObjectId) -> bool:
-    """Whether the document has the element after a patch that mentions it."""
+    """Return whether the document has the element after a patch that mentions it."""
     for field in patch["fields"]:
         if field["path"] == list_name:
             return any(element["_id"] == element_id for element in cast("list[Any]", field.get("after") or []))

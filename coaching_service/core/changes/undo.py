@@ -37,7 +37,7 @@ class DocumentsRestored(DomainEvent):
     documents: Sequence[RestoredDocument]
 
     def of_kind(self, kind: str) -> list[RestoredDocument]:
-        """The restored documents of one kind."""
+        """Return the restored documents of one kind."""
         return [document for document in self.documents if document.kind == kind]
 
 
@@ -51,7 +51,7 @@ class DocumentsMoved(Conflict):
         super().__init__(f"Changed since, so that this cannot be undone: {names}", documents=documents)
 
     def body(self) -> ErrorBody:
-        """The common shape with the documents."""
+        """Return the common shape with the documents."""
         named: list[MovedDocument] = [
             {"kind": document["kind"], "_id": str(document["_id"])} for document in self.details["documents"]
         ]
@@ -184,7 +184,7 @@ def _previous_value(current: Mapping[str, Any], change: FieldChange) -> FieldVal
 
 
 async def _is_at(ctx: Context, change: StoredChange, document: ChangedDocument, version: int) -> bool:
-    """Whether a document at `version` has the state in which the change left it: later changes have been undone."""
+    """Return whether a document at `version` is as the change left it: later changes have been undone."""
     for _ in range(_MAX_UNDONE):
         if version == document["toVersion"]:
             return True
@@ -196,14 +196,14 @@ async def _is_at(ctx: Context, change: StoredChange, document: ChangedDocument, 
 
 
 def is_soft_deletion(document: ChangedDocument) -> bool:
-    """Whether a change marked a document as deleted."""
+    """Return whether a change marked a document as deleted."""
     return document.get("softDeleted", False)
 
 
 def public_values(
     document: ChangedDocument, patch: DocumentPatch | None
 ) -> tuple[DocumentFields | None, DocumentFields | None]:
-    """The touched fields of a document before and after a change, without private ones; None where there are none."""
+    """Return the public fields of a document that a change touched, before and after it; None where there are none."""
     if patch is None:
         return None, None
     private = {*declared_collections()[document["collection"]].private, "companyId"}

@@ -88,7 +88,10 @@ async def erase_batch(
 
 
 def _uncached(collection: Documents[Any], services: Services) -> Collection:
-    """The driver's collection. Raises RuntimeError if processes cache the documents: the caller would not wait."""
+    """Return the driver's collection.
+
+    Raises RuntimeError if processes cache the documents: the caller would not wait.
+    """
     if collection.is_cached:
         raise RuntimeError(f"{collection.name} is cached: change it in a transaction of Documents, which waits")
     return collection.across_companies(services)

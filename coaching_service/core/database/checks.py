@@ -27,7 +27,7 @@ log = structlog.get_logger("coaching_service.checks")
 class Finding:
     """What a check has found: the problem, how often, the identifier of an example, and what to do.
 
-    `identifiers` are those of all occurrences; of a number of something else, those that are known. A notice
+    `identifiers` name all occurrences, or those that are known. A notice
     is something to know that needs no repair.
     """
 
@@ -69,7 +69,7 @@ def check_of(
     *,
     counts: bool = False,
 ) -> Check:
-    """The check of one problem: `find` returns or yields the identifiers of its occurrences.
+    """Yield the check of one problem: `find` returns or yields the identifiers of its occurrences.
 
     `counts`: each of them is a document that has been read.
     """
@@ -120,7 +120,7 @@ class Occurrences:
             self.example = str(identifier)
 
     def finding(self, problem: str, advice: str, *, is_notice: bool = False) -> Finding:
-        """The finding of this problem, which is left out if it does not occur."""
+        """Return the finding of this problem, which is left out if it does not occur."""
         return Finding(problem, self.count, self.example, advice, is_notice, self.identifiers)
 
 

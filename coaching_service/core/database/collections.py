@@ -30,7 +30,7 @@ D = TypeVar("D", bound=Mapping[str, Any])
 
 
 def now() -> datetime:
-    """The current time as it is stored: UTC, to the millisecond, without a time zone."""
+    """Return the current time as it is stored: UTC, to the millisecond, without a time zone."""
     time = datetime.now(UTC).replace(tzinfo=None)
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
@@ -122,7 +122,10 @@ class ReadableCollection(Generic[D]):
         return self._index_on("companyId", self.client_field) if self.client_field else None
 
     def index_name(self, *fields: str) -> str:
-        """The name of the index that is declared with these fields, for hints. Raises LookupError if there is none."""
+        """Return the name of the index that is declared with these fields, for hints.
+
+        Raises LookupError if there is none.
+        """
         names = {index.fields: index.name for index in self.indexes}
         if (name := names.get(("companyId", *fields))) is None:
             raise LookupError(f"{self.name} has no index on {', '.join(fields)}")
@@ -146,13 +149,13 @@ class ReadableCollection(Generic[D]):
         return within_company(ctx.company_id, where)
 
     def projection(self, fields: Sequence[str] | None, including: Sequence[str] = ()) -> dict[str, Any] | None:
-        """The projection to `fields` and `_id`; without `fields`, to the public ones and `including`."""
+        """Return the projection to `fields` and `_id`; without `fields`, to the public ones and `including`."""
         if fields is not None:
             return dict.fromkeys(fields, 1)
         return dict.fromkeys((name for name in self.private if name not in including), 0) or None
 
     def recorded_projection(self, paths: Sequence[str]) -> dict[str, int]:
-        """The projection to what the change log needs of a document before or after a change of `paths`."""
+        """Return the projection to what the change log needs of a document before or after a change of `paths`."""
         names = [*paths, "version", *(self.history.event_fields if self.history else ())]
         if self.client_field:
             names.append(self.client_field)
@@ -161,7 +164,7 @@ class ReadableCollection(Generic[D]):
     def result_projection(
         self, fields: Sequence[str] | None, change: Document, appended: tuple[str, Document] | None
     ) -> dict[str, int] | None:
-        """The projection of an updated document: to `fields`, and what the change log needs."""
+        """Return the projection of an updated document: to `fields`, and what the change log needs."""
         if self.history is None:
             return self.projection(fields)
         if fields is None:
@@ -169,7 +172,7 @@ class ReadableCollection(Generic[D]):
         return self.recorded_projection([*fields, *([f"{appended[0]}._id"] if appended else touched_paths(change))])
 
     def needs_transaction(self, ctx: Context) -> bool:
-        """Whether a write has to be put into a transaction: it has an entry in the change log, or is cached."""
+        """Return whether a write has to be put into a transaction: it has an entry in the change log, or is cached."""
         return (self.history is not None or self.is_cached) and ctx.session is None
 
     def with_metadata(self, ctx: Context, document: Mapping[str, Any]) -> Document:
@@ -190,7 +193,7 @@ class ReadableCollection(Generic[D]):
         return ctx.collection(self.name)
 
     def _in_to_change(self, ctx: Context) -> Collection:
-        """The driver's collection, to change or delete stored documents.
+        """Return the driver's collection, to change or delete stored documents.
 
         Raises RuntimeError outside of a transaction if processes cache the documents.
         """
@@ -310,7 +313,7 @@ class ReadableCollection(Generic[D]):
         return await aggregate_all(self._in(ctx), pipeline, session=ctx.session, **options)
 
     def across_companies(self, services: Services) -> Collection:
-        """The driver's collection, not restricted to a company: only for collections with a declared reason."""
+        """Return the driver's collection, not restricted to a company: only for collections with a declared reason."""
         if not self.cross_company_reason:
             raise RuntimeError(f"{self.name} is only read within a company")
         return services.collection(self.name)

@@ -36,13 +36,13 @@ class AlreadyClaimed(Exception):
 
 
 def is_duplicate(error: OperationFailure) -> bool:
-    """Whether a write failed because a document with the same unique fields exists."""
+    """Return whether a write failed because a document with the same unique fields exists."""
     failed = (error.details or {}).get("writeErrors") or [{"code": error.code}]
     return any(each["code"] == _DUPLICATE_KEY for each in failed)
 
 
 def version_conflict() -> Conflict:
-    """The error for a change that is based on an older version."""
+    """Return the error for a change that is based on an older version."""
     message = "The record has been changed since; read it again and retry"
     return Conflict(message, code="VERSION_CONFLICT")
 

@@ -82,7 +82,7 @@ class Index:
         return "_".join(field.replace(".", "_") for field in self.fields)
 
     def model(self) -> IndexModel:
-        """The index as the driver takes it."""
+        """Return the index as the driver takes it."""
         keys = [(field.removeprefix("-"), -1 if field.startswith("-") else 1) for field in self.fields]
         options: dict[str, Any] = {"name": self.name}
         if self.unique:
@@ -110,7 +110,7 @@ class Deadlines:
     connection: float = 3.0
 
     def options(self) -> dict[str, int]:
-        """The driver's options, in milliseconds."""
+        """Return the driver's options, in milliseconds."""
         seconds = {
             "timeoutMS": self.operation,
             "serverSelectionTimeoutMS": self.selection,
@@ -161,17 +161,17 @@ def _refuse_unsafe(options: dict[str, str]) -> None:
 
 
 def hosts_of(uri: str) -> str:
-    """The hosts that a URI names, without credentials and options."""
+    """Return the hosts that a URI names, without credentials and options."""
     return uri.partition("://")[2].partition("/")[0].rpartition("@")[2]
 
 
 def database(client: Client, name: str) -> Database:
-    """The database of that name."""
+    """Return the database of that name."""
     return client.get_database(name, codec_options=CodecOptions(document_class=dict))
 
 
 async def supports_transactions(db: Database) -> bool:
-    """Whether the database is a replica set or a sharded cluster: a standalone mongod does not support transactions."""
+    """Return whether the database is a replica set or a sharded cluster, which support transactions."""
     response = await db.command("hello")
     return "setName" in response or response.get("msg") == "isdbgrid"
 
@@ -191,19 +191,19 @@ def allow_seconds(seconds: float) -> AbstractContextManager[Any]:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether the database has no space left: some commands report only the text of the operating system."""
+    """Return whether the database has no space left: some commands report only the text of the operating system."""
     if not isinstance(error, OperationFailure):
         return False
     return error.code == _OUT_OF_DISK_SPACE or os.strerror(errno.ENOSPC) in str(error)
 
 
 def is_write_conflict(error: BaseException) -> bool:
-    """Whether another transaction has written the same document."""
+    """Return whether another transaction has written the same document."""
     return isinstance(error, OperationFailure) and error.code == WRITE_CONFLICT
 
 
 def as_service_error(error: Exception) -> ServiceError | None:
-    """The service error for a failure of the driver, `error` itself if it is one, or None if it is unexpected."""
+    """Return the service error for a failure of the driver, `error` if it is one, or None if it is unexpected."""
     if isinstance(error, ServiceError):
         return error
     if isinstance(error, DocumentTooLarge):
@@ -224,34 +224,34 @@ def as_service_error(error: Exception) -> ServiceError | None:
 
 
 def unreachable() -> Unavailable:
-    """The error of a request that needs the database while it does not respond."""
+    """Return the error of a request that needs the database while it does not respond."""
     return Unavailable("The database cannot be reached; try again shortly")
 
 
 def too_slow() -> Unavailable:
-    """The error of a request that took too long while the service, or the database, was busy."""
+    """Return the error of a request that took too long while the service, or the database, was busy."""
     return Unavailable("The service is busy; try again shortly")
 
 
 def is_late(error: Exception) -> bool:
-    """Whether an operation reached its deadline: the database may respond, and this process was busy."""
+    """Return whether an operation reached its deadline: the database may respond, and this process was busy."""
     return isinstance(error, PyMongoError) and error.timeout and not isinstance(error, ServerSelectionTimeoutError)
 
 
 def is_unavailable(error: Exception) -> bool:
-    """Whether the database did not respond, or not as a primary with a majority."""
+    """Return whether the database did not respond, or not as a primary with a majority."""
     if isinstance(error, ConnectionFailure | ExecutionTimeout | WriteConcernError) or is_unsent(error):
         return True
     return isinstance(error, OperationFailure) and (error.code in _UNAVAILABLE or _is_interrupted_bulk(error))
 
 
 def is_unsent(error: Exception) -> bool:
-    """Whether the driver sent nothing, as its connection was opened while the server started or became a secondary."""
+    """Return whether the driver sent nothing, as the server was starting or becoming a secondary."""
     return type(error) is ConfigurationError
 
 
 def _is_interrupted_bulk(error: OperationFailure) -> bool:
-    """Whether a bulk write was carried out but not acknowledged by a majority, or ended by such an error."""
+    """Return whether a bulk write was carried out but not acknowledged by a majority, or ended by such an error."""
     if not isinstance(error, BulkWriteError):
         return False
     details = error.details or {}

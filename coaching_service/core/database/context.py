@@ -71,8 +71,8 @@ class Services:
     """What the process offers to every request, made once at start.
 
     `events` has the subscribers of domain events; `change_log` records what transactions change; `base_url` is the
-    public address without a trailing slash; `registration`: companies may sign up by themselves; `disk_space`: that
-    of the embedded database; `invitations_per_day`: how many invitations a company may send, after its first week;
+    public address without a trailing slash; `registration`: companies may sign up by themselves; `disk_space` of the
+    embedded database; `invitations_per_day`: how many invitations a company may send, after its first week;
     `client_documents`: OAuth applications may identify themselves by the URL of a document; `upload_limits` limits the
     size of files, `storage_quota` of a company; `media_worker` rewrites uploaded pictures and PDF files;
     `sign_in_slot` is held while a password is verified, and network addresses take turns; `job_available` notifies the
@@ -133,7 +133,7 @@ class Services:
         object.__setattr__(self, "monitor", DatabaseMonitor(self.db, self.database_response_seconds))
 
     def collection(self, name: str) -> Collection:
-        """The driver's collection of that name, cached: creating one takes the driver some time.
+        """Return the driver's collection of that name, cached: creating one takes the driver some time.
 
         Raises Unavailable while the database is lost, so that nothing waits for it.
         """
@@ -186,7 +186,7 @@ class Context:
         return self.services.db
 
     def collection(self, name: str) -> Collection:
-        """The driver's collection of that name. Raises Unavailable while the database is lost."""
+        """Return the driver's collection of that name. Raises Unavailable while the database is lost."""
         collection = self.services.collection(name)
         return collection if self.thread is None else self.thread.collection(collection)
 
@@ -220,20 +220,21 @@ class Context:
         return None if self.changes.is_empty else self.batch_id or self.changes.id
 
     def acting_as(self, principal: Principal) -> Context:
-        """A copy of this context with `principal` as its caller."""
+        """Return a copy of this context with `principal` as its caller."""
         if self.recorder is not None:
             self.recorder.author = principal
         return replace(self, principal=principal)
 
     async def with_current_caller(self) -> Context:
-        """A copy of this context with the caller as they are now: for requests that have waited.
+        """Return a copy of this context with the caller as they are now: for requests that have waited.
 
         Raises Unauthorized or Forbidden if the credential, or a permission that the operation needs, is gone.
         """
         return self if self.load_caller is None else replace(self, principal=await self.load_caller())
 
     async def after_waiting(self) -> Context:
-        """A copy of this context with the caller as they are now, if the request has waited since it was authenticated.
+        """Return a copy of this context with the caller as they are now, if the request has waited since it was
+        authenticated.
 
         Raises what with_current_caller raises.
         """

@@ -64,7 +64,7 @@ T = TypeVar("T")
 def _recorded(
     write: Callable[Concatenate[S, Context, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[S, Context, P], Coroutine[Any, Any, T]]:
-    """Run a write in a transaction, or in that of its caller, if it is recorded or changes what processes cache."""
+    """Run a write in a transaction, its own or the caller's, if it is recorded or changes what processes cache."""
 
     @wraps(write)
     async def in_its_transaction(collection: S, ctx: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -306,7 +306,7 @@ class Documents(ReadableCollection[D]):
     async def _find_by_key(
         self, ctx: Context, key: Sequence[str], documents: Sequence[Mapping[str, Any]]
     ) -> dict[tuple[Any, ...], Document]:
-        """The stored documents that have the values of `documents` in the fields `key`, by these values."""
+        """Return the stored documents that have the values of `documents` in the fields `key`, by these values."""
         where = {name: {"$in": list({each[name] for each in documents})} for name in key}
         found = self._in(ctx).find(self.write_filter(ctx, where), session=ctx.session)
         return {tuple(document[name] for name in key): document async for document in found}
@@ -419,5 +419,5 @@ class Documents(ReadableCollection[D]):
 
 
 def declared_collections() -> dict[str, Documents[Any]]:
-    """The collections that the imported features declare, by name."""
+    """Return the collections that the imported features declare, by name."""
     return {name: collection for name, collection in registry.items() if isinstance(collection, Documents)}

@@ -63,12 +63,12 @@ class FolderInUse(DatabaseUnavailable):
 
 
 def address_of(port: int) -> str:
-    """The URI of an embedded database."""
+    """Return the URI of an embedded database."""
     return f"mongodb://127.0.0.1:{port}/?replicaSet={REPLICA_SET}"
 
 
 def find_mongod() -> str:
-    """The path of mongod: the one on PATH if it is 6.0 or newer, else the one from the PyPI wheel.
+    """Return the path of mongod: the one on PATH if it is 6.0 or newer, else the one from the PyPI wheel.
 
     Raises DatabaseUnavailable if there is none.
     """
@@ -267,12 +267,12 @@ def _initiate(client: MongoClient[dict[str, object]], port: int) -> None:
 
 
 def _describe_end(child: subprocess.Popen[bytes], log: Path) -> str:
-    """One sentence that says why a mongod that had started has ended by itself."""
+    """Return one sentence that says why a mongod that had started has ended by itself."""
     return _describe_full_disk(child, log) or f"The embedded database has ended by itself; its log is {log}."
 
 
 def _describe_full_disk(child: subprocess.Popen[bytes], log: Path) -> str | None:
-    """One sentence if mongod has ended because it could not write more, else None."""
+    """Return one sentence if mongod has ended because it could not write more, else None."""
     if child.returncode == -signal.SIGXFSZ:
         return f"The limit of file sizes (ulimit -f) is too small for the database in {log.parent}: raise it."
     lines = log.read_bytes()[-65_536:] if log.exists() else b""
@@ -282,7 +282,7 @@ def _describe_full_disk(child: subprocess.Popen[bytes], log: Path) -> str | None
 
 
 def _why(stderr: IO[bytes] | None, log: Path) -> str:
-    """Why mongod ended, from its error stream (such as a missing library), or where its log is."""
+    """Return why mongod ended, from its error stream (such as a missing library), or where its log is."""
     lines = (stderr.read() if stderr else b"").decode("utf-8", "replace").strip().splitlines()
     if lines:
         return f" ({lines[-1][:200]})"

@@ -27,19 +27,19 @@ class FieldChange(TypedDict, total=False):
 
 
 def without_nested(names: Sequence[str]) -> list[str]:
-    """The names without those inside another one, which MongoDB does not accept in one projection."""
+    """Return the names without those inside another one, which MongoDB does not accept in one projection."""
     unique = list(dict.fromkeys(names))
     return [name for name in unique if not any(name.startswith(f"{other}.") for other in unique)]
 
 
 def touched_paths(change: Mapping[str, Any]) -> list[str]:
-    """The paths that update operators write, without metadata."""
+    """Return the paths that update operators write, without metadata."""
     paths = [path for operator in change.values() for path in operator]
     return [path for path in dict.fromkeys(paths) if path not in METADATA]
 
 
 def values_at(document: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
-    """The values of a document at `paths`; MISSING where it has none."""
+    """Return the values of a document at `paths`; MISSING where it has none."""
     return {path: _value_at(document, path) for path in paths}
 
 
@@ -65,7 +65,7 @@ def set_path(document: dict[str, Any], path: str, value: Any) -> None:
 
 
 def field_change(path: str, before: Any, after: Any) -> FieldChange | None:
-    """How a field has changed, or None if it has not."""
+    """Return how a field has changed, or None if it has not."""
     if before is after or before == after:
         return None
     if _has_identifiers(before) and _has_identifiers(after):
@@ -97,12 +97,12 @@ def _element_change(path: str, before: Sequence[Any], after: Sequence[Any]) -> F
 
 
 def _differs(element: Any, other: Any) -> bool:
-    """Whether two elements differ; most are the same object, which is not compared field by field."""
+    """Return whether two elements differ; most are the same object, which is not compared field by field."""
     return element is not other and element != other
 
 
 def restored_elements(current: Sequence[Any], change: FieldChange) -> list[Any]:
-    """The list of elements as it was before `change`, from the list as it was after it."""
+    """Return the list of elements as it was before `change`, from the list as it was after it."""
     elements = {element["_id"]: element for element in current}
     elements |= {element["_id"]: element for element in change["before"]}
     return [elements[identifier] for identifier in change.get("order", [each["_id"] for each in current])]

@@ -151,7 +151,7 @@ async def discard(ctx: Context, ids: Sequence[ObjectId]) -> None:
 
 
 async def release(services: Services, ids: Sequence[ObjectId]) -> None:
-    """Delete the ones of `ids` that are still pending; from now on no record can refer to them.
+    """Delete the files in `ids` that are still pending; from now on no record can refer to them.
 
     It does not matter what is known about the transaction that was to attach them: the stored state decides. Chunks are
     deleted before their file, so that the file is still found after an interruption.

@@ -48,13 +48,13 @@ class IndexConflict(Exception):
 
 
 def hash_of(collections: Declared) -> str:
-    """The hash of declared indexes."""
+    """Return the hash of declared indexes."""
     definitions = [(name, [index.model().document for index in collections[name]]) for name in sorted(collections)]
     return hashlib.sha256(repr(definitions).encode()).hexdigest()
 
 
 async def are_current(db: Database, collections: Declared) -> bool:
-    """Whether these indexes, and no others, were created last, and no comparison has missed one since."""
+    """Return whether these indexes, and no others, were created last, and no comparison has missed one since."""
     return await db[_state.name].find_one({}) == {"_id": hash_of(collections)}
 
 
@@ -120,7 +120,7 @@ def _done_by_another_process(code: int) -> Iterator[None]:
 
 
 def _options(definition: Mapping[str, Any]) -> tuple[bool, bool, dict[str, Any]]:
-    """The options that make two indexes on the same fields different."""
+    """Return the options that make two indexes on the same fields different."""
     partial = dict(definition.get("partialFilterExpression") or {})
     return bool(definition.get("unique")), "collation" in definition, partial
 
@@ -135,7 +135,7 @@ async def _change_expiry(collection: Collection, index: Index) -> None:
 
 
 async def missing_indexes(db: Database, collections: Declared) -> list[str]:
-    """The declared indexes that the database does not have as they are declared, as `collection.index`.
+    """Return the declared indexes that the database does not have as they are declared, as `collection.index`.
 
     If there are any, the next start compares all of them.
     """

@@ -96,20 +96,20 @@ class ConnectionObserver(ConnectionPoolListener):
         metrics.connections_waiting.set_function(lambda: len(self._waiting))
 
     def connection_created(self, event: ConnectionCreatedEvent) -> None:
-        """A connection is being established."""
+        """Count a connection that is being established."""
         self._open.add((event.address, event.connection_id))
 
     def connection_closed(self, event: ConnectionClosedEvent) -> None:
-        """A connection was closed."""
+        """Count a connection that was closed."""
         self._open.discard((event.address, event.connection_id))
         self._in_use.discard((event.address, event.connection_id))
 
     def connection_check_out_started(self, event: ConnectionCheckOutStartedEvent) -> None:
-        """An operation needs a connection."""
+        """Count an operation that needs a connection."""
         self._waiting.append(None)
 
     def connection_check_out_failed(self, event: ConnectionCheckOutFailedEvent) -> None:
-        """The command failed without a reply."""
+        """Count a command that failed without a reply."""
         self._waiting.pop()
 
     def connection_checked_out(self, event: ConnectionCheckedOutEvent) -> None:
@@ -118,7 +118,7 @@ class ConnectionObserver(ConnectionPoolListener):
         self._in_use.add((event.address, event.connection_id))
 
     def connection_checked_in(self, event: ConnectionCheckedInEvent) -> None:
-        """The operation is over."""
+        """Count an operation that is over."""
         self._in_use.discard((event.address, event.connection_id))
 
     def pool_created(self, event: PoolCreatedEvent) -> None:

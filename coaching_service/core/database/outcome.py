@@ -109,7 +109,7 @@ class WriteObserver(CommandListener):
 
 
 def _counts(name: str, command: Mapping[str, Any]) -> bool:
-    """Whether a write is outside of a transaction, and of a collection that callers change."""
+    """Return whether a write is outside of a transaction, and of a collection that callers change."""
     return "autocommit" not in command and command[name] not in incidental_collections
 
 

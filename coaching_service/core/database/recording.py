@@ -73,11 +73,11 @@ class History:
     public_names: Mapping[str, str] = field(default_factory=dict)
 
     def can_undo(self, action: Action) -> bool:
-        """Whether an action on one of the documents can be undone."""
+        """Return whether an action on one of the documents can be undone."""
         return self.undo != "never" and (self.undo != "changes" or action == "changed")
 
     def without_omitted(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of a document that are recorded."""
+        """Return the fields of a document that are recorded."""
         return {name: value for name, value in document.items() if name not in self.omit}
 
 
@@ -105,7 +105,7 @@ class DocumentChange:
     omitted: set[str] = field(default_factory=set)
 
     def changed_names(self, private: Collection[str]) -> list[str]:
-        """The public names of the fields that differ, in alphabetical order; dotted inside nested documents."""
+        """Return the public names of the fields that differ, in alphabetical order; dotted inside nested documents."""
         if self.action != "changed":
             paths = [path for path, value in (self.after or self.before or {}).items() if value not in (None, [])]
         else:
@@ -116,7 +116,7 @@ class DocumentChange:
         return sorted({names.get(path, path) for path in paths if path.partition(".")[0] not in hidden})
 
     def field_changes(self) -> list[FieldChange]:
-        """The fields that differ, in the order they were written."""
+        """Return the fields that differ, in the order they were written."""
         changes = [field_change(path, before, after) for path, (before, after) in self.values.items()]
         for path, (order, elements) in self.added.items():
             changes.append({"path": path, "elements": True, "before": [], "after": elements, "order": order})
@@ -324,5 +324,5 @@ class ChangeRecorder:
 
 
 def encoded_size(document: Mapping[str, Any]) -> int:
-    """The size of a document in the database, in bytes."""
+    """Return the size of a document in the database, in bytes."""
     return len(bson.encode(document))

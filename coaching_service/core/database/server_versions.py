@@ -60,7 +60,7 @@ def remark_on(version: str, day: date) -> Remark | None:
 
 
 async def read_version(services: Services) -> str:
-    """The version of the database server that accepts writes."""
+    """Return the version of the database server that accepts writes."""
     return str((await services.db.command("buildInfo"))["version"])
 
 

@@ -25,11 +25,11 @@ class ShardKey:
         return dict.fromkeys(self.fields, "hashed" if self.is_hashed else 1)
 
     def allows(self, index: Index) -> bool:
-        """Whether a sharded collection may have this index: it is not unique, or begins with the shard key."""
+        """Return whether a sharded collection may have this index: it is not unique, or begins with the shard key."""
         return not index.unique or index.fields[: len(self.fields)] == self.fields
 
     def is_served_by(self, index: Index) -> bool:
-        """Whether the index can be the one that sharding needs: complete, comparing bytes, and beginning with the key.
+        """Return whether the index is fit for sharding: complete, comparing bytes, and beginning with the key.
 
         It must not have several entries for a document either, which a declaration does not show.
         """
@@ -49,5 +49,5 @@ BY_COMPANY = ShardKey(("companyId",))
 
 
 def find_index(key: ShardKey, indexes: Iterable[Index]) -> Index | None:
-    """The first index that sharding by `key` can use, or None."""
+    """Return the first index that sharding by `key` can use, or None."""
     return next((index for index in indexes if key.is_served_by(index)), None)

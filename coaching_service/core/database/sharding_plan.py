@@ -14,7 +14,7 @@ Collections = Mapping[str, ReadableCollection[Any]]
 
 
 def list_sharding_commands(database: str, collections: Collections) -> list[str]:
-    """The lines that shard `collections` in `database`, each collection with its placement; the others as comments."""
+    """Return the lines that shard `collections` in `database` by their placements; the others as comments."""
     lines = [f"sh.enableSharding({_text(database)})", f"db = db.getSiblingDB({_text(database)})"]
     for name, collection in sorted(collections.items()):
         placement = collection.placement
@@ -29,7 +29,7 @@ def list_sharding_commands(database: str, collections: Collections) -> list[str]
 
 
 def list_zone_commands(database: str, collections: Collections, companies: Iterable[ObjectId], zone: str) -> list[str]:
-    """The lines that bind the documents of `companies` to the shards of `zone`."""
+    """Return the lines that bind the documents of `companies` to the shards of `zone`."""
     names = sorted(name for name, each in collections.items() if each.placement == BY_COMPANY)
     return [
         f"sh.updateZoneKeyRange({_text(f'{database}.{name}')}, "
@@ -40,7 +40,7 @@ def list_zone_commands(database: str, collections: Collections, companies: Itera
 
 
 def _next(identifier: ObjectId) -> ObjectId:
-    """The identifier after this one: the end of a range with this one only."""
+    """Return the identifier after this one: the end of a range with this one only."""
     return ObjectId((int.from_bytes(identifier.binary, "big") + 1).to_bytes(12, "big"))
 
 

@@ -54,7 +54,7 @@ def shared_mongod(folder: Path) -> Iterator[str]:
 
 
 def _find_running(folder: Path) -> str | None:
-    """The URI of the mongod that runs on `folder`; None if there is none, or it does not accept writes.
+    """Return the URI of the mongod that runs on `folder`; None if there is none, or it does not accept writes.
 
     The port may have been used by a service that was killed, and belong to another program now: the folder is compared.
     """

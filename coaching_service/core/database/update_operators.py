@@ -9,7 +9,7 @@ from coaching_service.core.database.collections import Document, now
 
 
 def appended_element(change: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """The path and the new element of a change that only appends a document with an `_id` to a list."""
+    """Return the path and the new element of a change that only appends a document with an `_id` to a list."""
     if set(change) != {"$push"} or len(change["$push"]) != 1:
         return None
     ((path, element),) = change["$push"].items()
@@ -25,7 +25,7 @@ def with_version(change: Document) -> Document:
 
 
 def upsert_stage(fields: Mapping[str, Any]) -> list[Document]:
-    """The update stage of an upsert: a new document gets version 0, an existing one the next version."""
+    """Return the update stage of an upsert: a new document gets version 0, an existing one the next version."""
     at = now()
     stamps = {
         "createdAt": {"$ifNull": ["$createdAt", at]},

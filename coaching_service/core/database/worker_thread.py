@@ -41,7 +41,7 @@ class WorkerThread:
         self.is_cancelled = False
 
     def collection(self, collection: Collection) -> Collection:
-        """The collection that Motor wraps, with the methods of Motor. Raises Cancelled."""
+        """Return the collection that Motor wraps, with the methods of Motor. Raises Cancelled."""
         return cast("Collection", ThreadCollection(collection.delegate, self))
 
     def pause(self, seconds: float) -> None:
@@ -158,15 +158,15 @@ class ThreadCollection:
     update_one = _blocking("update_one")
 
     def with_options(self, **options: Any) -> ThreadCollection:
-        """The collection with other options."""
+        """Return the collection with other options."""
         return ThreadCollection(self.delegate.with_options(**options), self.thread)
 
     def find(self, *args: Any, session: Any = None, **options: Any) -> ThreadCursor:
-        """The cursor of a query."""
+        """Return the cursor of a query."""
         return ThreadCursor(lambda: self.delegate.find(*args, session=session and session.delegate, **options), self)
 
     def aggregate(self, pipeline: Sequence[Any], *, session: Any = None, **options: Any) -> ThreadCursor:
-        """The cursor of a pipeline."""
+        """Return the cursor of a pipeline."""
         own = session and session.delegate
         return ThreadCursor(lambda: self.delegate.aggregate(pipeline, session=own, **options), self)
 
@@ -205,7 +205,7 @@ class ThreadCursor:
         return self._then(lambda cursor: cursor.hint(index))
 
     async def to_list(self, length: int | None) -> list[Any]:
-        """All documents, or the first `length`."""
+        """Return all documents, or the first `length`."""
         self._collection.thread.require_active()
         with self._open() as cursor:
             documents: list[Any] = cursor.to_list(length)

@@ -33,8 +33,8 @@ class Availability:
         self._is_stopping = True
 
     def middleware(self) -> Middleware:
-        """The middleware that responds 503 to all but health checks while the service starts, and to /readyz while
-        it stops."""
+        """Return the middleware that responds 503 to all but health checks while the service starts, and to /readyz
+        while it stops."""
 
         @web.middleware
         async def check_availability(request: web.Request, handler: Handler) -> web.StreamResponse:

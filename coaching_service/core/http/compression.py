@@ -59,7 +59,7 @@ def _compress_page(body: bytes) -> bytes:
 
 
 def accepts_gzip(request: web.Request) -> bool:
-    """Whether the caller accepts gzip, and does not prefer a response that is not compressed."""
+    """Return whether the caller accepts gzip, and does not prefer a response that is not compressed."""
     return _accepts_gzip(",".join(request.headers.getall(hdrs.ACCEPT_ENCODING, ())))
 
 
@@ -74,7 +74,7 @@ def _accepts_gzip(header: str) -> bool:
 
 
 def _weight(parameters: str) -> float:
-    """The number of `q=0.5`; 1 without it, 0 if it is malformed."""
+    """Return the number of `q=0.5`; 1 without it, 0 if it is malformed."""
     name, _, value = parameters.partition("=")
     if name.strip() != "q":
         return 1.0

@@ -10,6 +10,6 @@ _TAGS = re.compile(r'(?:W/)?("[^"]*")')
 
 
 def is_not_modified(request: web.Request, etag: str) -> bool:
-    """Whether `If-None-Match` is `*`, or names `etag` in its list, by weak comparison. `etag` is quoted."""
+    """Return whether `If-None-Match` is `*`, or names `etag` in its list, by weak comparison. `etag` is quoted."""
     sent = ",".join(request.headers.getall(hdrs.IF_NONE_MATCH, ()))
     return sent.strip() == "*" or etag.removeprefix("W/") in _TAGS.findall(sent)

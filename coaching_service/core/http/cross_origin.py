@@ -42,7 +42,7 @@ class CrossOrigin:
         self._paths = frozenset(route.path for route in routes)
 
     def middleware(self) -> Middleware:
-        """The middleware that answers preflight requests."""
+        """Return the middleware that answers preflight requests."""
 
         @web.middleware
         async def answer_preflight(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -59,7 +59,7 @@ class CrossOrigin:
         return answer_preflight
 
     async def add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
-        """The signal handler for `on_response_prepare`: lets the page read the response, unless a key was sent."""
+        """Handle `on_response_prepare`: let the page read the response, unless a key was sent."""
         if not self._origins or not self._is_rest(request):
             return
         response.headers.add("Vary", "Origin")

@@ -27,7 +27,7 @@ class Deprecation:
         return f"Deprecated since {self.since}, removed on {self.sunset} or later. Use {self.instead}."
 
     def headers(self) -> dict[str, str]:
-        """The headers of each response: `Deprecation` in seconds since 1970, `Sunset` as a date of HTTP."""
+        """Return the headers of each response: `Deprecation` in seconds since 1970, `Sunset` as a date of HTTP."""
         since, sunset = (datetime.combine(day, time(), UTC) for day in (self.since, self.sunset))
         return {"Deprecation": f"@{int(since.timestamp())}", "Sunset": format_datetime(sunset, usegmt=True)}
 
@@ -42,6 +42,6 @@ def mark_deprecated(request: web.Request, deprecation: Deprecation | None) -> No
 
 
 def deprecation_headers(request: web.Request) -> dict[str, str]:
-    """Returns the headers of a response to `request`: none if the operation is not deprecated."""
+    """Return the headers of a response to `request`: none if the operation is not deprecated."""
     deprecation = request.get(_DEPRECATION)
     return deprecation.headers() if deprecation is not None else {}

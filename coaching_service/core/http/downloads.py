@@ -46,7 +46,7 @@ class Download:
 
 
 def read_with_limit(download: Download, limiter: AbstractAsyncContextManager[object]) -> Download:
-    """Returns the download reading each chunk while it holds `limiter`.
+    """Return the download reading each chunk while it holds `limiter`.
 
     Chunks are sent without holding it, so that slow receivers do not block other downloads.
     """
@@ -64,7 +64,7 @@ def read_with_limit(download: Download, limiter: AbstractAsyncContextManager[obj
 
 
 def read_while_allowed(download: Download, check: Callable[[], Awaitable[object]] | None) -> Download:
-    """Returns the download, which ends with an error once `check` raises one.
+    """Return the download, which ends with an error once `check` raises one.
 
     It is called before the first chunk, and before each later one, once a second at most. None: there is no check.
     """
@@ -150,7 +150,8 @@ async def _send(response: web.StreamResponse, chunk: bytes) -> None:
 
 
 def _requested_range(request: web.Request, download: Download) -> slice | None:
-    """The byte range to send, or None for the whole file: no, several or malformed ranges, or another version."""
+    """Return the byte range to send, or None for the complete file: no, several or malformed ranges, or another
+    version."""
     if request.method != hdrs.METH_GET or hdrs.RANGE not in request.headers:
         return None
     if request.headers.get(hdrs.IF_RANGE, download.etag) != download.etag:

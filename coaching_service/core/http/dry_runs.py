@@ -40,7 +40,7 @@ def reject_in_body(route: Route, names: Any) -> None:
 
 
 def is_dry_run(route: Route, arguments: Mapping[str, Any]) -> bool:
-    """Whether the arguments of a handler ask for a dry run."""
+    """Return whether the arguments of a handler ask for a dry run."""
     return route.takes_dry_run and bool(arguments["body"].get(DRY_RUN))
 
 

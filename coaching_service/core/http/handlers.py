@@ -95,7 +95,7 @@ class HandlerDependencies:
     def limiter(
         self, request_class: RequestClass, ctx: Context, waited: float = 0.0, *, schedule: Hashable | None = None
     ) -> AbstractAsyncContextManager[None]:
-        """Returns the context to run a request of this class in, which has waited for `waited` seconds before.
+        """Return the context to run a request of this class in, which has waited for `waited` seconds before.
 
         `schedule`: see RequestSlot.
         """
@@ -134,12 +134,12 @@ def mount(app: web.Application, routes: Iterable[Route], dependencies: HandlerDe
 
 
 def _parameter_positions(path: str) -> list[bool]:
-    """The sort key with which a literal path precedes one that has a parameter in the same place."""
+    """Return the sort key with which a literal path precedes one that has a parameter in the same place."""
     return [segment.startswith("{") for segment in path.split("/")]
 
 
 def _method_not_allowed(methods: set[str]) -> AiohttpHandler:
-    """Returns a handler that rejects other methods, also where a path with a parameter would match."""
+    """Return a handler that rejects other methods, also where a path with a parameter would match."""
     allowed = sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -149,7 +149,7 @@ def _method_not_allowed(methods: set[str]) -> AiohttpHandler:
 
 
 def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHandler:
-    """Returns the aiohttp handler of one declared route."""
+    """Return the aiohttp handler of one declared route."""
     query = route.query if isinstance(route.query, Schema) else None
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -305,7 +305,7 @@ async def _call_once(route: Route, ctx: Context, arguments: dict[str, Any], body
 
 
 def _customer_id(route: Route, ctx: Context, arguments: dict[str, Any]) -> ObjectId | None:
-    """The client that a request is about: in the path, in the body, or the caller."""
+    """Return the client that a request is about: in the path, in the body, or the caller."""
     if route.access.audience == "customer":
         return ctx.caller.id
     body = arguments.get("body")
@@ -314,7 +314,7 @@ def _customer_id(route: Route, ctx: Context, arguments: dict[str, Any]) -> Objec
 
 
 def _schedule(route: Route, ctx: Context, arguments: Mapping[str, Any]) -> Hashable | None:
-    """The key of the schedule that a request changes, if it changes one."""
+    """Return the key of the schedule that a request changes, if it changes one."""
     if not route.writes:
         return None
     body = arguments.get("body")

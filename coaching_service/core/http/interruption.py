@@ -21,7 +21,7 @@ def interrupting(services: Services, request: web.Request) -> Interruption:
 def interruptible(
     services: Services, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """Returns the aiohttp handler that runs `handler` in `interrupting`."""
+    """Return the aiohttp handler that runs `handler` in `interrupting`."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         async with interrupting(services, request):
@@ -31,6 +31,6 @@ def interruptible(
 
 
 async def end_interruption(request: web.Request, _: web.StreamResponse) -> None:
-    """The signal handler for `on_response_prepare`: a response that has begun cannot become a 503."""
+    """Handle `on_response_prepare`: a response that has begun cannot become a 503."""
     if (interruption := request.get(_INTERRUPTION)) is not None:
         interruption.end()

@@ -19,7 +19,7 @@ _REST_SECONDS = 0.02
 
 
 def large_body(ctx: Context) -> AbstractAsyncContextManager[None]:
-    """The context to work on a large body in, or on a part of one, or to reject it: companies take turns.
+    """Return the context to work on a large body in, or on a part of one, or to reject it: companies take turns.
 
     Receiving a body that is rejected takes longer than rejecting it, so the rest does not depend on that alone.
     """

@@ -22,7 +22,7 @@ _MAX_COUNT = 10_000
 def metrics_handler(
     services: Services, readings: Sequence[Reading]
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """Returns the aiohttp handler that exposes the metrics of this process, or of all workers, and of the database."""
+    """Return the aiohttp handler that exposes the metrics of this process, or of all workers, and of the database."""
 
     async def handle(_: web.Request) -> web.Response:
         await asyncio.gather(*(read(services) for read in readings))
@@ -34,7 +34,7 @@ def metrics_handler(
 
 
 def core_readings(job_kinds: Collection[str]) -> tuple[Reading, ...]:
-    """Returns what is read of the change log, of files, and of jobs of these kinds."""
+    """Return what is read of the change log, of files, and of jobs of these kinds."""
     return _read_change_log, _read_files, partial(_read_jobs, kinds=job_kinds)
 
 

@@ -48,7 +48,7 @@ log = structlog.get_logger("coaching_service")
 
 
 def request_middleware(services: Services, proxies: int = 0) -> Middleware:
-    """Returns the outermost middleware, through which every response passes. `proxies` is as in `network_address`."""
+    """Return the outermost middleware, through which every response passes. `proxies` is as in `network_address`."""
     metrics, tracer = services.metrics, services.tracer
 
     @web.middleware
@@ -155,13 +155,13 @@ def _route(request: web.Request) -> str:
 
 
 def _method_and_route(request: web.Request) -> tuple[str, str]:
-    """The method and the declared path, of which there are few whatever callers send."""
+    """Return the method and the declared path: few values, whatever callers send."""
     route = _route(request)
     return request.method if route != _UNKNOWN_ROUTE and request.method in _METHODS else "other", route
 
 
 def _caller(principal: Principal | None) -> dict[str, str]:
-    """Who sent a request, in identifiers: the person, and the key, session or grant of an assistant."""
+    """Return who sent a request, in identifiers: the person, and the key, session or grant of an assistant."""
     if principal is None:
         return {}
     return {

@@ -200,7 +200,7 @@ def _operation(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
 
 
 def _multipart(form: MultipartBody, *, required: bool) -> dict[str, Any]:
-    """A multipart body: the file and the text fields."""
+    """Return a multipart body: the file and the text fields."""
     types = ", ".join(sendable_types(form.content_types))
     file = {"type": "string", "format": "binary", "description": f"One of: {types}."}
     schema: dict[str, Any] = {"type": "object", "properties": {form.file_field: file, **_text_properties(form.schema)}}
@@ -213,7 +213,7 @@ def _multipart(form: MultipartBody, *, required: bool) -> dict[str, Any]:
 
 
 def _text_properties(schema: Schema) -> dict[str, Any]:
-    """The text fields of a multipart body, all of which are strings on the wire."""
+    """Return the text fields of a multipart body, which are strings on the wire."""
     properties = {}
     for name, field in schema.fields.items():
         copied_keys = ("description", "format", "example", "x-enum-varnames")
@@ -315,7 +315,7 @@ def _success_headers(route: Route) -> dict[str, Any]:
 
 
 def _dry_run_response(route: Route) -> dict[str, Any]:
-    """The response to a dry run: its schema is the same as of the other, so that clients get one type for both."""
+    """Return the response to a dry run: it has the schema of the operation, so that clients get one type for both."""
     description = (
         "With `dryRun`: what the operation would do. Nothing is written, and what would be new has null as identifier."
     )
@@ -332,7 +332,7 @@ def _returned(returns: Any) -> Any:
 
 
 def _errors(route: Route, routes: Sequence[Route]) -> list[type[errors.ServiceError]]:
-    """The errors that a route can respond with, one for each status: the common base class of several."""
+    """Return the errors that a route can respond with, one for each status: the common base class of several."""
     possible = [error for error, applies in _ALWAYS_POSSIBLE if applies(route)]
     possible += [error for error in route.errors if error is not errors.LegacyFailure]
     if _shares_literal_path(route, routes):
@@ -341,7 +341,7 @@ def _errors(route: Route, routes: Sequence[Route]) -> list[type[errors.ServiceEr
 
 
 def _shares_literal_path(route: Route, routes: Sequence[Route]) -> bool:
-    """Whether a path with a parameter can spell a literal path that has other methods, which is then 405."""
+    """Return whether a path with a parameter can spell a literal path that has other methods, which is then 405."""
     if not route.path_parameters:
         return False
     segments = route.path.split("/")
@@ -389,7 +389,7 @@ def _header(description: str) -> dict[str, Any]:
 
 
 def _schema(declared: Any) -> Any:
-    """A declared body or response as apispec resolves it: a schema instance, or the schemas of a Variant."""
+    """Return a declared body or response as apispec resolves it: a schema instance, or the schemas of a Variant."""
     if isinstance(declared, Variant | ChangeByStoredType):
         if isinstance(declared, ChangeByStoredType):  # `type` may be left out: it cannot tell them apart
             return {"anyOf": list(declared.by_type.values())}

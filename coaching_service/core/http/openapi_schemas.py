@@ -81,19 +81,19 @@ ERROR_SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 def schema_name(schema: Any) -> str:
-    """The name of a schema's component: the name of its class."""
+    """Return the name of a schema's component: the name of its class."""
     if isinstance(schema, str):
         return schema
     return (schema if isinstance(schema, type) else type(schema)).__name__
 
 
 def legacy_schema_name(code: str) -> str:
-    """The name of the schema of a legacy failure, such as `LegacyFailureMetricsSetMissing`."""
+    """Return the name of the schema of a legacy failure, such as `LegacyFailureMetricsSetMissing`."""
     return "LegacyFailure" + "".join(word.capitalize() for word in code.split("_"))
 
 
 def legacy_schema(code: str) -> dict[str, Any]:
-    """The body of one of the four documented requests that answer 500 with `{code, message}`."""
+    """Return the body of one of the four documented requests that answer 500 with `{code, message}`."""
     return {
         "type": "object",
         "description": "A request that answers 500 permanently and writes nothing: it must not be retried.",
@@ -106,7 +106,7 @@ def legacy_schema(code: str) -> dict[str, Any]:
 
 
 def variant_attributes(self: OpenAPIConverter, field: fields.Field[Any], **_: Any) -> dict[str, Any]:
-    """The `oneOf` of a Variant field (an apispec attribute function)."""
+    """Return the `oneOf` of a Variant field (an apispec attribute function)."""
     if not isinstance(field, Variant):
         return {}
     resolve = self.resolve_nested_schema

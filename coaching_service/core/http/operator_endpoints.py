@@ -49,7 +49,7 @@ class OperatorEndpoints:
         self._comparison: asyncio.Task[None] | None = None
 
     def routes(self, readings: Sequence[Reading] | None) -> list[web.RouteDef]:
-        """Returns the aiohttp routes; /metrics with these readings, or without it."""
+        """Return the aiohttp routes; /metrics with these readings, or without it."""
         routes = [
             web.get("/healthz", self.healthz),
             web.get("/readyz", self.readyz),
@@ -121,7 +121,7 @@ class OperatorEndpoints:
             raise Unavailable(message)
 
     async def _find_missing_indexes(self) -> list[str]:
-        """The missing indexes; none while they are compared for the first time, if they were created before."""
+        """Return the missing indexes; none while they are compared for the first time, if they were created before."""
         if self._comparison is None and await are_current(self.services.db, self._declared):
             self._comparison = asyncio.create_task(self._compare_indexes())
             self._comparison.add_done_callback(retrieve_failure)
@@ -143,27 +143,27 @@ class OperatorEndpoints:
         return {name: each.indexes for name, each in declared_collections().items()}
 
     async def swagger_json(self, request: web.Request) -> web.Response:
-        """The OpenAPI document; 304 if the caller has it."""
+        """Return the OpenAPI document; 304 if the caller has it."""
         return self._document_json.respond(request)
 
     async def docs(self, request: web.Request) -> web.Response:
-        """The OpenAPI document as a page."""
+        """Return the OpenAPI document as a page."""
         return self._page.respond(request, _PAGE_HEADERS)
 
     async def docs_guide(self, guide: Guide, request: web.Request) -> web.Response:
-        """A guide as a page."""
+        """Return a guide as a page."""
         if (content := self._guides.get(guide.name)) is None:
             content = self._guides[guide.name] = StaticContent(guides_pages.render_guide(guide), _HTML)
         return content.respond(request, _PAGE_HEADERS)
 
     async def docs_style(self, request: web.Request) -> web.Response:
-        """The stylesheet of these pages."""
+        """Return the stylesheet of these pages."""
         return StaticContent(docs_page.page_file("docs.css"), "text/css; charset=utf-8").respond(request)
 
     async def docs_script(self, request: web.Request) -> web.Response:
-        """The filter of that page."""
+        """Return the filter of that page."""
         return StaticContent(docs_page.page_file("docs.js"), "text/javascript; charset=utf-8").respond(request)
 
     async def docs_icon(self, _: web.Request) -> web.Response:
-        """The icon of that page."""
+        """Return the icon of that page."""
         return web.Response(text=docs_page.page_file("icon.svg"), content_type="image/svg+xml")

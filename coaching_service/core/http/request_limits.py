@@ -49,7 +49,7 @@ class RequestLimits:
         request[_STATE] = f'"requests";r={remaining};t={self._buckets.seconds_per_token}'
 
     async def add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
-        """The signal handler for `on_response_prepare`: reports the limit to callers whose request was counted."""
+        """Handle `on_response_prepare`: report the limit to callers whose request was counted."""
         if (state := request.get(_STATE)) is not None:
             response.headers["RateLimit-Policy"] = self._policy
             response.headers["RateLimit"] = state

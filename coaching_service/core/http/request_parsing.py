@@ -46,7 +46,7 @@ _CACHED_FIELDS = (fields.Integer, fields.Boolean, Choice, Date, Identifier, Quer
 
 
 def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId | str]:
-    """Returns the identifiers and other parameters in the path, by the handler's argument names.
+    """Return the identifiers and other parameters in the path, by the handler's argument names.
 
     Raises InvalidFields naming a malformed one, or LegacyFailure where the route declares that.
     """
@@ -67,7 +67,7 @@ def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId |
 
 
 def read_query(schema: Schema, request: web.Request) -> dict[str, Any]:
-    """Returns the query parameters as `schema` loads them.
+    """Return the query parameters as `schema` loads them.
 
     Raises InvalidQueryType with the specification's message, or InvalidFields with the first error.
     """
@@ -116,12 +116,12 @@ def _load_query(schema: Schema, sent_values: MultiMapping[str]) -> dict[str, Any
 
 
 def _one_invalid(error: FieldError) -> InvalidFields:
-    """Returns the error for one path or query parameter, whose `message` is a string."""
+    """Return the error for one path or query parameter, whose `message` is a string."""
     return InvalidFields([error], sentence(error))
 
 
 async def read_json(ctx: Context, request: web.Request, limit: int, *, optional: bool = False) -> Any:
-    """Returns the JSON object in the body.
+    """Return the JSON object in the body.
 
     Raises UnsupportedMediaType for another content type, TooLarge over `limit` bytes, and BadRequest for a missing
     body, anything but a JSON object, a name twice in one object, or too many levels or values. With `optional`, a
@@ -144,7 +144,7 @@ async def read_json(ctx: Context, request: web.Request, limit: int, *, optional:
 
 
 async def read_json_bytes(ctx: Context, request: web.Request, limit: int) -> bytes:
-    """Returns the body, which is JSON. Raises what `read_bytes` does, and BadRequest for too many values."""
+    """Return the body, which is JSON. Raises what `read_bytes` does, and BadRequest for too many values."""
     try:
         return await read_bytes(request, limit, ValueCounter(ctx).add)
     except TooLarge:
@@ -157,7 +157,7 @@ async def _accept(_piece: bytes) -> None:
 
 
 async def read_bytes(request: web.Request, limit: int, check: Check = _accept) -> bytes:
-    """Returns the body, counting its bytes while they arrive. `check` may raise an error for the next of them.
+    """Return the body, counting its bytes while they arrive. `check` may raise an error for the next of them.
 
     Raises TooLarge over `limit` bytes, BadRequest for a broken encoding, RequestTimeout when it takes too long, and
     ClientDisconnected when the connection closes before the end.
@@ -186,7 +186,7 @@ async def read_bytes(request: web.Request, limit: int, check: Check = _accept) -
 
 
 def network_address(request: web.Request, proxies: int) -> str:
-    """Returns the caller's IP address: the peer's, or with `proxies` of ours the one that the outermost of them
+    """Return the caller's IP address: the peer's, or with `proxies` of ours the one that the outermost of them
     reports in `X-Forwarded-For`."""
     if proxies:
         header = ",".join(request.headers.getall("X-Forwarded-For", ()))
@@ -197,12 +197,12 @@ def network_address(request: web.Request, proxies: int) -> str:
 
 
 def is_disconnected(request: web.Request) -> bool:
-    """Whether the connection of a request is closed or closing."""
+    """Return whether the connection of a request is closed or closing."""
     return request.transport is None or request.transport.is_closing()
 
 
 def validate_body(schema: Schema | Variant | ChangeByStoredType, data: Any) -> Any:
-    """Returns the body as `schema` loads it. Raises InvalidFields with one error per invalid field."""
+    """Return the body as `schema` loads it. Raises InvalidFields with one error per invalid field."""
     try:
         return schema.load(data)
     except ValidationError as error:

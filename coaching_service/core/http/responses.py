@@ -16,7 +16,7 @@ _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME
 
 @lru_cache(8192)  # what was never changed has two equal times, and is read repeatedly; at most 2 MB
 def format_datetime(value: datetime) -> str:
-    """Returns a stored time as it is sent: ISO 8601, UTC, with milliseconds and `Z`."""
+    """Return a stored time as it is sent: ISO 8601, UTC, with milliseconds and `Z`."""
     return value.isoformat(timespec="milliseconds") + "Z"
 
 
@@ -36,7 +36,7 @@ def _convert(value: Any) -> Any:
 
 
 def to_json(value: Any) -> bytes:
-    """Returns `value` as JSON: ObjectIds as 24 hexadecimal characters, times as ISO 8601 UTC with milliseconds and `Z`.
+    """Return `value` as JSON: ObjectIds as 24 hexadecimal characters, times as ISO 8601 UTC with milliseconds and `Z`.
 
     Raises TypeError for a type without a JSON form, and for a key that is not a string: orjson could convert some keys,
     but then takes twice as long for all.

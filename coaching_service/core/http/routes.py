@@ -61,7 +61,7 @@ class MultipartBody:
 
 
 def list_of(model: Any) -> PlainList:
-    """Returns the declaration of a response that is a plain array of a TypedDict or a schema."""
+    """Return the declaration of a response that is a plain array of a TypedDict or a schema."""
     return PlainList(output_of(model))
 
 
@@ -241,5 +241,5 @@ class Routes:
 
 
 def routes_of(groups: Sequence[Routes]) -> list[Route]:
-    """Returns every route of the groups, in the order of their declaration."""
+    """Return every route of the groups, in the order of their declaration."""
     return [route for group in groups for route in group.declared]

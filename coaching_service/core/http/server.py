@@ -33,7 +33,7 @@ _CLOSING_CHECK_SECONDS = 0.02
 
 
 def protocol_error(status: int) -> web.Response:
-    """Returns the response to a request that never reached the application."""
+    """Return the response to a request that never reached the application."""
     status = status if status in PROTOCOL_ERRORS else 500
     return web.Response(status=status, body=_error_body(status), headers=_error_headers())
 
@@ -53,7 +53,7 @@ def _error_headers() -> dict[str, str]:
 
 
 def _refusal() -> bytes:
-    """The 503 of a connection that no request is read from."""
+    """Return the 503 of a connection that no request is read from."""
     body = _error_body(503)
     headers = _error_headers() | {
         "Retry-After": str(_RETRY_SECONDS),

@@ -20,12 +20,12 @@ PREFERS_JOB = web.RequestKey("prefers_job", bool)
 
 
 def prefers_strict(request: web.Request) -> bool:
-    """Whether the first `handling` preference of a request is `strict`."""
+    """Return whether the first `handling` preference of a request is `strict`."""
     return next((value == "strict" for name, value in _preferences(request) if name == "handling"), False)
 
 
 def prefers_job(request: web.Request) -> bool:
-    """Whether a request has the preference `respond-async`."""
+    """Return whether a request has the preference `respond-async`."""
     return any(name == RESPOND_ASYNC for name, _ in _preferences(request))
 
 

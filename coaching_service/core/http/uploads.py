@@ -105,7 +105,7 @@ async def read_upload(
     extra_fields: Collection[str] = (),
     drain_oversized: bool = False,
 ) -> Upload:
-    """Returns the parts of a multipart body, which may come in any order. The file is never read into memory.
+    """Return the parts of a multipart body, which may come in any order. The file is never read into memory.
 
     `limit`: bytes of the file. `extra_fields`: text fields to read in addition to the schema's.
     `drain_oversized`: read a larger file to its end and discard it, instead of raising TooLarge at once: a browser
@@ -205,7 +205,7 @@ async def _read_file(ctx: Context, part: BodyPartReader, limits: _FileLimits, up
 
 
 def clean_file_name(sent: str) -> str:
-    """Returns the last part of the path `sent` without invisible characters, at most 200 characters; "" if none."""
+    """Return the last part of the path `sent` without invisible characters, at most 200 characters; "" if none."""
     name = PurePosixPath(unquote(sent).replace("\\", "/")).name
     visible = "".join(
         " " if unicodedata.category(character) in _INVISIBLE_CATEGORIES and character not in _JOINERS else character
@@ -304,7 +304,7 @@ async def store_upload(
 
 
 def attach_files(handler: Handler, *stored: StoredFile | None) -> Handler:
-    """Returns `handler` running in a transaction that also attaches the `stored` files to their records."""
+    """Return `handler` running in a transaction that also attaches the `stored` files to their records."""
 
     async def handle(ctx: Context, **arguments: Any) -> Any:
         async def work(tx: Context) -> Any:

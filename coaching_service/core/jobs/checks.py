@@ -31,13 +31,13 @@ async def _iterate_unreadable_mail(services: Services) -> AsyncIterator[ObjectId
 def _check_jobs(
     name: str, title: str, where: Document, problem: str, advice: str, repair: Repair | None = None
 ) -> Check:
-    """The check that finds the jobs that match `where`."""
+    """Return the check that finds the jobs that match `where`."""
     iterate = partial(inspection.iterate_matching, where=where)
     return check_of(name, title, iterate, problem, advice, repair, counts=True)
 
 
 def job_checks(kinds: Collection[str]) -> tuple[Check, ...]:
-    """The checks of the jobs of a service that runs these kinds."""
+    """Return the checks of the jobs of a service that runs these kinds."""
     return (
         _check_jobs(
             "jobs-late",

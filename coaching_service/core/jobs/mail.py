@@ -143,8 +143,11 @@ class SmtpMailSender:
 
 
 def _rejection(error: Exception) -> MailRejected:
-    """Why a mail was not accepted. Only a rejected recipient or message is permanent: all other reasons concern the
-    connection between the service and the mail server, which its operator can repair."""
+    """Return why a mail was not accepted.
+
+    Only a rejected recipient or message is permanent: all other reasons concern the connection between the service and
+    the mail server, which its operator can repair.
+    """
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
         permanent = all(recipient.code >= 500 for recipient in error.recipients)
         return MailRejected("the recipient was rejected", permanent=permanent)
@@ -214,12 +217,12 @@ async def enqueue_mails(ctx: Context, mails: Sequence[NewMail]) -> None:
 
 
 def seal_content(vault: Vault, identifier: ObjectId, content: MailContent) -> bytes:
-    """The encrypted content of the mail that is queued as the job `identifier`."""
+    """Return the encrypted content of the mail that is queued as the job `identifier`."""
     return vault.seal(orjson.dumps(content), _binding(identifier))
 
 
 def open_content(vault: Vault, identifier: ObjectId, sealed: bytes) -> MailContent:
-    """The content of a queued mail. Raises SecretUnreadable if its master key is missing."""
+    """Return the content of a queued mail. Raises SecretUnreadable if its master key is missing."""
     content: MailContent = orjson.loads(vault.open(sealed, _binding(identifier)))
     return content
 
@@ -229,7 +232,7 @@ def _binding(identifier: ObjectId) -> str:
 
 
 def _log_fields(job: Job) -> dict[str, str | None]:
-    """What an operator needs to have a mail sent again: its company and the client it is about."""
+    """Return what an operator needs to have a mail sent again: its company and the client it is about."""
     return {
         "job": str(job.id),
         "company": str(job.company_id) if job.company_id else None,

@@ -83,7 +83,7 @@ class RunAgain:
 
 
 def from_now(delay: timedelta) -> Document:
-    """An expression for the database's time plus `delay`."""
+    """Return an expression for the database's time plus `delay`."""
     return {"$add": ["$$NOW", round(delay.total_seconds() * 1000)]}
 
 
@@ -187,7 +187,7 @@ def new_job(
     company_id: ObjectId | None = None,
     about: ObjectId | None = None,
 ) -> Document:
-    """The fields of a new job, as expressions: its times are set by the database."""
+    """Return the fields of a new job, as expressions: its times are set by the database."""
     return {
         "companyId": company_id,
         "about": about,

@@ -145,13 +145,13 @@ def _log_failure(error: Exception) -> None:
 
 
 def _as_unavailable(error: Exception) -> Unavailable | None:
-    """The reason why the database could not be used; None for other failures."""
+    """Return the reason why the database could not be used; None for other failures."""
     known = error if isinstance(error, Unavailable) else as_service_error(error)
     return known if isinstance(known, Unavailable) else None
 
 
 async def _claim(services: Services, kinds: Collection[str], at: datetime | None = None) -> StoredJob | None:
-    """Claim the next due job of these kinds. One indexed condition covers new jobs and those whose lease has ended."""
+    """Claim the next due job of these kinds. One indexed condition covers new jobs and jobs without a lease."""
     due = {"$expr": {"$lte": ["$runAfter", "$$NOW"]}} if at is None else {"runAfter": {"$lte": at}}
     claimed: Any = await stored_jobs.across_companies(services).find_one_and_update(
         {**due, "kind": {"$in": list(kinds)}},

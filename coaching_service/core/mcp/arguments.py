@@ -96,7 +96,7 @@ class OpenDates(Arguments):
 
 
 def validate_arguments(schema: Schema, arguments: Any) -> dict[str, Any]:
-    """Returns the arguments as `schema` loads them: null is the same as absent, 5.0 as 5, and «text» as text.
+    """Return the arguments as `schema` loads them: null is the same as absent, 5.0 as 5, and «text» as text.
 
     Many models write an array, an object, a number or a boolean as text, and an empty text for nothing: these are read
     as what the argument takes. Raises InvalidArguments with one message per error; none quotes the arguments.
@@ -127,7 +127,7 @@ def _normalize(value: Any, takes: Schema | fields.Field[Any] | None) -> Any:
 
 
 def _is_absent(value: Any, field: fields.Field[Any] | None) -> bool:
-    """Whether a value is null, or an empty text for an optional argument that takes none."""
+    """Return whether a value is null, or an empty text for an optional argument that takes none."""
     is_empty = isinstance(value, str) and not value.strip()
     return value is None or (
         is_empty and field is not None and not field.required and not getattr(field, "allow_blank", False)
@@ -154,7 +154,7 @@ def _decode(text: str) -> Any:
 
 
 def _without_quotes(messages: Any, schema: Schema | None) -> Any:
-    """The messages of a schema, with the known field names in place of an unknown one, which the caller chose."""
+    """Return the messages of a schema, with known field names in place of an unknown one, which the caller chose."""
     if not isinstance(messages, dict):
         return messages
     known = {
@@ -169,7 +169,7 @@ def _without_quotes(messages: Any, schema: Schema | None) -> Any:
 
 
 def _schema_of(schema: Schema | None, name: Any) -> Schema | None:
-    """The schema of an object field or of the entries of a list field; for an index in a list, the schema itself."""
+    """Return the schema of an object field, or of the entries of a list; for an index in a list, the schema itself."""
     field = schema.fields.get(name) if schema is not None and isinstance(name, str) else None
     if field is None:
         return schema
@@ -197,7 +197,7 @@ def numbered(page: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def input_schema(schema: Schema) -> dict[str, Any]:
-    """Returns the JSON Schema of a tool's arguments: closed objects, without references."""
+    """Return the JSON Schema of a tool's arguments: closed objects, without references."""
     return _object_schema(schema)
 
 

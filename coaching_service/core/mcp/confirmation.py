@@ -62,7 +62,7 @@ def count_span(dates: Iterable[str]) -> int:
 
 
 def is_far(today: date, other: date) -> bool:
-    """Whether a date is more than a year before or after `today`."""
+    """Return whether a date is more than a year before or after `today`."""
     earlier, later = sorted((today, other))
     years = later.year - earlier.year
     return (years, later.month, later.day) > (1, earlier.month, earlier.day)

@@ -36,7 +36,7 @@ class ToolPart(Arguments):
 def list_answer(title: str, page: Mapping[str, Any], lines: Sequence[str], *, hint: str = "", **more: Any) -> Answer:
     """Return a page or part of a list: `lines` are the texts of its `docs`, `more` is further data.
 
-    `page` has numbered pages or a cursor, of which only what an assistant needs remains in the data.
+    `page` has numbered pages or a cursor; only what an assistant needs remains in the data.
     """
     text = [f"{title}: {_describe_extent(page)}", *lines, *([hint] if hint else [])]
     known = {name: page[name] for name in (*_NUMBERED, *_BY_CURSOR) if name in page}

@@ -127,5 +127,5 @@ class Tools:
 
 
 def tools_of(groups: Sequence[Tools]) -> list[Tool]:
-    """Returns every tool of the groups, in the order of their declaration."""
+    """Return every tool of the groups, in the order of their declaration."""
     return [tool for group in groups for tool in group.declared]

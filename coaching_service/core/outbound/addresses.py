@@ -45,7 +45,7 @@ _PRIVATE_DOMAINS = frozenset({"localhost", "local", "test", "invalid", "example"
 
 
 def is_public(address: str) -> bool:
-    """Whether an address (IPv4 or IPv6, as text) belongs to the public internet.
+    """Return whether an address (IPv4 or IPv6, as text) belongs to the public internet.
 
     Addresses that contain an IPv4 address (mapped, NAT64, 6to4, Teredo) are not, whatever they contain. Raises
     ValueError for a text that is not an address.
@@ -57,7 +57,7 @@ def is_public(address: str) -> bool:
 
 
 def is_public_url(url: str) -> bool:
-    """Whether the host of a URL is a public address, or a name that others may resolve, unlike `localhost`."""
+    """Return whether the host of a URL is a public address, or a name that others may resolve, unlike `localhost`."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     with suppress(ValueError):
         return is_public(host)
@@ -65,7 +65,7 @@ def is_public_url(url: str) -> bool:
 
 
 def is_address(host: str) -> bool:
-    """Whether the host of a URL is an address instead of a name.
+    """Return whether the host of a URL is an address instead of a name.
 
     In every spelling that resolvers take for one: `127.1`, `2130706433` and `0x7f000001` are 127.0.0.1.
     """
@@ -80,5 +80,5 @@ def is_address(host: str) -> bool:
 
 
 def is_local_name(host: str) -> bool:
-    """Whether a name means the local machine (RFC 6761) or network (RFC 6762, and `internal` as ICANN reserved it)."""
+    """Return whether a name means the local machine (RFC 6761) or network (RFC 6762, and ICANN's `internal`)."""
     return host.rstrip(".").lower().rpartition(".")[2] in ("localhost", "local", "internal")

@@ -27,30 +27,30 @@ def portable_collections() -> Iterator[tuple[str, Documents[dict[str, object]], 
 
 
 def records_entry(collection: str) -> str:
-    """The name of the entry with the records of a collection."""
+    """Return the name of the entry with the records of a collection."""
     return f"{_RECORDS}{collection}.jsonl"
 
 
 def collection_of(entry: str) -> str | None:
-    """The collection of an entry with records; None for other entries."""
+    """Return the collection of an entry with records; None for other entries."""
     is_records = entry.startswith(_RECORDS) and entry.endswith(".jsonl")
     return entry.removeprefix(_RECORDS).removesuffix(".jsonl") if is_records else None
 
 
 def is_known(entry: str) -> bool:
-    """Whether an export of this version may have an entry of this name; collections and files may be others."""
+    """Return whether an export of this version may have an entry of this name; collections and files may be others."""
     single = (HEADER, ACCOUNT, COACHES, MANIFEST, ACTIVITY, HISTORY)
     return entry in single or collection_of(entry) is not None or file_of(entry) is not None
 
 
 def file_entry(file_id: object, name: str, content_type: str) -> str:
-    """The name of the entry with a file: its identifier, and the name that it was uploaded with."""
+    """Return the name of the entry with a file: its identifier, and the name that it was uploaded with."""
     extension = file_extension(content_type)
     stem = name.removesuffix(extension)[:_MAX_NAME].replace("/", "_").replace("\\", "_").strip(". ")
     return f"{_FILES}{file_id}/{stem or 'file'}{extension}"
 
 
 def file_of(entry: str) -> tuple[str, str] | None:
-    """The identifier and the name of the file in an entry; None for other entries."""
+    """Return the identifier and the name of the file in an entry; None for other entries."""
     parts = entry.split("/")
     return (parts[1], parts[2]) if len(parts) == 3 and entry.startswith(_FILES) else None

@@ -106,7 +106,7 @@ def _rows_of_block(block: StoredBlock, names: Mapping[ObjectId, ExerciseName]) -
 
 
 def _set_type(item: WorkItem, exercise_id: ObjectId, done: CustomerSet) -> str:
-    """The type of a set in Hevy's words, from the planned set of the same index."""
+    """Return the type of a set in Hevy's words, from the planned set of the same index."""
     for planned in _planned_sets(item, exercise_id):
         if planned["index"] == done["index"]:
             return "warmup" if planned["isWarmup"] else _SET_TYPES.get(planned.get("setKind", "normal"), "normal")

@@ -113,7 +113,7 @@ class ArchiveImport:
             dry_run.suspend(self._progress.job_id, self._accepted)
 
     def _import_of(self, number: int, start: int) -> RecordImport:
-        """The import of the records of a collection, from the line `start`."""
+        """Return the import of the records of a collection, from the line `start`."""
         name, collection, portable = self._collections[number]
         return RecordImport(
             self._progress,

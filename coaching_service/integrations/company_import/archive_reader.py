@@ -96,7 +96,7 @@ class ArchiveReader:
             raise InvalidArchive(f"has another version of the format than {VERSION}", HEADER)
 
     def _name_of(self, info: zipfile.ZipInfo) -> str:
-        """The name that the entry has in the export."""
+        """Return the name that the entry has in the export."""
         return _decode_name(info).removeprefix(self._folder)
 
     @property
@@ -110,7 +110,7 @@ class ArchiveReader:
         return [entry for entry in self._entries if not is_known(entry)]
 
     def has(self, entry: str) -> bool:
-        """Whether there is an entry of that name."""
+        """Return whether there is an entry of that name."""
         return entry in self._entries
 
     def read_object(self, entry: str, max_bytes: int = _MAX_OBJECT_BYTES) -> dict[str, Any]:
@@ -215,7 +215,10 @@ class ArchiveReader:
 
 
 def _decode_name(info: zipfile.ZipInfo) -> str:
-    """The name of an entry. Programs that pack folders write UTF-8 without saying so, and macOS letters in parts."""
+    """Return the name of an entry.
+
+    Programs that pack folders write UTF-8 without saying so, and macOS letters in parts.
+    """
     name = info.filename
     if not info.flag_bits & _NAME_IS_UTF8:
         with suppress(UnicodeError):
@@ -224,7 +227,7 @@ def _decode_name(info: zipfile.ZipInfo) -> str:
 
 
 def _find_folder(names: Collection[str]) -> str:
-    """The folder that an export has been packed again with, such as `export/`; empty if there is none."""
+    """Return the folder that an export has been packed again with, such as `export/`; empty if there is none."""
     if HEADER in names:
         return ""
     folders = [name.removesuffix(HEADER) for name in names if name.endswith(f"/{HEADER}") and name.count("/") == 1]

@@ -96,7 +96,7 @@ def read_customers(file: IO[bytes]) -> CustomerFile:
 
 
 def key_of(client: CustomerDetails | Customer) -> Key:
-    """What two rows of the same client have in common."""
+    """Return what two rows of the same client have in common."""
     return normalize(client["name"]), normalize(client.get("surname") or ""), normalize(client.get("email") or "")
 
 
@@ -109,7 +109,7 @@ def _decode(content: bytes) -> str:
 
 
 def _find_delimiter(text: str) -> str:
-    """The delimiter with which the headings have the most known columns, or else the most columns."""
+    """Return the delimiter with which the headings have the most known columns, or else the most columns."""
 
     def count(delimiter: str) -> tuple[int, int]:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)

@@ -81,7 +81,7 @@ class Accepted:
 
 
 def unique_indexes(collection: Documents[Any]) -> list[Index]:
-    """The unique indexes of the documents of a company, without the company."""
+    """Return the unique indexes of the documents of a company, without the company."""
     return [
         Index(index.fields[1:], partial_filter=index.partial_filter, ignore_case=index.ignore_case)
         for index in collection.indexes
@@ -90,12 +90,12 @@ def unique_indexes(collection: Documents[Any]) -> list[Index]:
 
 
 def referred_to(portables: Collection[Portable]) -> set[str]:
-    """The collections that records of an export refer to."""
+    """Return the collections that records of an export refer to."""
     return {name for each in portables for name in (*each.references.values(), *each.optional_references.values())}
 
 
 def _key_of(index: Index, document: dict[str, Any]) -> Key | None:
-    """The values of a document in an index; None if it is not in it: partial ones are of fields with a text."""
+    """Return the values of a document in an index; None if it is not in it: partial ones are of fields with a text."""
     if any(not isinstance(document.get(name), str) or not document[name] for name, _ in index.partial_filter):
         return None
     return tuple(document.get(name.removeprefix("-")) for name in index.fields)

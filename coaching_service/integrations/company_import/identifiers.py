@@ -30,7 +30,7 @@ class IdMap:
         self._seed, self._fixed, self._authors = seed.encode(), fixed, authors
 
     def __call__(self, identifier: ObjectId, path: str) -> ObjectId:
-        """The identifier to store in place of one that was read at a path."""
+        """Return the identifier to store in place of one that was read at a path."""
         if path == "_id":
             return self.derive(identifier)
         if path.rpartition(".")[2] in FILE_FIELDS:  # replaced when the file is stored
@@ -39,7 +39,7 @@ class IdMap:
         return self.derive(identifier) if fixed is None else fixed
 
     def derive(self, identifier: ObjectId) -> ObjectId:
-        """The new identifier of a record."""
+        """Return the new identifier of a record."""
         old = identifier.binary
         process, counter = self._digest(old[_PROCESS])[:5], int.from_bytes(old[_COUNTER])
         moved = (counter + int.from_bytes(self._digest(b"counter")[:3])) % 2**24

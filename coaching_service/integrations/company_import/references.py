@@ -39,7 +39,7 @@ class ReferenceCheck:
                 known |= {document["_id"] for document in existing}
 
     def find_missing(self, portable: Portable, document: dict[str, Any]) -> str | None:
-        """The path of a reference to something that does not exist; None if there is none.
+        """Return the path of a reference to something that does not exist; None if there is none.
 
         Optional references to something that does not exist become null. Call `load` first.
         """

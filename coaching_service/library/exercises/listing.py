@@ -83,7 +83,7 @@ async def _selection_filter(ctx: Context, selection: ListSelection) -> Filter:
 async def _page_by_update(
     ctx: Context, condition: Filter, ownership: Ownership, keywords: str, list_part: ListPart
 ) -> ExercisePage:
-    """Return a page in the order of the last change, of which each company has its own because of its overrides."""
+    """Return a page in the order of the last change; each company has its own order because of its overrides."""
     updates, overridden = await gather_reads(
         ctx, store.find_updates(ctx, condition, ownership=ownership), override_store.find_updates(ctx)
     )

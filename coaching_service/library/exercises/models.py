@@ -255,7 +255,7 @@ class OwnExercise(TypedDict):
 class OverrideInput(TypedDict):
     """What a company changes in a shared exercise; null leaves the shared value, `aliases` are added.
 
-    `version` is the one of the exercise that the change is based on.
+    `version` of the exercise that the change is based on.
     """
 
     videoLink: str | None

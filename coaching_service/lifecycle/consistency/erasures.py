@@ -20,6 +20,6 @@ async def find_erasing(services: Services) -> set[ObjectId]:
 
 
 def is_being_erased(collection: ReadableCollection[Document], document: Document, erasing: set[ObjectId]) -> bool:
-    """Whether a document belongs to one of the clients or companies `erasing`."""
+    """Return whether a document belongs to one of the clients or companies `erasing`."""
     client = document.get(collection.client_field) if collection.client_field else None
     return client in erasing or document.get("companyId") in erasing

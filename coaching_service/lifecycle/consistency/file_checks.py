@@ -23,7 +23,7 @@ _ATTACHED: Document = {"pending": {"$ne": True}}
 
 
 def holding_collections() -> list[str]:
-    """The names of the collections whose documents refer to files."""
+    """Return the names of the collections whose documents refer to files."""
     return [name for name, each in declared_collections().items() if each.holds_files]
 
 

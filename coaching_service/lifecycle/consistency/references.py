@@ -28,7 +28,7 @@ class Reference:
     target: str
 
     def values(self, document: Document) -> set[ObjectId]:
-        """The identifiers that a document refers to."""
+        """Return the identifiers that a document refers to."""
         return {value for value in values_at(document, self.path.split(".")) if value is not None}
 
 

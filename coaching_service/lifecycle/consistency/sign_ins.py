@@ -65,7 +65,7 @@ async def _batches(services: Services, name: str) -> AsyncIterator[list[Document
 
 
 async def _confirmed(services: Services, name: str, batch: Sequence[Document], find: Any) -> list[ObjectId]:
-    """The identifiers in a batch that `find` returns again at one moment, and that are not being erased."""
+    """Return the identifiers in a batch that `find` returns again at one moment, and that are not being erased."""
     if not (suspects := await find(services, batch, None)):
         return []
     async with reading_snapshot(services) as session:

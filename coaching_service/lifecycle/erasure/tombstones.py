@@ -110,7 +110,7 @@ async def write_missing(services: Services, store: Store) -> None:
 
 
 async def find_unknown(services: Services, listed: Sequence[Tombstone]) -> list[Tombstone]:
-    """Return those of `listed`, oldest first, that the database does not have: it is older than they are."""
+    """Return the entries of `listed`, oldest first, that the database lacks because it is older."""
     ids = [tombstone["_id"] for tombstone in listed]
     cursor = _tombstones.across_companies(services).find({"_id": {"$in": ids}}, {"_id": 1})
     known = {each["_id"] async for each in cursor}

@@ -118,13 +118,13 @@ async def _store(ctx: Context, fields: Mapping[str, object], version: int | None
 
 
 def load_unit_locked() -> Conflict:
-    """The error for a change of the unit of load while loads are stored in it."""
+    """Return the error for a change of the unit of load while loads are stored in it."""
     message = "loadUnit cannot change while loads are stored in it; POST /coach/account/load-unit converts them"
     return Conflict(message, code="LOAD_UNIT_LOCKED")
 
 
 def load_unit_changed() -> Conflict:
-    """The error for a request that began before the company's unit of load changed."""
+    """Return the error for a request that began before the company's unit of load changed."""
     return Conflict("The company's unit of load has just been changed; try again", code="LOAD_UNIT_CHANGED")
 
 

@@ -65,7 +65,7 @@ async def require_active(services: Services, company_id: ObjectId) -> None:
 
 
 def pausing(steps: Steps, unpaused: Collection[str], while_converting: Collection[str] = ()) -> Steps:
-    """Return `steps` that pause the jobs of suspended companies, and of those whose loads are being converted.
+    """Return `steps` that pause the jobs of companies that are suspended or convert loads.
 
     But jobs of the kinds `unpaused`; jobs of the kinds `while_converting` pause only for a suspension. A job of no
     company is never paused.

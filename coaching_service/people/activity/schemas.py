@@ -164,7 +164,7 @@ class ActivityAuthor(Output):
 
 
 def _event(event_type: str, data: type[Output], name: str = "Event", **more: Any) -> type[Output]:
-    """The schema of an event of one type, such as `WorkoutCompletedEvent`."""
+    """Return the schema of an event of one type, such as `WorkoutCompletedEvent`."""
     attributes: dict[str, Any] = {
         **more,
         "__doc__": f"An event of the type `{event_type}`.",

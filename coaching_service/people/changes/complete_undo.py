@@ -17,7 +17,7 @@ _LONGEST_NAME = 120
 
 
 async def undo_completely(ctx: Context, change_id: ObjectId, changes: Sequence[StoredChange]) -> None:
-    """Undo a change, or the batch of which `changes` are all.
+    """Undo a change, or the complete batch `changes`.
 
     Raises Conflict that names the first document that has been changed since, and what undo_change raises.
     """

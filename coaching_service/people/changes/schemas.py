@@ -346,13 +346,13 @@ _CHANGED_FIELDS = fields.List(
 
 @cache
 def _with_changed_fields(data: type[Output]) -> type[Output]:
-    """The data of an `.updated` event."""
+    """Return the data of an `.updated` event."""
     name = data.__name__.replace("Notification", "UpdatedNotification")
     return type(name, (data,), {"__doc__": f"{data.__doc__} And what changed of it.", "fields": _CHANGED_FIELDS})
 
 
 def _event(event_type: str) -> type[Output]:
-    """The schema of an event of one type, such as `WorkoutCompletedNotification`."""
+    """Return the schema of an event of one type, such as `WorkoutCompletedNotification`."""
     kind, _, action = event_type.partition(".")
     data = _DATA.get(event_type) or _DATA_OF_KIND[kind]
     if action == "updated":

@@ -209,7 +209,7 @@ def _references(change: StoredChange) -> list[DocumentReference]:
 
 
 def _describe(documents: Sequence[DocumentReference]) -> str:
-    """A sentence such as `3 workouts created, 1 client changed`."""
+    """Return a sentence such as `3 workouts created, 1 client changed`."""
     counts = Counter((document["kind"], document["action"]) for document in documents)
     parts = []
     for (kind, action), count in sorted(counts.items(), key=lambda each: _ACTIONS.index(each[0][1])):

@@ -85,7 +85,7 @@ def _describe_dates(documents: Sequence[DocumentChange]) -> str:
 
 
 def _count_days(documents: Sequence[DocumentChange]) -> int:
-    """The days from the first to the last whose workouts are changed: before or after, whichever are more."""
+    """Return the days from the first to the last whose workouts are changed: before or after, whichever are more."""
     return max(map(count_span, _list_days(documents)))
 
 

@@ -37,8 +37,7 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = N
     Each change is undone completely or not at all; changes of a batch that cannot be undone are in `failed`. What was
     undone under the same `claim` is counted and not undone again. Raises
     NotFound if the caller may not see such a change, Forbidden without the permission of the reverse operation,
-    Conflict (NOT_UNDOABLE, VERSION_CONFLICT) for a single change that cannot be undone, and for a batch of which none
-    can.
+    Conflict (NOT_UNDOABLE, VERSION_CONFLICT) for a single change that cannot be undone, and for a batch if none can.
     """
     if (batch := await _load_batch(ctx, change_id)) is None:
         await service.find_visible(ctx, change_id)
@@ -61,7 +60,7 @@ async def undo_or_begin_job(ctx: Context, change_id: ObjectId, claim: Claim | No
 
 
 async def begin_job(ctx: Context, change_id: ObjectId) -> Accepted:
-    """Queue a job that undoes a batch, or return the one that does it already. Raises as undo_or_begin_job."""
+    """Queue a job that undoes a batch, or return the current one. Raises as undo_or_begin_job."""
     if (batch := await _load_batch(ctx, change_id)) is None:
         raise NotFound("change")
     return await _begin_job(ctx, change_id, batch, None)
@@ -224,7 +223,7 @@ def _require_permissions(ctx: Context, change: StoredChange) -> None:
 
 
 def _reverse_permissions(change: StoredChange) -> Iterator[str]:
-    """The permissions of the operations that reverse a change."""
+    """Yield the permissions of the operations that reverse a change."""
     kinds = {document["kind"] for document in change["documents"]}
     if change["customerId"] is not None:
         yield next((area.EDIT for area, logged in _LOGGED_KINDS if kinds <= logged), CUSTOMERS.EDIT)

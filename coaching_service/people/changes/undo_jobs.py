@@ -31,7 +31,7 @@ async def wait_for_end(ctx: Context, change_id: ObjectId) -> None:
 async def begin_or_describe(
     ctx: Context, change_id: ObjectId, changes: Sequence[StoredChange], described: str
 ) -> Written:
-    """Begin a job that undoes a batch, of which `changes` are all, or return how far the one that does it is.
+    """Begin a job that undoes the complete batch `changes`, or return how far the current job is.
 
     `described` is what undoing them does. Raises what begin_job raises.
     """

@@ -32,13 +32,13 @@ async def find_ids_after(ctx: Context, where: Filter, last: ObjectId | None, lim
 
 
 async def set_many_archived(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
-    """Archive or restore the ones of `ids` that are not so already, and count them."""
+    """Archive or restore the clients in `ids` that are not so already, and count them."""
     where = {"_id": {"$in": list(ids)}, ARCHIVED: not archived}
     await _change_counted(ctx, where, {"$set": {ARCHIVED: archived}}, lambda data: {**data, "isArchived": archived})
 
 
 async def add_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
-    """Add groups to the ones of `ids` that lack one of them."""
+    """Add groups to the clients in `ids` that lack one of them."""
     where = {"_id": {"$in": list(ids)}, GROUPS: {"$not": {"$all": groups}}}
     change = {"$addToSet": {GROUPS: {"$each": groups}}}
     await _change_counted(ctx, where, change, lambda data: {**data, "groups": [*data["groups"], *groups]})
@@ -54,7 +54,7 @@ async def find_over_group_limit(
 
 
 async def remove_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
-    """Remove groups from the ones of `ids` that are in any of them."""
+    """Remove groups from the clients in `ids` that are in any of them."""
     where = {"_id": {"$in": list(ids)}, GROUPS: {"$in": groups}}
 
     def leave(data: CustomerRoleData) -> CustomerRoleData:
@@ -75,7 +75,7 @@ async def _change_counted(
 
 
 async def set_trainer(ctx: Context, ids: Sequence[ObjectId], coach_id: ObjectId | None) -> None:
-    """Assign the ones of `ids` that have another trainer to a coach; None: leave them without a trainer."""
+    """Assign the clients in `ids` with another trainer to a coach; None: leave them without a trainer."""
     where = {"_id": {"$in": list(ids)}, TRAINER: {"$ne": coach_id}}
     await customers.update_many(ctx, where, {"$set": {TRAINER: coach_id}})
 

@@ -410,7 +410,7 @@ def _remember_lock(ctx: Context, locked: Customer) -> None:
 
 
 def _locked(ctx: Context) -> dict[ObjectId, Mapping[str, Any]]:
-    """The clients that the transaction has locked, each with its trainer and the last scheduled date."""
+    """Return the clients that the transaction has locked, each with its trainer and the last scheduled date."""
     return ctx.recorder.locked if ctx.recorder is not None else {}
 
 
@@ -426,7 +426,7 @@ async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
 
 
 def mark() -> Document:
-    """The update that makes the derived figures of clients invalid from now on.
+    """Return the update that makes the derived figures of clients invalid from now on.
 
     It counts the marks: figures that are computed in the meantime are not stored. The time of an earlier mark stays: a
     changed one would make MongoDB compute the keys of all indexes of clients.

@@ -61,7 +61,7 @@ def _map_domain(domain: str) -> str:
 
 
 def _to_lower(text: str) -> str:
-    """Return a text in lower case, without changing characters to others of which they are not the upper case."""
+    """Return a text in lower case; characters that are no upper case stay as they are."""
     return "".join(map(_lower, text))
 
 

@@ -1,6 +1,6 @@
 """Sign-in sessions in the database: tokens are stored as hashes.
 
-Each session is a family of refresh tokens of which only the latest is valid.
+Each session is a family of refresh tokens; only the latest is valid.
 """
 
 from __future__ import annotations

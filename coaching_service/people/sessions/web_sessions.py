@@ -105,7 +105,7 @@ async def _extend(services: Services, access_hash: str, session: Session) -> Non
 
 
 async def list_own(ctx: Context) -> list[OwnSession]:
-    """Return the web sessions of the caller, the last used first; `isCurrent`: the one of this request."""
+    """Return the web sessions of the caller, the last used first; `isCurrent`: it sends this request."""
     stored = await store.list_of_application(ctx, ctx.caller.id, _APPLICATION, now())
     sessions: list[OwnSession] = [
         {
@@ -142,5 +142,5 @@ async def end_own(ctx: Context, session_id: ObjectId) -> None:
 
 @transactional
 async def end_others(ctx: Context) -> None:
-    """End every session of the caller but the one of this request."""
+    """End every session of the caller, except for the session that sends this request."""
     await store.delete_others(ctx, ctx.caller.id, ctx.caller.credential_id)

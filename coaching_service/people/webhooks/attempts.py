@@ -115,14 +115,14 @@ async def record_success(ctx: Context, webhook_id: ObjectId) -> None:
 
 
 async def _load_event(ctx: Context, delivery: Delivery) -> Mapping[str, object] | None:
-    """The event as `GET /coach/events` returns it; None if it is gone."""
+    """Return the event as `GET /coach/events` returns it; None if it is gone."""
     if delivery["type"] == TEST_EVENT:
         return _test_event(ctx, delivery)
     return await events.find_event(ctx, delivery["eventId"])
 
 
 async def _is_client_there(ctx: Context, delivery: Delivery) -> bool:
-    """Whether the client of an event, if any, has not been deleted."""
+    """Return whether the client of an event, if any, has not been deleted."""
     client_id = delivery["customerId"]
     return client_id is None or await customers.exists(ctx.services, ctx.company_id, client_id)
 

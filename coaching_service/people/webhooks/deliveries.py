@@ -58,7 +58,7 @@ async def redeliver(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -
 def new_delivery(
     webhook_id: ObjectId, event_id: str, number: int, event_type: str, customer_id: ObjectId | None
 ) -> dict[str, object]:
-    """The fields of a delivery that has not been attempted."""
+    """Return the fields of a delivery that has not been attempted."""
     return {
         "webhookId": webhook_id,
         "eventId": event_id,

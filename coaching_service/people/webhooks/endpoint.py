@@ -51,7 +51,7 @@ class Endpoint:
             tasks.create_task(self._send_due(tasks))
 
     async def _load_context(self) -> Context:
-        """The context of the owner, who sees all events; loaded again every few seconds: the account may be deleted."""
+        """Return the context of the owner, who sees all events, loaded again every few seconds."""
         clock = asyncio.get_running_loop().time()
         if self._owner is None or clock - self._owner_loaded > _OWNER_SECONDS:
             owner = await team.load_owner(self._services, self._company_id)

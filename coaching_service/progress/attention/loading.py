@@ -125,7 +125,7 @@ def _by_client(counts: Iterable[DatedCount]) -> dict[ObjectId, DatedCount]:
 
 
 def _previous(document: _StoredClient) -> dict[ReasonType, datetime]:
-    """The `since` of the reasons that were found the last time, dismissed ones included."""
+    """Return the `since` of the reasons that were found the last time, dismissed ones included."""
     attention = document.get("attention")
     reasons = [*attention["reasons"], *attention["dismissed"]] if attention else []
     return {reason["type"]: reason["since"] for reason in reasons}

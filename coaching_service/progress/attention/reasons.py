@@ -60,11 +60,11 @@ class ClientState:
     previous: Mapping[ReasonType, datetime] = field(default_factory=dict)
 
     def days_ago(self, days: int) -> date:
-        """The date so many days before today."""
+        """Return the date so many days before today."""
         return self.today - timedelta(days=days)
 
     def start_of(self, day: date) -> datetime:
-        """The time at which a local day begins, in UTC."""
+        """Return the time at which a local day begins, in UTC."""
         return midnight(day, self.timezone)
 
 
@@ -91,7 +91,7 @@ def _dated(reason_type: ReasonType, counted: DatedCount | None) -> DatedReason |
 
 
 def _find_erasure_request(state: ClientState) -> DatedReason | None:
-    """The client asked for erasure; the reason ends with the client."""
+    """Return the client asked for erasure; the reason ends with the client."""
     return _make_reason("erasure_requested", state.erasure_requested) if state.erasure_requested else None
 
 
@@ -120,7 +120,7 @@ def _past_workout_days(state: ClientState) -> list[DayCompliance]:
 
 
 def _start_of_missed_run(state: ClientState) -> str:
-    """The first day of the latest run of uncompleted workout days before today."""
+    """Return the first day of the latest run of uncompleted workout days before today."""
     past = _past_workout_days(state)
     while past[-1]["isCompleted"]:
         past.pop()
@@ -131,7 +131,7 @@ def _start_of_missed_run(state: ClientState) -> str:
 
 
 def _find_inactive(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
-    """No session in the last days; of a client who has never trained: not created in them."""
+    """Return no session in the last days; of a client who has never trained: not created in them."""
     last = state.last_trained or state.created
     if last > state.days_ago(settings["inactiveDays"]):
         return None
@@ -139,14 +139,14 @@ def _find_inactive(state: ClientState, settings: AttentionSettings) -> DatedReas
 
 
 def _find_low_compliance(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
-    """The compliance rate of 30 days is low."""
+    """Return the compliance rate of 30 days is low."""
     if state.compliance is None or state.compliance >= settings["complianceBelow"]:
         return None
     return _lasting(state, "low_compliance", state.start_of(state.today))
 
 
 def _find_nothing_scheduled(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
-    """No workout day from today to some days ahead."""
+    """Return no workout day from today to some days ahead."""
     first, last = str(state.today), str(state.today + timedelta(days=settings["horizonDays"]))
     if any(day["isWorkoutDay"] and first <= day["date"] <= last for day in state.days):
         return None
@@ -154,7 +154,7 @@ def _find_nothing_scheduled(state: ClientState, settings: AttentionSettings) -> 
 
 
 def _find_program_ending(state: ClientState, _: AttentionSettings) -> DatedReason | None:
-    """The last of the assigned programs ends today or within 7 days."""
+    """Return the last of the assigned programs ends today or within 7 days."""
     end = state.program_end
     if end is None or not state.today <= end <= state.today + timedelta(days=ENDING_DAYS):
         return None
@@ -181,7 +181,7 @@ _RULES: Sequence[Callable[[ClientState, AttentionSettings], DatedReason | None]]
 
 
 def _lasting(state: ClientState, reason_type: ReasonType, since: datetime) -> DatedReason:
-    """A reason that keeps its `since` for as long as it lasts."""
+    """Return a reason that keeps its `since` for as long as it lasts."""
     return _make_reason(reason_type, state.previous.get(reason_type, since))
 
 

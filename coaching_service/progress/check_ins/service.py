@@ -104,7 +104,7 @@ async def schedule(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -
 
 @transactional
 async def remove(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> None:
-    """Delete a check-in with its blocks from the client's today on of which nothing is done; the others stay.
+    """Delete a check-in, with its blocks from the client's today on that have nothing done; the others stay.
 
     Raises NotFound if the client has no such check-in, and what `list_check_ins` raises.
     """
@@ -164,7 +164,7 @@ async def _add_blocks(
 
 
 async def _remove_upcoming(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, today: date) -> None:
-    """Remove the blocks of a check-in from `today` on of which nothing is done."""
+    """Remove the blocks of a check-in from `today` on that have nothing done."""
     calendar = ClientCalendar(customer_id)
     upcoming = await block_batches.read_check_in_days(ctx, calendar, check_in_id, {"$gte": str(today)})
     removed = [block["_id"] for block in upcoming if has_nothing_done(block)]

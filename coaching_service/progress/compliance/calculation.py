@@ -11,24 +11,24 @@ from coaching_service.training.workouts.reports.models import ScheduledBlock
 
 
 def group_by_date(blocks: Iterable[ScheduledBlock]) -> dict[str, list[ScheduledBlock]]:
-    """The blocks of each date that has any; `blocks` are sorted by date."""
+    """Return the blocks of each date that has any; `blocks` are sorted by date."""
     return {day: list(blocks_of_day) for day, blocks_of_day in groupby(blocks, key=lambda block: block["date"])}
 
 
 def describe_days(
     blocks_by_date: Mapping[str, Sequence[ScheduledBlock]], start: date, end: date
 ) -> list[DayCompliance]:
-    """Every day from `start` to `end` with what was scheduled and completed on it."""
+    """Return every day from `start` to `end` with what was scheduled and completed on it."""
     return [describe_day(day, blocks_by_date.get(day, ())) for day in list_dates(start, end)]
 
 
 def list_dates(start: date, end: date) -> list[str]:
-    """Every date from `start` to `end`."""
+    """Return every date from `start` to `end`."""
     return [str(date.fromordinal(number)) for number in range(start.toordinal(), end.toordinal() + 1)]
 
 
 def describe_day(day: str, blocks: Sequence[ScheduledBlock]) -> DayCompliance:
-    """What was scheduled and completed on one day.
+    """Return what was scheduled and completed on one day.
 
     A workout day has a block that is not rest and has an exercise, a circuit or a task; it is completed when all items
     of such blocks are. Other blocks are ignored in both.
@@ -53,7 +53,7 @@ def _describe_block(block: ScheduledBlock) -> BlockCompliance:
 
 
 def count_workout_days(days: Iterable[DayCompliance], today: date) -> tuple[int, int]:
-    """The number of workout days that count, and of those completed: days up to yesterday, and today once completed."""
+    """Return the numbers of workout days and of completed ones, up to yesterday, and today once completed."""
     counted = [
         day
         for day in days

@@ -57,8 +57,8 @@ async def list_between(
 ) -> CursorPage[ClientCompliance]:
     """Return part of the active clients in the coach's scope, by name, with what they did of what was scheduled.
 
-    From the date `first` to `last`, both included, of which days up to each client's yesterday count, and today once it
-    is completed. Raises InvalidFields if `after` is not a cursor of this list with the same dates.
+    From the date `first` to `last`, both included; days up to each client's yesterday count, and today once it is
+    completed. Raises InvalidFields if `after` is not a cursor of this list with the same dates.
     """
     filters = {"from": first, "to": last}
     part = await derived_figures.list_clients_by_name(ctx, "compliance", filters, limit=limit, after=after)

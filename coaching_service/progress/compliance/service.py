@@ -123,7 +123,7 @@ async def _list_blocks(ctx: Context, customer_ids: Sequence[ObjectId], start: da
 
 
 def compute_rates(days: Sequence[DayCompliance], today: date) -> ComplianceRates:
-    """Return the compliance rates for the 7, 30 and 90 days up to `today`, of which `days` are."""
+    """Return the compliance rates for 7, 30 and 90 days up to `today`, from these `days`."""
 
     def rate(length: int) -> float | None:
         first = str(_first_of_days(today, length))
@@ -140,7 +140,7 @@ def compute_rates(days: Sequence[DayCompliance], today: date) -> ComplianceRates
 
 
 def _first_of_days(end: date, days: int) -> date:
-    """The first of `days` days up to `end`, or the first date of the calendar."""
+    """Return the first of `days` days up to `end`, or the first date of the calendar."""
     return date.fromordinal(max(1, end.toordinal() - days + 1))
 
 

@@ -73,7 +73,7 @@ async def list_results(
 
 
 def _monday_of(day: str) -> str:
-    """The Monday of the week that contains a date."""
+    """Return the Monday of the week that contains a date."""
     parsed = date.fromisoformat(day)
     return str(parsed - timedelta(days=parsed.weekday()))
 

@@ -61,7 +61,7 @@ async def list_overdue(ctx: Context, *, limit: int) -> list[FormRequest]:
 
 
 def _possible_dates(overdue: bool | None) -> Filter:
-    """The dates on which a form can be overdue, or not be, somewhere in the world."""
+    """Return the dates on which a form can be overdue, or not be, somewhere in the world."""
     if overdue is None:
         return {}
     return {"$lt": str((now() + _AHEAD).date())} if overdue else {"$gte": str((now() - _BEHIND).date())}

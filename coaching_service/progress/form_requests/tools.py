@@ -60,7 +60,7 @@ async def list_check_ins(
     ctx: Context, status: str | None, customer_id: ObjectId | None, limit: int, after: str | None
 ) -> Answer:
     """List clients' check-ins (forms): answered ones that no coach has reviewed, with the answers, newest first; and
-    scheduled ones without an answer, oldest first, of which those before today are overdue."""
+    scheduled ones without an answer, oldest first; those before today are overdue."""
     if status is None:
         to_review, pending = await gather_reads(
             ctx, _list(ctx, "to_review", customer_id, limit, None), _list(ctx, "pending", customer_id, limit, None)

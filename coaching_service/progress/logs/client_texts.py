@@ -57,7 +57,7 @@ def mark_as_written_by_client(block: LoggedBlock) -> LoggedBlock:
 
 
 def _texts_of(item: WorkItem, log: WorkItem | ItemLog, answers: Sequence[FormAnswer]) -> _Texts:
-    """The texts of a log, or of an item that was logged, by name; null for those that are not given."""
+    """Return the texts of a log, or of an item that was logged, by name; null for those that are not given."""
     texts: dict[str, _Text] = {COMMENT: log["comment"], PAIN: log.get("pain")}
     if item["type"] == "FORM":
         values = {answer["questionId"]: answer["value"] for answer in answers}

@@ -63,7 +63,8 @@ def _stored_log(item: WorkItem) -> ItemLog:
 
 
 def _keep_sets(item: ExerciseItem, swap: Swap | None) -> list[CustomerSet]:
-    """The logged sets, each with its exercise, without those that were taken back of an exercise that is done no more.
+    """Return the logged sets, each with its exercise, without those that were taken back of an exercise that is done no
+    more.
 
     Raises Conflict if such a set is completed.
     """

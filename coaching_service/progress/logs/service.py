@@ -247,7 +247,7 @@ async def _update_block_activity(ctx: Context, customer_id: ObjectId, block: Sto
 
 
 def _item_name(item: WorkItem) -> str:
-    """The name of an item in the activity feed, at most 200 characters."""
+    """Return the name of an item in the activity feed, at most 200 characters."""
     if item["type"] == "EXERCISE":
         name = item["exercise"]["name"]
     elif item["type"] == "CIRCUIT":

@@ -77,7 +77,7 @@ def _to_stored(item: ExerciseItem | CircuitItem, sent: CustomerSet, now: datetim
 
 
 def _wins(done: CustomerSet, stored: CustomerSet) -> bool:
-    """Whether a set takes the place of a stored one, which has no time if it was logged with the whole item."""
+    """Return whether a set takes the place of a stored one, which has no time if it was logged with the whole item."""
     return "loggedAt" not in stored or _rank(done) > _rank(stored)
 
 
@@ -97,7 +97,7 @@ def _key(item: ExerciseItem | CircuitItem, logged: CustomerSet) -> _Key:
 
 
 def _order(item: ExerciseItem | CircuitItem, logged: CustomerSet) -> tuple[int, int, ObjectId, int]:
-    """The place of a set: by round, then in the order of the item's exercises, then by index."""
+    """Return the place of a set: by round, then in the order of the item's exercises, then by index."""
     exercise_id, round_number, index = _key(item, logged)
     if item["type"] == "EXERCISE":
         planned = [item["exerciseId"]]
@@ -108,7 +108,7 @@ def _order(item: ExerciseItem | CircuitItem, logged: CustomerSet) -> tuple[int, 
 
 
 def _has_every_planned_set(item: ExerciseItem | CircuitItem, sets: Sequence[CustomerSet]) -> bool:
-    """Whether each planned set has a completed one; in an exercise of whichever exercise was done in its place."""
+    """Return whether each planned set has a completed one, of any exercise that was done in its place."""
     completed = [logged for logged in sets if logged["isCompleted"]]
     if item["type"] == "EXERCISE":
         return {planned["index"] for planned in item["exerciseSets"]} <= {logged["index"] for logged in completed}

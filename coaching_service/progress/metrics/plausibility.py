@@ -41,7 +41,7 @@ async def find_far_values(
 
 
 def _is_far(value: float, last: float) -> bool:
-    """Whether a value is far from the last; of a value of zero, and of another sign, nothing is known."""
+    """Return whether a value is far from the last; of a value of zero, and of another sign, nothing is known."""
     if value * last <= 0:
         return False
     return not 1 / FAR_FACTOR <= value / last <= FAR_FACTOR

@@ -31,10 +31,10 @@ def sanitise(html: str) -> str:
 
 
 def plain_text(clean_html: str) -> str:
-    """The text of sanitised HTML in one line."""
+    """Return the text of sanitised HTML in one line."""
     return " ".join(remove_tags(_BLOCK_TAG.sub(" <", clean_html)).split())
 
 
 def remove_tags(clean_html: str) -> str:
-    """The text between the tags of sanitised HTML."""
+    """Return the text between the tags of sanitised HTML."""
     return unescape(nh3.clean(clean_html, tags=set()))

@@ -100,5 +100,5 @@ async def count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> 
 
 
 def _feed_data(note: Note) -> dict[str, ObjectId | str]:
-    """What the activity feed shows of a note: its identifier and the beginning of its text."""
+    """Return what the activity feed shows of a note: its identifier and the beginning of its text."""
     return {"noteId": note["_id"], "text": plain_text(note["content"])[:_FEED_TEXT_LENGTH]}

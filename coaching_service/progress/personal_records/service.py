@@ -206,7 +206,7 @@ async def rebuild_records(ctx: Context, customer_id: ObjectId) -> None:
 async def _find_changed_items(
     ctx: Context, event: CompletedWorkChanged, item_ids: Collection[ObjectId]
 ) -> list[DatedItem]:
-    """The items that changed as they are now, without those that were removed."""
+    """Return the items that changed as they are now, without those that were removed."""
     if event.block is None:
         return await exercise_queries.find_items(ctx, event.customer_id, list(item_ids))
     date = str(event.block["date"])
@@ -216,7 +216,7 @@ async def _find_changed_items(
 def _list_better(
     exercise_id: ObjectId, bests: Mapping[RecordKey, Best], stored: Mapping[RecordKey, LoggedRecord]
 ) -> list[RecordToStore]:
-    """The best sets of an exercise that are not stored as they are, in the order of the types."""
+    """Return the best sets of an exercise that are not stored as they are, in the order of the types."""
     return [
         RecordToStore(exercise_id, key, bests[key], stored.get(key))
         for key in sorted(bests, key=lambda each: each.order)
@@ -225,7 +225,7 @@ def _list_better(
 
 
 def _value_of(records: Mapping[RecordKey, Best] | Mapping[RecordKey, LoggedRecord]) -> float | None:
-    """The estimated one-repetition maximum among records of an exercise."""
+    """Return the estimated one-repetition maximum among records of an exercise."""
     record = records.get(RecordKey(ESTIMATED_ONE_REP_MAX))
     return record["value"] if record else None
 
@@ -249,7 +249,7 @@ def find_highest_estimates(records: Iterable[StoredRecord]) -> dict[ObjectId, fl
 
 
 def _estimate_of(record: StoredRecord) -> float | None:
-    """The estimated one-repetition maximum that follows from a record, in its unit; None if none does.
+    """Return the estimated one-repetition maximum that follows from a record, in its unit; None if none does.
 
     A heaviest load that a coach entered was lifted for its `reps`, for one repetition if they are not known. From the
     set of one that was logged follows an estimate of its own.
@@ -263,7 +263,7 @@ def _estimate_of(record: StoredRecord) -> float | None:
 
 
 def _better_of(new: Mapping[RecordKey, Best], stored: Mapping[RecordKey, LoggedRecord]) -> dict[RecordKey, Best]:
-    """The better of the new and the stored best of each record."""
+    """Return the better of the new and the stored best of each record."""
     bests: dict[RecordKey, Best] = {}
     for key in new.keys() | stored.keys():
         candidates: list[Best] = [best for best in (new.get(key), stored.get(key)) if best]
@@ -272,7 +272,7 @@ def _better_of(new: Mapping[RecordKey, Best], stored: Mapping[RecordKey, LoggedR
 
 
 def _may_have_lost(key: RecordKey, record: LoggedRecord, new: Best | None, changed_ids: set[ObjectId]) -> bool:
-    """Whether the item that holds a record changed for the worse, so that another item may be the best now."""
+    """Return whether the item that holds a record changed for the worse, so that another item may be the best now."""
     return record["witemId"] in changed_ids and (new is None or rank_best(key.type, new) > rank_best(key.type, record))
 
 
@@ -314,7 +314,7 @@ async def _find_first_results(
 
 
 def _is_event(change: RecordToStore) -> bool:
-    """Whether a better set is an event of the feed; the first time over a distance is not."""
+    """Return whether a better set is an event of the feed; the first time over a distance is not."""
     if change.previous is None:
         return change.key.type != FASTEST
     return is_better(change.key.type, change.best["value"], change.previous["value"])
@@ -355,7 +355,7 @@ def _feed_data(record: PersonalRecord, *, is_first: bool = False) -> RecordEvent
 
 
 async def _unit_of(ctx: Context, record_type: RecordType) -> str:
-    """The unit of a type of record; the company's load unit is locked once a record has it."""
+    """Return the unit of a type of record; the company's load unit is locked once a record has it."""
     if (unit := unit_of(record_type)) is not None:
         return unit
     await account.lock_load_unit(ctx)

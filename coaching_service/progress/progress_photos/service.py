@@ -184,7 +184,7 @@ def _to_photos(ctx: Context, stored: StoredPhotos) -> ProgressPhotos:
 
 
 def _key(photo: StoredPhoto | None) -> str | None:
-    """A photo's key: the identifier of its file, with the extension of its content type."""
+    """Return a photo's key: the identifier of its file, with the extension of its content type."""
     if photo is None:
         return None
     return f"{photo['fileId']}{file_extension(photo.get('contentType', JPEG))}"

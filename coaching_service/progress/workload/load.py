@@ -18,14 +18,14 @@ def session_load(session: Session) -> float | None:
 
 
 def period_start(day: date, group_by: GroupBy) -> date:
-    """The first day of the period that contains `day`: the day itself, its Monday, or the first of its month."""
+    """Return the first day of the period that contains `day`: the day itself, its Monday, or the first of its month."""
     if group_by == "week":
         return day - timedelta(days=day.weekday())
     return day.replace(day=1) if group_by == "month" else day
 
 
 def period_starts(start: date, end: date, group_by: GroupBy) -> list[date]:
-    """The first days of all periods with a day from `start` to `end`."""
+    """Return the first days of all periods with a day from `start` to `end`."""
     days = map(date.fromordinal, range(start.toordinal(), end.toordinal() + 1))
     return list(dict.fromkeys(period_start(day, group_by) for day in days))
 
@@ -52,7 +52,8 @@ class LoadCurve:
         )
 
     def ratio(self, day: date, first_session: date | None) -> tuple[float | None, LoadKind]:
-        """The mean daily load of the 7 days up to `day` over the mean of 28 (Hulin et al. 2014), and of which load.
+        """Return the mean daily load of the 7 days up to `day` over the mean of 28 (Hulin et al. 2014), with the
+        kind of load.
 
         Of session load if every session in the 28 days was rated, else of volume load. None in the first 28 days
         since the first session, or when the chronic mean is 0.
@@ -71,5 +72,5 @@ class LoadCurve:
 
 
 def _millionths(load: float) -> int:
-    """A load as a whole number of millionths, so that sums and their differences are exact."""
+    """Return a load as a whole number of millionths, so that sums and their differences are exact."""
     return round(load * 1_000_000)

@@ -142,7 +142,7 @@ def _present(assignment: StoredAssignment, blocks: AssignedBlocks | None, today:
 async def end(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, *, remove_upcoming: bool) -> int:
     """End a program of a client, as of the client's local date; repeating is harmless.
 
-    With `remove_upcoming`, removes its blocks from that date on of which nothing is done. Returns how many were
+    With `remove_upcoming`, removes its blocks from that date on that have nothing done. Returns how many were
     removed. Raises NotFound, Forbidden.
     """
     today = await _today(ctx, customer_id)

@@ -17,7 +17,7 @@ from coaching_service.training.assignments.models import AssignmentContent, Assi
 
 
 def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData | None:
-    """The end of a program; a program is assigned again, without new workouts, when an undo takes back its end."""
+    """Return the event of a program's end; an undo of the end assigns it again, without new workouts."""
     if action == "changed" and "endedDate" not in paths:
         return None
     data: dict[str, EventValue] = {"programId": known["programId"], "assignmentId": known["_id"]}

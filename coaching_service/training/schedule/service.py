@@ -116,7 +116,7 @@ def _plan_copies(
 async def adjust(
     ctx: Context, owner: ScheduleOwner, first: Day, last: Day, progression: Progression, *, dry_run: bool = False
 ) -> AdjustedSchedule:
-    """Apply a progression to the items of which nothing is done.
+    """Apply a progression to the items with nothing done.
 
     Raises NotFound, Forbidden, and InvalidFields if there are more than 500 blocks.
     """
@@ -146,7 +146,7 @@ async def replace_exercise(
     *,
     dry_run: bool = False,
 ) -> ChangedItems:
-    """Replace an exercise with another in the items and circuits of which nothing is done; the sets stay.
+    """Replace an exercise with another in the items and circuits with nothing done; the sets stay.
 
     `last` None means every block from `first` on. Raises NotFound, Forbidden, and InvalidFields if more than 500 blocks
     have the exercise.
@@ -217,7 +217,7 @@ async def _apply_changes(
 
 
 async def clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dry_run: bool = False) -> ClearedSchedule:
-    """Remove the blocks of which nothing is done.
+    """Remove the blocks with nothing done.
 
     Raises NotFound, Forbidden, and InvalidFields if there are more than 500 blocks.
     """

@@ -152,7 +152,7 @@ async def copy_schedule(
 @_declare("Adjust loads and repetitions", ScheduleAdjustment())
 async def adjust_schedule(ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, **sent: Any) -> Written:
     """Change the loads or repetitions that are planned on days of a client's calendar, of all exercises or some. Items
-    of which something is done stay."""
+    with something done stay."""
     progression = await _read_progression(ctx, sent)
     result = await service.adjust(
         ctx, ClientCalendar(customer_id), start_date, end_date, cast("Progression", progression)
@@ -173,8 +173,8 @@ async def adjust_schedule(ctx: Context, customer_id: ObjectId, start_date: str, 
 async def replace_exercise(
     ctx: Context, customer_id: ObjectId, exercise: str, with_exercise: str, start_date: str, end_date: str | None
 ) -> Written:
-    """Replace an exercise with another on a client's calendar from startDate on; sets stay, and so do items of which
-    something is done."""
+    """Replace an exercise with another on a client's calendar from startDate on; sets stay, and so do items with
+    something done."""
     exercise_id, with_id = await resolve_exercises(ctx, {"exercise": exercise, "withExercise": with_exercise})
     owner = ClientCalendar(customer_id)
     result = await service.replace_exercise(ctx, owner, exercise_id, with_id, start_date, end_date)

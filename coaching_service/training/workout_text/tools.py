@@ -178,7 +178,7 @@ async def update_workout(
     ctx: Context, customer_id: ObjectId, workout_id: ObjectId, name: str | None, date: str | None, order: int | None
 ) -> Written:
     """Change the name or date of a workout on a client's calendar, or its position among the workouts of its day. A
-    workout of which something is done moves with its log, after confirmation."""
+    workout with something done moves with its log, after confirmation."""
     owner = ClientCalendar(customer_id)
     before = await service.read(ctx, owner, workout_id)
     change: BlockChange = {}
@@ -235,8 +235,7 @@ async def update_workout_items(
     confirms=(Reason.DONE_WORK,),
 )
 async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: ObjectId) -> Written:
-    """Remove a workout with its items from a client's calendar; one of which something is done only after
-    confirmation."""
+    """Remove a workout with its items from a client's calendar; with something done only after confirmation."""
     owner = ClientCalendar(customer_id)
     block = await service.read(ctx, owner, workout_id)
     await service.remove(ctx, owner, workout_id)

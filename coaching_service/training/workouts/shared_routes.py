@@ -57,8 +57,8 @@ class OperationIds(NamedTuple):
 class BlockRoutes:
     """The operations on the blocks and items of one kind of schedule owner.
 
-    `routes` has a prefix that ends with the owner's identifier, the path parameter `owner_parameter`, of which `owner`
-    makes the owner. `range_query` is the schema of a range of days, whose two parameters are `range_names`.
+    `routes` has a prefix that ends with the owner's identifier, the path parameter `owner_parameter`, from which
+    `owner` makes the owner. `range_query` is the schema of a range of days, whose two parameters are `range_names`.
     `new_block`, `block_change` and `copy_target` are the schemas of request bodies; `block_example` is a block's body.
     `block_query` is the schema of what one block can be read with.
     """

@@ -40,7 +40,7 @@ _EVENT_TYPES: dict[Action, EventType] = {
 
 
 def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
-    """The event of a client's workout; a change of a program's workout is a change of the program."""
+    """Return the event of a client's workout; a change of a program's workout is a change of the program."""
     if known["customerId"] is None:
         return {"type": "program.updated", "data": {"programId": known["programId"]}, "fields": ["wblocks"]}
     return {"type": _EVENT_TYPES[action], "data": {"wblockId": known["_id"], "date": known["date"]}}
@@ -323,7 +323,7 @@ async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectI
 
 
 async def push_item(ctx: Context, owner: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
-    """Append a new item, of which nothing is done, to a block that has room for it and is not of a check-in.
+    """Append a new item, with nothing done, to a block that has room for it and is not of a check-in.
 
     Returns only `version`, `date` and the `_id` of each item of the block, or None if there is no such block with room.
     """

@@ -135,7 +135,7 @@ def _describe_reason(ctx: Context, customer_id: ObjectId, reason: Reason, timezo
 
 
 def _url(customer_id: ObjectId, reason_type: ReasonType, day: date) -> str:
-    """The page of the client on which a coach deals with a reason that began on a day."""
+    """Return the page of the client on which a coach deals with a reason that began on a day."""
     if reason_type in _TABS:
         return customer_path(customer_id, _TABS[reason_type])
     return week_path(customer_id, str(_end(day) if reason_type == "program_ending" else day))
@@ -150,7 +150,7 @@ def _name(reason: Reason) -> str:
 
 
 def _when(reason_type: ReasonType, day: date, today: date) -> str:
-    """When a reason began, or when what it announces is: `since 2 Mar`, with the year unless it is this year."""
+    """Return when a reason began, or when what it announces is: `since 2 Mar`, with the year unless it is this year."""
     if reason_type == "program_ending":
         return f"on {_short(_end(day), today)}"
     if reason_type in DATED_BY_NEWEST:
@@ -163,7 +163,7 @@ def _short(day: date, today: date) -> str:
 
 
 def _end(since: date) -> date:
-    """The last day of the program that ends, which the reason has `since` a week before."""
+    """Return the last day of the program that ends, which the reason has `since` a week before."""
     return since + timedelta(days=ENDING_DAYS)
 
 

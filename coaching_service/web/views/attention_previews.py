@@ -45,7 +45,7 @@ async def load_previews(
 
 
 async def _load_unread(ctx: Context, customer_id: ObjectId, _: date) -> list[Message]:
-    """The messages of the client that are not read yet, oldest first."""
+    """Return the messages of the client that are not read yet, oldest first."""
     page = await conversation.list_messages(ctx, customer_id, limit=_MESSAGES)
     return [message for message in page["docs"][::-1] if is_unread(message)]
 
@@ -65,7 +65,7 @@ async def _load_overdue(ctx: Context, customer_id: ObjectId, _: date) -> list[Fo
 
 
 async def _load_missed(ctx: Context, customer_id: ObjectId, today: date) -> list[CalendarBlock]:
-    """The workouts of the days before today that were not done completely."""
+    """Return the workouts of the days before today that were not done completely."""
     start, end = today - timedelta(days=MISSED_DAYS - 1), today - timedelta(days=1)
     days = await calendar_days.list_days(ctx, customer_id, start, end, today=today)
     return [block for day in days for block in day["blocks"] if block["isWorkout"] and block["status"] != "done"]

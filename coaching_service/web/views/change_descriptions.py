@@ -117,7 +117,7 @@ class Descriptions:
         return {"title": f"{title}: {name}" if name else title, "fields": list(self._fields(before, after))}
 
     def _fields(self, before: Values, after: Values, element: str = "") -> Iterator[ChangedField]:
-        """The fields that differ; `element` names the element of a list that they belong to."""
+        """Yield the fields that differ; `element` names the element of a list that they belong to."""
         for name in dict.fromkeys([*before, *after]):
             old, new = before.get(name), after.get(name)
             if name in _HIDDEN or not (_is_given(old) or _is_given(new)):
@@ -132,7 +132,7 @@ class Descriptions:
                     yield {"label": _label(name, element), "before": changed[0], "after": changed[1]}
 
     def _elements(self, label: str, before: Sequence[Values], after: Sequence[Values]) -> Iterator[ChangedField]:
-        """The elements of a list that were added or removed, and the fields of those that changed."""
+        """Yield the elements of a list that were added or removed, and the fields of those that changed."""
         if not before and not after:
             yield {"label": label, "before": [], "after": ["Other order"]}
         earlier, later = ({each["_id"]: each for each in elements} for elements in (before, after))
@@ -144,7 +144,7 @@ class Descriptions:
                 yield {"label": label, "before": self._element(old), "after": self._element(new)}
 
     def _element(self, element: Values | None) -> list[Line]:
-        """An element of a list in words: its name, and the sets of an exercise or circuit."""
+        """Return an element of a list in words: its name, and the sets of an exercise or circuit."""
         if element is None:
             return []
         details = [
@@ -156,7 +156,7 @@ class Descriptions:
         return [self._name(element) or "Unnamed", *details, *done]
 
     def _name(self, values: Values) -> str:
-        """The name of a document or of an element of a list; empty if it has none."""
+        """Return the name of a document or of an element of a list; empty if it has none."""
         for name in ("name", "title", "circuitName", "programName", "formName", "label", "message"):
             if isinstance(values.get(name), str):
                 surname, date = values.get("surname"), values.get("date")
@@ -176,7 +176,7 @@ class Descriptions:
         return format_date(values["date"]) if isinstance(values.get("date"), str) else ""
 
     def _lines(self, name: str, value: Any) -> list[Line]:
-        """A value in words, one line for each member of a list; more than 40 are cut off."""
+        """Return a value in words, one line for each member of a list; more than 40 are cut off."""
         if value is None or value in ("", []):
             return []
         if isinstance(value, list):
@@ -206,7 +206,7 @@ class Descriptions:
         return [line for each in value for line in self._lines("", each)]
 
     def _done_set(self, done: Values) -> str:
-        """A logged set, such as `8 reps, 60 kg, RPE 8`."""
+        """Return a logged set, such as `8 reps, 60 kg, RPE 8`."""
         parts = [
             format_number(done.get("reps"), "reps"),
             format_number(done.get("load"), self.unit),
@@ -220,13 +220,13 @@ class Descriptions:
         return f"{exercise}: {text}" if exercise else text
 
     def _answer(self, answer: Values) -> str:
-        """An answer to a question of a form, or the value of a metric, after its name."""
+        """Return an answer to a question of a form, or the value of a metric, after its name."""
         name = answer.get("label") or self.names.get(answer.get("questionId", answer.get("metricId")), "")
         value = ", ".join(str(line) for line in self._lines("value", answer.get("value"))) or "–"
         return f"{name}: {value}" if name else value
 
     def _sentence(self, values: Values) -> str:
-        """A document inside another one on one line."""
+        """Return a document inside another one on one line."""
         fields = self._fields({}, values)
         texts = (f"{field['label']}: {', '.join(str(line) for line in field['after'])}" for field in fields)
         return "; ".join(texts)
@@ -252,7 +252,7 @@ def references_in(documents: Iterable[Any]) -> tuple[set[ObjectId], dict[ObjectI
 
 
 def _are_elements(*values: Any) -> bool:
-    """Whether values are lists of documents with identifiers; both may be empty if only their order has changed."""
+    """Return whether values are lists of documents with identifiers; empty if only their order has changed."""
     lists = [value for value in values if value is not None]
     if not lists or not all(isinstance(value, list) for value in lists):
         return False
@@ -263,7 +263,7 @@ def _are_elements(*values: Any) -> bool:
 
 
 def _is_given(value: Any) -> bool:
-    """Whether a value is worth showing: an absent one, null and false are not."""
+    """Return whether a value is worth showing: an absent one, null and false are not."""
     return value is not None and value is not False
 
 

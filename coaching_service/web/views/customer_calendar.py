@@ -158,7 +158,7 @@ def _list_exercises(blocks: Sequence[Block]) -> list[tuple[str, str]]:
 
 
 def days_of_week(day: date) -> list[date]:
-    """The days, from Monday on, of the week that contains a day."""
+    """Return the days, from Monday on, of the week that contains a day."""
     monday = day - timedelta(days=day.weekday())
     return [each for offset in range(7) if (each := _add_days(monday, offset))]
 

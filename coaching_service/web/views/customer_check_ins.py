@@ -55,7 +55,7 @@ async def check_ins_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
 
 
 async def list_contents(ctx: Context) -> list[tuple[str, str]]:
-    """What a check-in can be, as far as the coach may see it."""
+    """Return what a check-in can be, as far as the coach may see it."""
     options = [(TASK, "Task or habit")]
     if FORMS.VIEW in ctx.caller.permissions:
         options += [(f"form-{form['_id']}", f"Form: {form['name']}") for form in await forms.list_all(ctx)]

@@ -26,17 +26,17 @@ async def load_header(ctx: Context, customer_id: ObjectId) -> Document:
 
 
 def customer_path(customer_id: ObjectId, tab: str = "") -> str:
-    """The path of a client's page, such as `/app/customers/{id}/notes` for the tab `/notes`."""
+    """Return the path of a client's page, such as `/app/customers/{id}/notes` for the tab `/notes`."""
     return f"/app/customers/{customer_id}{tab}"
 
 
 def week_path(customer_id: ObjectId, date: str) -> str:
-    """The path of the calendar week that contains a date."""
+    """Return the path of the calendar week that contains a date."""
     return f"/app/customers/{customer_id}?week={date}"
 
 
 def review_path(customer_id: ObjectId, block_id: ObjectId) -> str:
-    """The path of the review of a client's workout."""
+    """Return the path of the review of a client's workout."""
     return customer_path(customer_id, f"/blocks/{block_id}/review")
 
 

@@ -90,7 +90,7 @@ async def lift_page(
 
 
 def _draw_charts(sessions: Sequence[ProgressPoint], unit: str) -> list[LiftChart]:
-    """The charts of the values that the sessions have; the repetitions of the best set only where it has no load."""
+    """Return the charts of the values of sessions; repetitions of the best set only where it has no load."""
     estimates = [
         (each["date"], round(each["estimatedOneRepMax"]["value"], 1)) for each in sessions if each["estimatedOneRepMax"]
     ]
@@ -120,7 +120,7 @@ def _draw_charts(sessions: Sequence[ProgressPoint], unit: str) -> list[LiftChart
 
 
 def _other_bests(sessions: Sequence[ProgressPoint]) -> dict[RecordKey, list[Point]]:
-    """The best values of sessions that are neither loads nor repetitions; the two distances done most often."""
+    """Return the best values of sessions that are neither loads nor repetitions; the two distances done most often."""
     points: dict[RecordKey, list[Point]] = {}
     for session in sessions:
         for best in session["bests"]:

@@ -112,5 +112,5 @@ async def delete_message(ctx: Context, customer_id: ObjectId, message_id: Object
 
 
 def messages_path(customer_id: ObjectId) -> str:
-    """The path of a client's messages."""
+    """Return the path of a client's messages."""
     return customer_path(customer_id, "/messages")

@@ -161,7 +161,7 @@ async def _load_metric_sets(ctx: Context) -> list[MetricSet]:
 
 
 async def _load_assigned_sets(ctx: Context, customer_id: ObjectId, period: tuple[str, str]) -> list[MetricSetSummary]:
-    """The metric sets assigned to a client with the values recorded in a period."""
+    """Return the metric sets assigned to a client with the values recorded in a period."""
     if METRICS.VIEW not in ctx.caller.permissions:
         return []
     assignments = await metrics.list_assigned(ctx, customer_id)

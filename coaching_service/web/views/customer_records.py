@@ -105,7 +105,7 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any
 
 
 def _by_exercise(records: Sequence[PersonalRecord], keywords: str) -> list[list[PersonalRecord]]:
-    """The best record of each type of the exercises whose name has every keyword, the one with the latest first."""
+    """Return the best record of each type, by exercise with every keyword in its name, the latest first."""
     words = straighten(normalize(keywords)).split()
     by_exercise: dict[ObjectId, list[PersonalRecord]] = {}
     for record in records:
@@ -129,7 +129,7 @@ def _describe_lift(records: list[PersonalRecord], results: Sequence[LiftResult],
 
 
 def _draw_trend(results: Sequence[LiftResult], unit: str) -> Markup | None:
-    """A chart of the value that says most about an exercise, whose name has the first and the last value."""
+    """Return a chart of the value that says most about an exercise, whose name has the first and the last value."""
     record_type, points = main_points(results)
     if len(points) < 2:
         return None
@@ -143,7 +143,7 @@ def _draw_trend(results: Sequence[LiftResult], unit: str) -> Markup | None:
 async def _load_names(
     ctx: Context, records: Sequence[PersonalRecord], maxes: Sequence[TrainingMax], chosen: ObjectId | None
 ) -> dict[ObjectId, str]:
-    """The names of the exercises with a record or a maximum, and of the chosen one."""
+    """Return the names of the exercises with a record or a maximum, and of the chosen one."""
     names = {record["exerciseId"]: record["exerciseName"] for record in records}
     others = {each["exerciseId"] for each in maxes} | ({chosen} if chosen else set())
     loaded = await exercises.load_names(ctx, others - names.keys())

@@ -96,7 +96,7 @@ _DEFAULTS = (("page", 1), ("sort", "name"))
 
 
 def list_path(query: dict[str, Any], **changes: Any) -> str:
-    """The path of the client list with a filter in which `changes` are replaced."""
+    """Return the path of the client list with a filter in which `changes` are replaced."""
     merged = query | changes
     parameters = {name: value for name, value in merged.items() if value and (name, value) not in _DEFAULTS}
     if "archived" in parameters:

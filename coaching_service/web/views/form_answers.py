@@ -51,7 +51,7 @@ def answer_requests(rows: Iterable[Mapping[str, Any]]) -> list[Document]:
 
 
 def _parse_answer(row: Mapping[str, Any]) -> Any:
-    """The answer in the type of its question; None if there is none."""
+    """Return the answer in the type of its question; None if there is none."""
     if row["type"] == "multi":
         return row["chosen"] or None
     text = row["chosen"][0] if row["chosen"] else row["value"]

@@ -155,7 +155,7 @@ async def _undo(
 async def list_changes_of_assistant(
     ctx: Context, path: str, assistant_id: ObjectId, after: str | None
 ) -> dict[str, Any] | Redirect:
-    """The variables of the list of what an assistant has changed; `path` is the path of its page."""
+    """Return the variables of the list of what an assistant has changed; `path` is the path of its page."""
     try:
         page = await changes.list_changes(
             ctx, limit=_PAGE_SIZE, after=after, via="assistant", credential_id=assistant_id
@@ -181,7 +181,7 @@ async def _describe_all(ctx: Context, listed: Sequence[ChangeSummary]) -> list[d
 async def _list_changes(
     ctx: Context, path: str, query: dict[str, Any], customer_id: ObjectId | None
 ) -> dict[str, Any] | Redirect:
-    """The variables of a list of changes."""
+    """Return the variables of a list of changes."""
     try:
         page = await changes.list_changes(
             ctx, limit=_PAGE_SIZE, after=query["after"], customer_id=customer_id, via=query["via"]
@@ -202,7 +202,7 @@ async def _list_changes(
 
 
 async def _read_change(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
-    """The variables of a change's page."""
+    """Return the variables of a change's page."""
     change = await changes.read_change(ctx, change_id)
     summary = cast("ChangeSummary", change)
     credentials = await _load_credential_names(ctx, [summary])
@@ -219,7 +219,7 @@ def _client_ids(listed: Sequence[ChangeSummary]) -> list[ObjectId]:
 
 
 async def _load_credential_names(ctx: Context, listed: Sequence[ChangeSummary]) -> dict[ObjectId, str]:
-    """The names of the API keys and assistants that changes were made with, by change, if the caller may see them."""
+    """Return the names of the keys and assistants of changes, by change, if the caller may see them."""
     made_with, keys, connected = await gather_reads(
         ctx,
         changes.load_credentials(ctx, [change["_id"] for change in listed]),
@@ -231,7 +231,7 @@ async def _load_credential_names(ctx: Context, listed: Sequence[ChangeSummary]) 
 
 
 def _describe(change: ChangeSummary, credentials: dict[ObjectId, str], clients: dict[ObjectId, Any]) -> dict[str, Any]:
-    """A change in words: `title`, `through` (the interface, and the key or assistant), `client` (None if deleted)."""
+    """Return a change in words: `title`, `through` (interface, key or assistant), `client` (None if deleted)."""
     credential, via = credentials.get(change["_id"]), _VIA[change["via"]]
     return {
         **change,
@@ -242,7 +242,7 @@ def _describe(change: ChangeSummary, credentials: dict[ObjectId, str], clients: 
 
 
 async def _describe_documents(ctx: Context, change: ChangeDetails) -> list[DocumentDescription]:
-    """The documents of a change in words."""
+    """Return the documents of a change in words."""
     values = [value for document in change["documents"] for value in (document["before"], document["after"])]
     identifiers, names = references_in([*values, *(document["_id"] for document in change["documents"])])
     known_exercises = await exercises.load_names(ctx, identifiers)
@@ -257,7 +257,7 @@ async def _describe_documents(ctx: Context, change: ChangeDetails) -> list[Docum
 
 
 async def _load_present(ctx: Context, change: ChangeDetails) -> dict[ObjectId, dict[str, Any]]:
-    """The names and dates of documents that a change has changed: the first ten workouts, and personal records."""
+    """Return the names and dates of changed documents: the first ten workouts, and personal records."""
     if change["customerId"] is None:
         return {}
     changed = [(each["kind"], each["_id"]) for each in change["documents"] if each["action"] == "changed"]

@@ -60,7 +60,7 @@ def _title_and_lines(item: WorkItem, unit: str) -> tuple[str, list[str]]:
 
 
 def _describe_scheduled_time(scheduled: str) -> str:
-    """Returns a time of day unchanged, and an ISO date-time as `Thu 19 Nov 2026, 08:00 UTC`."""
+    """Return a time of day unchanged, and an ISO date-time as `Thu 19 Nov 2026, 08:00 UTC`."""
     if len(scheduled) <= len("08:30"):
         return scheduled
     time = datetime.fromisoformat(scheduled)

@@ -82,7 +82,7 @@ def _answers(item: WorkItem) -> Iterator[tuple[str, str]]:
 
 
 def _exercise_sets(item: ExerciseItem, unit: str) -> Iterator[SetResult]:
-    """Every planned or logged set, by index."""
+    """Yield every planned or logged set, by index."""
     planned = {each["index"]: each for each in item["exerciseSets"]}
     logged = {each["index"]: each for each in item["customerSets"]}
     for index in sorted(planned.keys() | logged.keys()):
@@ -90,7 +90,7 @@ def _exercise_sets(item: ExerciseItem, unit: str) -> Iterator[SetResult]:
 
 
 def _circuit_sets(circuit: CircuitItem, unit: str) -> Iterator[SetResult]:
-    """Every logged set, by round, then in the order of the circuit's exercises; sets of removed exercises last."""
+    """Yield every logged set, by round and order of the circuit's exercises; sets of removed exercises last."""
     entries = {entry["exerciseId"]: entry for entry in circuit["circuitExercises"]}
     order = {exercise_id: position for position, exercise_id in enumerate(entries)}
 

@@ -149,7 +149,7 @@ def is_described(operation: str) -> bool:
 
 
 def _split(operation: str) -> list[str]:
-    """The words of a name such as `updateNote` or `update_note`, in lower case; without `bulk` at the beginning."""
+    """Return the words of a name such as `updateNote` or `update_note`, in lower case, without a leading `bulk`."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", operation).replace("_", " ").lower().split()
     return words[1:] if words[:1] == ["bulk"] else words
 

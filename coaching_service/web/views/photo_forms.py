@@ -42,7 +42,7 @@ async def add_received(
 
 
 def missing_sides(photos: ProgressPhotos) -> list[Side]:
-    """Return the sides of which a date has no photo."""
+    """Return the sides without a photo on a date."""
     keys = {"front": "frontKey", "side": "sideKey", "back": "backKey"}
     links: dict[str, object] = {**photos["photos"]}
     return [side for side in SIDES if not links[keys[side]]]

@@ -36,7 +36,7 @@ def has_photos(record: ProgressPhotos) -> bool:
 
 
 def pair_photos(left: ProgressPhotos, right: ProgressPhotos, name: str, weights: Weights | None) -> list[PhotoPair]:
-    """Return the pairs of the sides of which one of two dates has a photo; `name` is the client's."""
+    """Return the pairs of the sides with a photo on one of two dates; `name` is the client's."""
     pairs: list[PhotoPair] = [
         {"side": side, "left": _show(left, side, name, weights), "right": _show(right, side, name, weights)}
         for side in SIDES

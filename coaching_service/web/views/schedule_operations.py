@@ -171,7 +171,7 @@ def _describe_clearing(removed: int, done: int) -> str:
 
 @pages.post("/clear", access=_EDIT, form=ScheduleRange(), on=week_page)
 async def clear_schedule(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
-    """Remove the workouts of which nothing has been done."""
+    """Remove the workouts with nothing done."""
     result = await schedule.clear(ctx, ClientCalendar(customer_id), form["startDate"], form["endDate"])
     notice = f"{_describe_clearing(len(result['removed']), result['kept'])}."
     return Redirect(week_path(customer_id, form["startDate"]), notice)

@@ -63,7 +63,7 @@ async def _iterate_unnamed_ids(services: Services) -> AsyncIterator[ObjectId]:
 
 
 async def rebuild_batches(services: Services) -> None:
-    """Store the batches of the companies again of which some leave out changes."""
+    """Store the batches of companies again if some of them leave out changes."""
     for company_id in {change["companyId"] async for change in _iterate_unnamed(services)}:
         await inspection.rebuild_batches(services, company_id)
 

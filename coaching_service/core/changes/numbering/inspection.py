@@ -87,7 +87,7 @@ async def iterate_companies(services: Services) -> AsyncIterator[ObjectId]:
 
 
 async def has_deleted_clients(services: Services, company_id: ObjectId) -> bool:
-    """Whether a client of the company was deleted: their changes were erased then."""
+    """Return whether a client of the company was deleted: their changes were erased then."""
     deleted = {"documents": {"$elemMatch": {"collection": "customers", "action": "deleted"}}}
     return await _changes(services).find_one({"companyId": company_id, **deleted}, {"_id": 1}) is not None
 

@@ -48,7 +48,7 @@ class ChangeReader:
         self._is_ended.set()
 
     async def take(self) -> list[Received]:
-        """What has been received, at most a batch; waits for the first. Raises what `store.follow` raises."""
+        """Return what has been received, at most a batch; waits for the first. Raises what `store.follow` raises."""
         while not self._received:
             if self._failure is not None:
                 raise self._failure

@@ -40,7 +40,7 @@ def sequencing(services: Services, *, start: asyncio.Event | None = None) -> Abs
 
 
 async def is_running(services: Services) -> bool:
-    """Whether a process of the service numbers changes, or was killed less than ten seconds ago."""
+    """Return whether a process of the service numbers changes, or was killed less than ten seconds ago."""
     return await store.is_leased(services)
 
 
@@ -76,7 +76,7 @@ class Sequencer:
                     await self._release()
 
     async def _completed(self, operation: Coroutine[Any, Any, T]) -> T:
-        """The result of an operation that takes or renews the lease; it continues if its caller is cancelled."""
+        """Return the result of an operation that takes or renews the lease; it continues if its caller is cancelled."""
         self._operation = asyncio.ensure_future(operation)
         return await asyncio.shield(self._operation)
 

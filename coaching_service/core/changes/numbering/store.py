@@ -77,7 +77,7 @@ async def acquire_lease(services: Services, holder: str) -> bool:
 
 
 async def is_leased(services: Services) -> bool:
-    """Whether a process has the lease: the service runs."""
+    """Return whether a process has the lease: the service runs."""
     held = {"_id": _STATE_ID, "$expr": {"$gt": ["$expiresAt", "$$NOW"]}}
     return await _state.across_companies(services).find_one(held, {"_id": 1}) is not None
 
@@ -89,13 +89,13 @@ async def release_lease(services: Services, holder: str) -> None:
 
 
 async def read_position(services: Services) -> Position | None:
-    """The position in the stream up to which changes have numbers; None if it is not known."""
+    """Return the position in the stream up to which changes have numbers; None if it is not known."""
     state = await _state.across_companies(services).find_one({"_id": _STATE_ID})
     return cast("SequencerState", state)["position"] if state else None
 
 
 async def can_resume(services: Services, position: Position) -> bool:
-    """Whether the database accepts a position: the oplog reaches back to it, and it is well-formed."""
+    """Return whether the database accepts a position: the oplog reaches back to it, and it is well-formed."""
     try:
         async with _changes(services).watch([], resume_after=position, max_await_time_ms=1) as stream:
             await stream.try_next()
@@ -114,7 +114,7 @@ async def forget_position(services: Services, holder: str) -> None:
 
 
 async def current_time(services: Services) -> Start:
-    """The start of a stream of the changes that are committed from now on."""
+    """Return the start of a stream of the changes that are committed from now on."""
     async with await services.db.client.start_session() as session:
         await services.db.command("ping", session=session)
         return {"start_at_operation_time": session.delegate.operation_time}
@@ -153,7 +153,10 @@ async def count_pending(services: Services, limit: int) -> Backlog:
 
 
 async def _pending_since(services: Services, margin: timedelta) -> Document:
-    """The filter of changes without a number. They were made `margin` before the latest one with a number, or later."""
+    """Return the filter of changes without a number.
+
+    They were made `margin` before the latest one with a number, or later.
+    """
     state = await _state.across_companies(services).find_one({"_id": _STATE_ID}, {"createdUntil": 1})
     until = (state or {}).get("createdUntil")
     return PENDING if until is None else {**PENDING, "createdAt": {"$gte": until - margin}}
@@ -243,7 +246,7 @@ async def _assign_numbers(tx: Context, batch: Sequence[NewChange]) -> None:
 
 
 def new_batch(company_id: ObjectId, first: int) -> NumberBatch:
-    """A batch of numbers from `first` on, which has no changes yet."""
+    """Return a batch of numbers from `first` on, which has no changes yet."""
     return {
         "_id": ObjectId(),
         "companyId": company_id,
@@ -266,7 +269,10 @@ async def open_counter_stream(services: Services) -> AsyncIterator[AsyncIOMotorC
 
 
 async def read_next_company(stream: AsyncIOMotorChangeStream[Any]) -> ObjectId | None:
-    """The next company whose changes have been numbered, or None after waiting for a second. Raises StreamEnded."""
+    """Return the next company whose changes have been numbered, or None after waiting for a second.
+
+    Raises StreamEnded.
+    """
     event = await _read(stream)
     company: ObjectId | None = event["documentKey"]["_id"] if event is not None else None
     return company

@@ -79,5 +79,5 @@ class BucketStore:
 
 
 def _first_line(error: Exception) -> str:
-    """The first line of an error, without what is only for debugging."""
+    """Return the first line of an error, without what is only for debugging."""
     return str(error).partition("\n")[0][:300]

@@ -1,6 +1,6 @@
 """Encrypting what is stored of a backup, for keys that the machine which makes it does not have.
 
-The format is that of age (age-encryption.org/v1): the program `age` can decrypt it without this service.
+The format is age (age-encryption.org/v1): the program `age` can decrypt it without this service.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class CollectionContent(TypedDict):
 
 
 class CollectionEntry(CollectionContent):
-    """A collection. `indexes` are the definitions of all indexes but that of `_id`."""
+    """A collection. `indexes` are the definitions of all indexes, except of `_id`."""
 
     name: str
     indexes: list[dict[str, Any]]
@@ -103,7 +103,7 @@ def format_manifest(manifest: Manifest) -> str:
 
 
 def text_to_sign(manifest: Manifest) -> str:
-    """Return the text of a manifest without its signature, of which the signature is."""
+    """Return the text that a manifest signs: itself without the signature."""
     return format_manifest(cast("Manifest", {name: each for name, each in manifest.items() if name != "signature"}))
 
 

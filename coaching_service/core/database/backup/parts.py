@@ -66,7 +66,7 @@ async def divide(batches: AsyncIterator[bytes]) -> AsyncIterator[tuple[bytes, in
 
 
 def _ends_part(document: bytes) -> bool:
-    """Whether a part ends after a document: so rarely that parts have their usual size."""
+    """Return whether a part ends after a document: so rarely that parts have their usual size."""
     return zlib.crc32(document[_IDENTIFIER]) < (len(document) << 32) // _USUAL
 
 

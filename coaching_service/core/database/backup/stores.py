@@ -61,7 +61,7 @@ def is_own_folder(source: str) -> bool:
 
 
 def missing_extra() -> BackupError:
-    """The error for an installation that cannot encrypt backups, or use a bucket."""
+    """Return the error for an installation that cannot encrypt backups, or use a bucket."""
     return BackupError(
         "Buckets and encrypted backups need packages that are not installed: pip install 'coaching-service[backup]'"
     )

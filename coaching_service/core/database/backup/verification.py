@@ -18,7 +18,7 @@ _AT_ONCE = 4
 
 @dataclass
 class Verification:
-    """What was read: how many `parts` of which size, and what is wrong with backups, each a sentence.
+    """What was read: the number of `parts` and their `size`, and what is wrong with backups, each a sentence.
 
     `decrypted` parts were compared with what was backed up; others with what was stored then, or, where the manifest of
     an earlier version does not say that, `unknown` ones with nothing. `unsigned` backups have a signature of a master

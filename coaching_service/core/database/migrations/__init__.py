@@ -110,7 +110,7 @@ async def migrate(db: Database, vault: Vault, steps: Sequence[Step] = STEPS) -> 
 
 
 async def find_pending(db: Database, steps: Sequence[Step] = STEPS) -> list[Step]:
-    """The steps that have not been applied to the database, in order."""
+    """Return the steps that have not been applied to the database, in order."""
     applied = {record["_id"] async for record in db[COLLECTION].find({}, {"_id": 1})}
     return sorted((step for step in steps if step.number not in applied), key=lambda step: step.number)
 
@@ -132,7 +132,7 @@ async def require_known(db: Database, steps: Sequence[Step] = STEPS, version: st
 
 
 def minor_version(version: str) -> tuple[int, int]:
-    """The first two numbers of a version: 0.2.1.dev0 is of the minor version (0, 2)."""
+    """Return the first two numbers of a version: 0.2.1.dev0 is of the minor version (0, 2)."""
     major, minor = version.split(".")[:2]
     return int(major), int(minor)
 

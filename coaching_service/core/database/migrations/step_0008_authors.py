@@ -47,7 +47,7 @@ async def _add_client_texts(db: Database, entry: dict[str, Any]) -> None:
 
 
 def _texts_of(item: dict[str, Any]) -> list[str]:
-    """The names of the texts in the log of an item."""
+    """Return the names of the texts in the log of an item."""
     names = ["comment"] if item["comment"] else []
     questions = item["form"]["questions"] if item["type"] == "FORM" else []
     text_ids = {question["_id"] for question in questions if question["type"] == "text"}

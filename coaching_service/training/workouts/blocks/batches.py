@@ -163,7 +163,7 @@ async def write(
 def _orders(
     owner: ScheduleOwner, days: Sequence[DayBlock], removed: Sequence[ObjectId], created: Sequence[StoredBlock]
 ) -> dict[ObjectId, int]:
-    """Return the position of blocks among the blocks of their day, from 0; new ones follow the ones that are there."""
+    """Return the position of blocks among the blocks of their day, from 0; new blocks follow them."""
     gone = set(removed)
     orders: dict[ObjectId, int] = {}
     counts: defaultdict[Day | None, int] = defaultdict(int)

@@ -89,7 +89,7 @@ async def read(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
 
 
 async def read_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> BlockPlan:
-    """Return what a block plans, as new items of which nothing is done. Raises NotFound, Forbidden."""
+    """Return what a block plans, as new items with nothing done. Raises NotFound, Forbidden."""
     block: StoredBlock | None
     find_block = owner.blocks.find_one(ctx, owner.block_filter, block_id)
     _, block = await gather_reads(ctx, owner.require_access(ctx), find_block)
@@ -265,7 +265,7 @@ async def add_to_day(ctx: Context, owner: ScheduleOwner, plan: BlockPlan, day: s
 
 @transactional
 async def shift(ctx: Context, owner: ScheduleOwner, first: str, days: int) -> int:
-    """Move every block from the date `first` on of which nothing was logged by a number of days, negative for earlier.
+    """Move every block without a log from the date `first` on by a number of days, negative for earlier.
 
     Returns how many were moved. Raises NotFound, Forbidden, and InvalidFields if a date would leave the calendar.
     """

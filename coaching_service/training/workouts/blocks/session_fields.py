@@ -41,5 +41,5 @@ SESSION_FIELDS = names_of(SessionFields)
 
 
 def no_session() -> SessionFields:
-    """Return the fields of a session of which nothing is reported."""
+    """Return the fields of a session without a report."""
     return {"durationMinutes": None, "sessionRpe": None, "feeling": None, "comment": None}

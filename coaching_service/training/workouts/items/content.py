@@ -59,7 +59,7 @@ class References:
 
 
 def create_item(details: ItemInput | WorkItem) -> WorkItem:
-    """Return a new item with the planned fields of `details`, of which nothing is done."""
+    """Return a new item with the planned fields of `details` and nothing done."""
     item_type, at = details["type"], now()
     fields = {
         "_id": ObjectId(),
@@ -141,7 +141,7 @@ def has_load(item: WorkItem | ItemChange) -> bool:
 
 
 def percent_exercise_ids(items: Iterable[WorkItem]) -> set[ObjectId]:
-    """Return the exercises of which a set is planned as a percentage of the client's training maximum."""
+    """Return the exercises with a set that is planned as a percentage of the client's training maximum."""
     return {
         exercise_id
         for item in items

@@ -82,7 +82,7 @@ class BlockOutline(BlockProgress):
 
 
 class DoneWorkout(SessionFields):
-    """A workout of which anything is done; `sets` are the completed ones that are not warm-up."""
+    """A workout with anything done; `sets` are the completed ones that are not warm-up."""
 
     _id: ObjectId
     date: str

@@ -37,7 +37,7 @@ async def find_outlines(
 async def find_done_workouts(
     ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
 ) -> list[DoneWorkout]:
-    """Return the workouts of a client from the date `first` to `last` of which anything is done, newest first.
+    """Return the workouts of a client with anything done, from the date `first` to `last`, newest first.
 
     Those on the dates in `without` are left out, and check-ins.
     """

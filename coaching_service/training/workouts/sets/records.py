@@ -128,7 +128,7 @@ def record_values(done: CustomerSet, *, is_assisted: bool) -> dict[RecordKey, fl
 
 
 def record_distance(meters: float) -> float:
-    """Return the distance of which a set may hold the fastest time: at most what was covered.
+    """Return the distance over which a set may have the fastest time: at most what was covered.
 
     From a kilometer on in steps of 100 m, so that 5,013 m and 5,048 m as a watch measures them compare as 5,000 m.
     """

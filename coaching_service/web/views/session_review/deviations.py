@@ -86,7 +86,7 @@ def _reps_of(planned: PlannedSet) -> _Bounds:
 
 
 def _bounds(low: float | None, high: float | None) -> _Bounds:
-    """The lowest and the highest value as planned; one alone is both."""
+    """Return the lowest and the highest value as planned; one alone is both."""
     return (high if low is None else low), (low if high is None else high)
 
 

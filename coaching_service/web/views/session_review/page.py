@@ -96,7 +96,7 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
 
 
 def _is_check_in(block: Block) -> bool:
-    """Whether a block is of a recurring check-in, or has nothing but forms."""
+    """Return whether a block is of a recurring check-in, or has nothing but forms."""
     has_forms_only = bool(block["items"]) and all(item["type"] == "FORM" for item in block["items"])
     return block.get("checkInId") is not None or has_forms_only
 

@@ -111,7 +111,7 @@ def _describe_sets(sets: Sequence[CustomerSet], unit: str) -> str:
 
 
 def _circuit_tables(circuit: CircuitItem, unit: str) -> list[ReviewTable]:
-    """A table of each exercise with its sets by round, and one of the sets whose exercise was removed."""
+    """Return a table of each exercise with its sets by round, and one of the sets whose exercise was removed."""
     planned_ids = {entry["exerciseId"] for entry in circuit["circuitExercises"]}
     tables = [_circuit_table(circuit, entry, unit) for entry in circuit["circuitExercises"]]
     removed = [each for each in circuit["customerSets"] if each["exerciseId"] not in planned_ids]

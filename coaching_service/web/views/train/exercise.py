@@ -110,7 +110,7 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: dict[str
 
 
 def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[LiftChart]:
-    """The charts of the values that at least two workouts have; repetitions only where no load was lifted."""
+    """Return the charts of the values that at least two workouts have; repetitions only where no load was lifted."""
     loads = best_points(results, RecordKey(record_types.HEAVIEST_LOAD))
     values = [
         ("Estimated 1RM", unit, best_points(results, RecordKey(record_types.ESTIMATED_ONE_REP_MAX))),
@@ -135,7 +135,7 @@ def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[LiftChart]:
 
 
 def _frequent_distances(results: Sequence[LiftResult]) -> list[RecordKey]:
-    """The fastest times over the two distances that most workouts have."""
+    """Return the fastest times over the two distances that most workouts have."""
     counts = Counter(
         RecordKey(best["kind"], best.get("meters"))
         for result in results
@@ -146,7 +146,7 @@ def _frequent_distances(results: Sequence[LiftResult]) -> list[RecordKey]:
 
 
 def _tabulate(results: Sequence[LiftResult], unit: str) -> ValueTable:
-    """The values of workouts, the latest first: of assistance, times and distances only those that any has."""
+    """Return the values of workouts, the latest first: of assistance, times and distances only those that any has."""
     bests = [{best["kind"]: round(best["value"], 1) for best in result["bests"]} for result in results]
     columns = [
         (f"{_COLUMNS[each]}, {unit_of(each) or unit}", [of_workout.get(each) for of_workout in bests])

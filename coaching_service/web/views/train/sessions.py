@@ -14,15 +14,15 @@ def is_session(block: Block) -> bool:
 
 
 def workout_path(block_id: ObjectId) -> str:
-    """The path of a workout."""
+    """Return the path of a workout."""
     return f"/train/workouts/{block_id}"
 
 
 def item_path(block_id: ObjectId, item_id: ObjectId) -> str:
-    """The path of an item's place on the page of its workout."""
+    """Return the path of an item's place on the page of its workout."""
     return f"{workout_path(block_id)}#item-{item_id}"
 
 
 def form_path(block_id: ObjectId, item_id: ObjectId) -> str:
-    """The path of the page on which a form item is answered."""
+    """Return the path of the page on which a form item is answered."""
     return f"{workout_path(block_id)}/items/{item_id}/form"

@@ -68,7 +68,7 @@ class ExerciseSearch(Input):
 
 
 def search_path(block_path: str, query: Mapping[str, Any]) -> str:
-    """The path of a workout's page with the results of an exercise search, scrolled to the form that adds one."""
+    """Return the path of a workout's page with the results of a search, scrolled to the form that adds an exercise."""
     return f"{block_path}?{urlencode({'keywords': query['keywords'], 'page': query['page']})}#more"
 
 

@@ -86,12 +86,12 @@ class CardRow(LoadedSet):
 
 
 def card_rows(sets: Sequence[PlannedSet]) -> list[Document]:
-    """The rows of planned sets, each value as the text in its field."""
+    """Return the rows of planned sets, each value as the text in its field."""
     return [_row(planned) for planned in sets]
 
 
 def used_columns(rows: Sequence[Mapping[str, Any]], wrong: Collection[str] = ()) -> set[str]:
-    """The columns that have a value in one of the `rows`, or an error: `wrong` has the names of invalid fields."""
+    """Return the columns with a value in one of the `rows`, or an error: `wrong` has the names of invalid fields."""
     names = {name for name, _, _ in COLUMNS}
     used = {name for name in names if any(row.get(name) for row in rows)}
     used |= names & {field.rpartition(".")[2] for field in wrong}
@@ -111,12 +111,12 @@ def _row(planned: PlannedSet) -> Document:
 
 
 def resulting_load(planned: PlannedSet) -> str:
-    """The load that the percentage of a set means for its client; empty without a percentage or a maximum."""
+    """Return the load that the percentage of a set means for its client; empty without a percentage or a maximum."""
     return "" if planned.get("loadPercent") is None else number_text(planned.get("load"))
 
 
 def number_text(value: float | None) -> str:
-    """A number as a person types it, without thousands separators; empty for None."""
+    """Return a number as a person types it, without thousands separators; empty for None."""
     if value is None:
         return ""
     return str(int(value)) if value == int(value) else str(value)
@@ -127,7 +127,7 @@ def _range_text(low: float | None, high: float | None) -> str:
 
 
 def planned_sets_of(rows: Sequence[Document]) -> list[Document]:
-    """The planned sets of submitted rows, without removed ones; new sets follow the last index."""
+    """Return the planned sets of submitted rows, without removed ones; new sets follow the last index."""
     new_indexes = iter(range(max((row["index"] or 0 for row in rows), default=0) + 1, 2_000))
     return [_planned_set(row) | {"index": row["index"] or next(new_indexes)} for row in rows if not row["out"]]
 

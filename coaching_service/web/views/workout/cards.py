@@ -68,7 +68,7 @@ class _CardForm(RowsForm):
 
 
 def card_variables(items: Sequence[WorkItem]) -> dict[str, Any]:
-    """The cards of a workout by the identifier of the item, cards of circuits as a list; and the columns of cards."""
+    """Return the cards of a workout by item, those of a circuit as a list, and the columns of cards."""
     cards: dict[ObjectId, Card] = {}
     circuit_cards: dict[ObjectId, list[CircuitCard]] = {}
     remaining = _MAX_ROWS_OF_PAGE
@@ -93,7 +93,7 @@ def _count_sets(item: WorkItem) -> int:
 
 
 def superset_labels(items: Sequence[WorkItem]) -> dict[ObjectId, tuple[str, int] | None]:
-    """The superset of each item and the item's number in it, such as A and 1; None outside of supersets."""
+    """Return the superset of each item and the item's number in it, such as A and 1; None outside of supersets."""
     counts: Counter[str] = Counter()
     labels: dict[ObjectId, tuple[str, int] | None] = {}
     for item in items:
@@ -122,7 +122,7 @@ def _circuit_card(entry: CircuitExercise) -> CircuitCard:
 
 
 def data_of(item: WorkItem, planned: Sequence[PlannedSet], indexes: Sequence[int], unit: str) -> dict[str, Any]:
-    """What the script of a card receives: `indexes` and `loads` are the ones of the rows that were sent and remain.
+    """Return what the script of a card receives: `indexes` and `loads` of the rows that were sent and remain.
 
     `planned` are the stored sets of the exercise in the item.
     """

@@ -28,12 +28,12 @@ class CircuitExercise(TypedDict):
 
 
 def circuits_of(block: Block) -> list[CircuitItem]:
-    """The circuits in a workout."""
+    """Return the circuits in a workout."""
     return [item for item in block["items"] if item["type"] == "CIRCUIT"]
 
 
 def exercises_of(circuit: CircuitItem) -> list[CircuitExercise]:
-    """The exercises of a stored circuit in the form of a request."""
+    """Return the exercises of a stored circuit in the form of a request."""
     return [
         {"exerciseId": str(entry["exerciseId"]), "sets": entry["sets"], "instructions": entry["instructions"]}
         for entry in circuit["circuitExercises"]
@@ -41,7 +41,7 @@ def exercises_of(circuit: CircuitItem) -> list[CircuitExercise]:
 
 
 def find_circuit(block: Block, item_id: ObjectId) -> CircuitItem:
-    """The circuit with this identifier. Raises NotFound."""
+    """Return the circuit with this identifier. Raises NotFound."""
     for circuit in circuits_of(block):
         if circuit["_id"] == item_id:
             return circuit
@@ -49,7 +49,7 @@ def find_circuit(block: Block, item_id: ObjectId) -> CircuitItem:
 
 
 def position_of(circuit: CircuitItem, exercise_id: ObjectId) -> int:
-    """The position of an exercise in a circuit. Raises NotFound."""
+    """Return the position of an exercise in a circuit. Raises NotFound."""
     for position, entry in enumerate(circuit["circuitExercises"]):
         if entry["exerciseId"] == exercise_id:
             return position
@@ -59,7 +59,7 @@ def position_of(circuit: CircuitItem, exercise_id: ObjectId) -> int:
 def with_replaced(
     circuit: CircuitItem, exercise_id: ObjectId, replacement: Sequence[CircuitExercise]
 ) -> list[CircuitExercise]:
-    """The exercises of a circuit with one of them replaced. Raises NotFound."""
+    """Return the exercises of a circuit with one of them replaced. Raises NotFound."""
     position, entries = position_of(circuit, exercise_id), exercises_of(circuit)
     return [*entries[:position], *replacement, *entries[position + 1 :]]
 

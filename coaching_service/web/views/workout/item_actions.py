@@ -90,7 +90,7 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
 
 
 def _planned_fields(item: WorkItem) -> Document:
-    """What an item plans, in the form of a request."""
+    """Return what an item plans, in the form of a request."""
     stored, planned = cast("Document", item), items.PLANNED_FIELDS[item["type"]]
     fields: Document = {name: stored[name] for name in planned if name in stored}
     if item["type"] == "EXERCISE":

@@ -127,13 +127,13 @@ def _require_visible_log(ctx: Context, item: WorkItem) -> None:
 
 
 def _recorded_values(item: Document) -> dict[str, Any]:
-    """The recorded answers or metric values, by the identifier of the question or metric."""
+    """Return the recorded answers or metric values, by the identifier of the question or metric."""
     answers = recorded_answers(item)
     return answers | {str(value["metricId"]): value["value"] for value in item.get("values") or ()}
 
 
 def _question_options(item: Document) -> dict[str, list[tuple[str, str]]]:
-    """The options of each question of a form item, by the question's identifier."""
+    """Return the options of each question of a form item, by the question's identifier."""
     questions = item["form"]["questions"] if item["type"] == "FORM" else []
     return {
         str(question["_id"]): [("", "–"), *((option, option) for option in question["options"])]
@@ -165,7 +165,7 @@ def _declare_log_form(owner_pages: WorkoutOwnerPages, page: Handler, name: str, 
 
 
 def _log_request(form: Mapping[str, Any]) -> Document:
-    """A submitted form as the log request of the REST interface, without its empty rows."""
+    """Return a submitted form as the log request of the REST interface, without its empty rows."""
     request: Document = {name: form[name] for name in ("isCompleted", "comment", "pain", "version") if name in form}
     if "customerSets" in form:
         request["customerSets"] = [_set_request(row) for row in form["customerSets"] if _has_value(row)]

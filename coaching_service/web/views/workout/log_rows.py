@@ -51,7 +51,7 @@ class LogRow(TypedDict):
 
 
 def log_rows(item: WorkItem, unit: str) -> list[LogRow]:
-    """The rows of an exercise or circuit, loads in `unit`; other items have none."""
+    """Return the rows of an exercise or circuit, loads in `unit`; other items have none."""
     prefill = not items.is_recorded(item)
     if item["type"] == "EXERCISE":
         return list(_exercise_rows(item, unit, prefill))
@@ -68,7 +68,7 @@ def _exercise_rows(exercise: ExerciseItem, unit: str, prefill: bool) -> Iterator
 
 
 def _circuit_rows(circuit: CircuitItem, unit: str, prefill: bool) -> Iterator[LogRow]:
-    """The planned sets by round, then the logged sets that are no longer planned."""
+    """Yield the planned sets by round, then the logged sets that are no longer planned."""
     logged = {(each["exerciseId"], each["round"], each["index"]): each for each in circuit["customerSets"]}
     for round_number in range(1, circuit["rounds"] + 1):
         for entry in circuit["circuitExercises"]:
@@ -106,6 +106,6 @@ def _row(
 
 
 def _is_offered(name: AmountField, planned: PlannedSet | None) -> bool:
-    """Whether a set of this type is logged with this amount; reps and load for a set that is not planned."""
+    """Return whether a set of this type is logged with this amount; reps and load for a set that is not planned."""
     measure = planned["type"].partition("_")[0] if planned else "reps"
     return name in _AMOUNTS_BY_MEASURE[measure] or name in ("rpe", "rir")

@@ -88,12 +88,12 @@ class WorkoutOwnerPages:
         return handle
 
     def block_path(self, owner_id: ObjectId, block_id: ObjectId) -> str:
-        """The path of a workout's page."""
+        """Return the path of a workout's page."""
         owner_path = f"{self.pages.prefix.partition('{')[0]}{owner_id}"
         return owner_path if self.is_single else f"{owner_path}/blocks/{block_id}"
 
     def _path(self, path: str) -> str:
-        """The path of a page after the prefix of `pages`."""
+        """Return the path of a page after the prefix of `pages`."""
         return path.removeprefix(BLOCK) if self.is_single else path
 
     async def load_variables(self, ctx: Context, owner_id: ObjectId, block_id: ObjectId) -> dict[str, Any]:

@@ -76,12 +76,12 @@ class SetRow(LoadedSet):
 
 
 def _measure(set_type: str) -> str:
-    """What a type of set counts: `reps`, `time` or `distance`."""
+    """Return what a type of set counts: `reps`, `time` or `distance`."""
     return set_type.partition("_")[0]
 
 
 def set_rows(sets: Sequence[PlannedSet]) -> list[Document]:
-    """The rows of planned sets, followed by blank rows of the last set's type."""
+    """Return the rows of planned sets, followed by blank rows of the last set's type."""
     rows = [_row(planned) for planned in sets]
     blank = dict.fromkeys(SetRow().fields) | {"type": rows[-1]["type"] if rows else "reps_load"}
     return [*rows, *[blank] * BLANK_ROWS]
@@ -99,7 +99,7 @@ def _row(planned: PlannedSet) -> Document:
 
 
 def planned_sets(rows: Sequence[Document]) -> list[Document]:
-    """The planned sets of submitted rows, without removed and blank ones; new sets follow the last index."""
+    """Return the planned sets of submitted rows, without removed and blank ones; new sets follow the last index."""
     remaining = [row for row in rows if not row["out"] and (row["index"] or _has_value(row))]
     last_index = max((row["index"] or 0 for row in rows), default=0)
     new_indexes = iter(range(last_index + 1, last_index + 1 + len(remaining)))

@@ -21,13 +21,13 @@ _SET_ROW: Schema = SetRow()
 
 
 def _set_type(exercise: Mapping[str, Any]) -> str:
-    """The type of an exercise's sets: `time` for cardio, stretches and isometric holds, else `reps`."""
+    """Return the type of an exercise's sets: `time` for cardio, stretches and isometric holds, else `reps`."""
     is_timed = exercise["type"] in _TIMED_TYPES or _TIMED_TAG in exercise["tags"]
     return "time" if is_timed else "reps"
 
 
 def describe_proposed_range(exercise: Mapping[str, Any]) -> str:
-    """The range proposed for an exercise with its unit, seconds or reps."""
+    """Return the range proposed for an exercise with its unit, seconds or reps."""
     set_type = _set_type(exercise)
     low, high = _PROPOSED_RANGES[set_type]
     return f"{low}–{high} {_UNITS[set_type]}"

@@ -78,7 +78,7 @@ def declare(owner_pages: WorkoutOwnerPages) -> None:
 async def _read_last_plan(
     ctx: Context, owner: ScheduleOwner, block_id: ObjectId, exercise_id: ObjectId
 ) -> Sequence[Mapping[str, Any]]:
-    """The sets that the client's last workout with an exercise plans of it; none in programs."""
+    """Return the sets that the client's last workout with an exercise plans of it; none in programs."""
     block = await workouts.read(ctx, owner, block_id)
     if block["customerId"] is None or block["date"] is None:
         return []

@@ -86,7 +86,7 @@ def declare(owner_pages: WorkoutOwnerPages) -> Handler:
 
 
 def _same_day_next_week(block: Block) -> str | int:
-    """The date or program day one week after a workout; its own at the end of the calendar."""
+    """Return the date or program day one week after a workout; its own at the end of the calendar."""
     if block["date"] is None:
         return min((block["day"] or 0) + 7, LAST_DAY)
     day = date.fromisoformat(block["date"])

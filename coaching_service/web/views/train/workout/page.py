@@ -106,14 +106,14 @@ async def _require_confirmed_load(
 
 
 def _proposed_minutes(block: Block) -> float | None:
-    """The duration to propose: the one saved, or once all is done the one that was measured."""
+    """Return the duration to propose: as saved, or once all is done as measured."""
     if block["durationMinutes"] is not None:
         return block["durationMinutes"]
     return measure_minutes(block) if block["isCompleted"] else None
 
 
 def _find_set(block: Block, item_id: ObjectId, sent: CustomerSet) -> CustomerSet:
-    """The logged set in the place of one that was sent, with its exercise; it is another one if that was later."""
+    """Return the logged set in the place of one that was sent, with its exercise; another one if that was later."""
     item = next(item for item in block["items"] if item["_id"] == item_id)
     if item["type"] != "EXERCISE" and item["type"] != "CIRCUIT":
         raise ValueError("only exercises and circuits have sets")
@@ -125,7 +125,7 @@ def _find_set(block: Block, item_id: ObjectId, sent: CustomerSet) -> CustomerSet
 
 
 def _progress(ctx: Context, block: Block, item_id: ObjectId) -> Document:
-    """How far an item and its workout are, for the script of the page."""
+    """Return how far an item and its workout are, for the script of the page."""
     done, planned = count_sets(rows_of(group_items(block, ctx.caller.load_unit)))
     item = next(item for item in block["items"] if item["_id"] == item_id)
     return {

@@ -150,7 +150,7 @@ class _Series:
         )
 
     def _describe_target(self, planned: PlannedSet | None) -> str:
-        """The load before the quantity, as in what was done: the same order in both lines of a row."""
+        """Return the load before the quantity, as in what was done: the same order in both lines of a row."""
         if planned is None:
             return ""
         planned = self._without_load(planned)
@@ -159,7 +159,7 @@ class _Series:
         return " × ".join([*amounts[len(quantities) :], *quantities])
 
     def _without_load(self, planned: PlannedSet) -> PlannedSet:
-        """The plan, without its load if another exercise is done: it was meant for the planned one."""
+        """Return the plan, without its load if another exercise is done: it was meant for the planned one."""
         return {**planned, "load": None, "loadPercent": None} if self.is_other_exercise else planned
 
     def _amount(
@@ -265,7 +265,7 @@ def _circuit_series(item: CircuitItem, entry: CircuitExercise, unit: str) -> _Se
 
 
 def _extra_row(series: _Series, rows: Sequence[SetRow]) -> SetRow:
-    """The row of a set beyond the last one, with the values of that one."""
+    """Return the row of a set beyond the last one, with the values of that one."""
     previous = rows[-1]
     index = previous.index + 1
     label = f"{series.name}, set {index}"
@@ -276,7 +276,7 @@ def _extra_row(series: _Series, rows: Sequence[SetRow]) -> SetRow:
 
 
 def _logged_by_index(item: ExerciseItem, performed_id: ObjectId) -> dict[int, CustomerSet]:
-    """The logged sets by index: a completed one of whichever exercise, else one of the exercise that is done now."""
+    """Return the logged sets by index: a completed one of any exercise, else one of the exercise done now."""
     by_index: dict[int, CustomerSet] = {}
     for logged in item["customerSets"]:
         is_of_performed = (logged["exerciseId"] or item["exerciseId"]) == performed_id
@@ -299,7 +299,7 @@ def _first_by_index(sets: Iterable[CustomerSet]) -> dict[int, CustomerSet]:
 def _columns(
     planned: Sequence[PlannedSet], logged: Sequence[CustomerSet]
 ) -> tuple[Sequence[AmountName], Sequence[AmountName]]:
-    """The amounts that every row of an exercise shows, and those that it shows on demand."""
+    """Return the amounts that every row of an exercise shows, and those that it shows on demand."""
     shown: set[AmountName] = {name for each in planned for name in _COLUMNS[each["type"]]}
     if any(each["rpe"] is not None for each in planned):
         shown.add("rpe")
@@ -311,7 +311,7 @@ def _columns(
 
 
 def _common_details(sets: Sequence[PlannedSet]) -> list[str]:
-    """What applies to every planned set, such as `rest 90 s`."""
+    """Return what applies to every planned set, such as `rest 90 s`."""
     first, *others = [describe_details(planned) for planned in sets] or [[]]
     return [detail for detail in first if all(detail in other for other in others)]
 
