@@ -14,15 +14,20 @@ DocumentFields: TypeAlias = dict[str, Any]
 FieldValue: TypeAlias = Any
 
 
-class Stored(TypedDict):
-    """The base of every stored document: feature models add their own fields.
+class Returned(TypedDict):
+    """What every returned document has: feature models add their own fields.
 
     `createdAt` and `updatedAt` are UTC without a time zone, to the millisecond; `version` starts at 0 and rises by one
     with each change.
     """
 
     _id: ObjectId
-    companyId: Annotated[ObjectId, Private]
     createdAt: datetime
     updatedAt: datetime
     version: int
+
+
+class Stored(Returned):
+    """The base of every stored document."""
+
+    companyId: Annotated[ObjectId, Private]

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import patch_of
-from coaching_service.library.forms import models, service
-from coaching_service.library.forms.schemas import Form, NewForm
+from coaching_service.library.forms import service
+from coaching_service.library.forms.models import Form, FormChange, NewForm
 
 routes = Routes("/coach/forms", tag="Forms")
 
 
 @routes.get("", access=coach(FORMS.VIEW), query=UpdatedSince(), returns=list_of(Form))
-async def list_forms(ctx: Context, query: dict[str, Any]) -> list[models.Form]:
+async def list_forms(ctx: Context, query: Mapping[str, Any]) -> list[Form]:
     """List the forms by name."""
     return await service.list_all(ctx, updated_since=query.get("updatedSince"))
 
@@ -26,17 +28,17 @@ async def list_forms(ctx: Context, query: dict[str, Any]) -> list[models.Form]:
 @routes.post(
     "",
     access=coach(FORMS.CREATE),
-    body=NewForm(),
+    body=NewForm,
     returns=Form,
     example={"name": "Weekly check-in", "questions": [{"label": "How did you sleep?", "type": "rating"}]},
 )
-async def create_form(ctx: Context, body: models.FormInput) -> models.Form:
+async def create_form(ctx: Context, body: NewForm) -> Form:
     """Create a form."""
     return await service.create(ctx, body)
 
 
 @routes.get("/{formId}", access=coach(FORMS.VIEW), returns=Form)
-async def get_form(ctx: Context, form_id: ObjectId) -> models.Form:
+async def get_form(ctx: Context, form_id: ObjectId) -> Form:
     """Read a form."""
     return await service.read(ctx, form_id)
 
@@ -44,11 +46,11 @@ async def get_form(ctx: Context, form_id: ObjectId) -> models.Form:
 @routes.patch(
     "/{formId}",
     access=coach(FORMS.EDIT),
-    body=patch_of(NewForm, name="FormChange"),
+    body=patch_of(input_of(NewForm), name="FormChange"),
     returns=Form,
     example={"name": "Check-in", "version": 0},
 )
-async def update_form(ctx: Context, form_id: ObjectId, body: models.FormChange) -> models.Form:
+async def update_form(ctx: Context, form_id: ObjectId, body: FormChange) -> Form:
     """Change a form.
 
     Scheduled items keep the questions they were scheduled with.

@@ -7,9 +7,18 @@ from datetime import datetime
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.forms import store
-from coaching_service.library.forms.models import Form, FormChange, FormFields, FormInput, Question, QuestionInput
+from coaching_service.library.forms.models import (
+    Form,
+    FormChange,
+    FormFields,
+    NewForm,
+    Question,
+    QuestionDetails,
+    QuestionInput,
+)
 
 
 async def list_all(ctx: Context, *, updated_since: datetime | None = None) -> list[Form]:
@@ -24,7 +33,7 @@ async def read(ctx: Context, form_id: ObjectId) -> Form:
     return form
 
 
-async def create(ctx: Context, form: FormInput) -> Form:
+async def create(ctx: Context, form: NewForm) -> Form:
     """Create a form."""
     return await store.insert(ctx, form["name"], assign_question_ids(form["questions"]))
 
@@ -70,10 +79,7 @@ def assign_question_ids(
     return [
         {
             "_id": question["_id"] if known is not None and "_id" in question else ObjectId(),
-            "label": question["label"],
-            "type": question["type"],
-            "options": question["options"],
-            "required": question["required"],
+            **take(QuestionDetails, question),
         }
         for question in questions
     ]

@@ -30,7 +30,7 @@ forms = Documents[Form](
     transfer=Portable(
         Form,
         LIBRARY,
-        checks={"name": Text(), "questions.label": Text(max_length=1000), "questions.options": Text(max_length=1000)},
+        checks={"questions.label": Text(max_length=1000), "questions.options": Text(max_length=1000)},
         complete=lambda form: {**form, "sortName": normalize(form["name"])},
     ),
 )

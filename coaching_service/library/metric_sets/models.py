@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypeAlias, TypedDict
 
-from coaching_service.core.database.models import Stored
+from marshmallow import fields
+
+from coaching_service.core.database.models import Returned, Stored
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Change, Default, Description, Partial
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import ListOf, Text
 
 
 class MetricUnit(TypedDict):
-    """A unit of measurement, such as Kilograms (`kg`)."""
+    """A unit of measurement."""
 
     _id: ObjectId
     name: str
     shortName: str
 
 
-class MetricInput(TypedDict):
-    """A metric as it is sent; with `_id` it is one that the set already has."""
+class NewMetric(TypedDict):
+    """A metric of a set; `_id` refers to one that the set already has."""
 
     _id: NotRequired[ObjectId]
-    name: str
+    name: Annotated[str, Text()]
     metricUnitId: ObjectId
 
 
-class MetricSetInput(TypedDict):
+class MetricSetDetails(TypedDict):
+    """The fields of a metric set without its metrics."""
+
+    name: Annotated[str, Text()]
+    assignAutomatically: Annotated[bool, Default(False), Description(request="Assign the set to every new client.")]
+
+
+class NewMetricsSet(MetricSetDetails):
     """A metric set to create."""
 
-    name: str
-    assignAutomatically: bool
-    metrics: list[MetricInput]
-
-
-class MetricSetChange(TypedDict, total=False):
-    """The fields of a metric set to change, and the version the change is based on."""
-
-    name: str
-    assignAutomatically: bool
-    metrics: list[MetricInput]
-    version: int | None
+    metrics: Annotated[list[NewMetric], ListOf(fields.Nested(input_of(NewMetric)), minimum=1)]
 
 
 class StoredMetric(TypedDict):
@@ -51,20 +51,14 @@ class StoredMetric(TypedDict):
     isArchived: bool
 
 
-class MetricSetFields(TypedDict, total=False):
-    """The fields of a stored metric set to set."""
+class MetricSetContent(MetricSetDetails):
+    """The content of a stored metric set."""
 
-    name: str
-    assignAutomatically: bool
     metrics: list[StoredMetric]
 
 
-class StoredMetricSet(Stored):
+class StoredMetricSet(MetricSetContent, Stored):
     """A metric set in the database."""
-
-    name: str
-    assignAutomatically: bool
-    metrics: list[StoredMetric]
 
 
 class Metric(TypedDict):
@@ -75,19 +69,17 @@ class Metric(TypedDict):
     metricUnit: MetricUnit
 
 
-class MetricSet(TypedDict):
-    """A metric set as it is read: without its archived metrics."""
+class MetricSet(MetricSetDetails, Returned):
+    """A set of metrics that can be assigned to clients."""
 
-    _id: ObjectId
-    name: str
-    assignAutomatically: bool
     metrics: list[Metric]
-    createdAt: datetime
-    updatedAt: datetime
-    version: int
 
 
 class MetricSetWithArchived(MetricSet):
     """A metric set with its archived metrics."""
 
     archivedMetrics: list[Metric]
+
+
+MetricSetChange: TypeAlias = Change[NewMetricsSet]
+MetricSetFields: TypeAlias = Partial[MetricSetContent]

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
+from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import patch_of
 from coaching_service.library.metric_sets import service
-from coaching_service.library.metric_sets.models import MetricSet, MetricSetChange, MetricSetInput, MetricUnit
-from coaching_service.library.metric_sets.schemas import MetricsSet, NewMetricsSet
-from coaching_service.library.metric_sets.schemas import MetricUnit as MetricUnitSchema
+from coaching_service.library.metric_sets.models import MetricSet, MetricSetChange, MetricUnit, NewMetricsSet
 from coaching_service.library.metric_sets.units import unit_id
 
 routes = Routes("", tag="Metric sets")
 _SETS = "/coach/metrics-sets"
+_METRICS_SET = output_of(MetricSet, name="MetricsSet")
 
 
-@routes.get(_SETS, access=coach(METRICS.VIEW), query=UpdatedSince(), returns=list_of(MetricsSet))
-async def list_metrics_sets(ctx: Context, query: dict[str, Any]) -> list[MetricSet]:
+@routes.get(_SETS, access=coach(METRICS.VIEW), query=UpdatedSince(), returns=list_of(_METRICS_SET))
+async def list_metrics_sets(ctx: Context, query: Mapping[str, Any]) -> list[MetricSet]:
     """List the metric sets by name."""
     return await service.list_all(ctx, updated_since=query.get("updatedSince"))
 
@@ -31,17 +32,17 @@ async def list_metrics_sets(ctx: Context, query: dict[str, Any]) -> list[MetricS
 @routes.post(
     _SETS,
     access=coach(METRICS.CREATE),
-    body=NewMetricsSet(),
-    returns=MetricsSet,
+    body=NewMetricsSet,
+    returns=_METRICS_SET,
     errors=(NotFound,),
     example={"name": "Body", "metrics": [{"name": "Body weight", "metricUnitId": str(unit_id("kg"))}]},
 )
-async def create_metrics_set(ctx: Context, body: MetricSetInput) -> MetricSet:
+async def create_metrics_set(ctx: Context, body: NewMetricsSet) -> MetricSet:
     """Create a metric set."""
     return await service.create(ctx, body)
 
 
-@routes.get(f"{_SETS}/{{metricsSetId}}", access=coach(METRICS.VIEW), returns=MetricsSet)
+@routes.get(f"{_SETS}/{{metricsSetId}}", access=coach(METRICS.VIEW), returns=_METRICS_SET)
 async def get_metrics_set(ctx: Context, metrics_set_id: ObjectId) -> MetricSet:
     """Read a metric set."""
     return await service.read(ctx, metrics_set_id)
@@ -50,8 +51,8 @@ async def get_metrics_set(ctx: Context, metrics_set_id: ObjectId) -> MetricSet:
 @routes.patch(
     f"{_SETS}/{{metricsSetId}}",
     access=coach(METRICS.EDIT),
-    body=patch_of(NewMetricsSet, name="MetricsSetChange"),
-    returns=MetricsSet,
+    body=patch_of(input_of(NewMetricsSet), name="MetricsSetChange"),
+    returns=_METRICS_SET,
     example={"assignAutomatically": True, "version": 0},
 )
 async def update_metrics_set(ctx: Context, metrics_set_id: ObjectId, body: MetricSetChange) -> MetricSet:
@@ -71,7 +72,7 @@ async def delete_metrics_set(ctx: Context, metrics_set_id: ObjectId) -> None:
     await service.remove(ctx, metrics_set_id)
 
 
-@routes.get("/metrics-units", access=coach(METRICS.VIEW), returns=list_of(MetricUnitSchema))
+@routes.get("/metrics-units", access=coach(METRICS.VIEW), returns=list_of(MetricUnit))
 async def list_metric_units(_: Context) -> list[MetricUnit]:
     """List the units in which metrics are recorded."""
     return service.list_units()

@@ -7,17 +7,18 @@ from datetime import datetime
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import store
 from coaching_service.library.metric_sets.models import (
     Metric,
-    MetricInput,
     MetricSet,
     MetricSetChange,
     MetricSetFields,
-    MetricSetInput,
     MetricSetWithArchived,
     MetricUnit,
+    NewMetric,
+    NewMetricsSet,
     StoredMetric,
     StoredMetricSet,
 )
@@ -63,13 +64,10 @@ async def load_by_id(ctx: Context, set_ids: Iterable[ObjectId]) -> dict[ObjectId
     return {metric_set["_id"]: _with_archived(metric_set) for metric_set in metric_sets}
 
 
-async def create(ctx: Context, metric_set: MetricSetInput) -> MetricSet:
+async def create(ctx: Context, metric_set: NewMetricsSet) -> MetricSet:
     """Create a metric set. Raises NotFound for an unknown unit."""
     metrics = [_to_stored(ObjectId(), metric) for metric in metric_set["metrics"]]
-    stored = await store.insert(
-        ctx, metric_set["name"], metrics, assign_automatically=metric_set["assignAutomatically"]
-    )
-    return present(stored)
+    return present(await store.insert(ctx, {**metric_set, "metrics": metrics}))
 
 
 async def change(ctx: Context, set_id: ObjectId, change: MetricSetChange) -> MetricSet:
@@ -80,11 +78,7 @@ async def change(ctx: Context, set_id: ObjectId, change: MetricSetChange) -> Met
     """
 
     def changed_fields(stored: StoredMetricSet) -> MetricSetFields:
-        fields: MetricSetFields = {}
-        if "name" in change:
-            fields["name"] = change["name"]
-        if "assignAutomatically" in change:
-            fields["assignAutomatically"] = change["assignAutomatically"]
+        fields = take(MetricSetFields, change)
         if "metrics" in change:
             fields["metrics"] = _merge_metrics(stored["metrics"], change["metrics"])
         return fields
@@ -108,15 +102,7 @@ def list_units() -> list[MetricUnit]:
 
 def present(stored: StoredMetricSet) -> MetricSet:
     """Return a stored metric set as it is read."""
-    return {
-        "_id": stored["_id"],
-        "name": stored["name"],
-        "assignAutomatically": stored["assignAutomatically"],
-        "metrics": _present_metrics(stored["metrics"], archived=False),
-        "createdAt": stored["createdAt"],
-        "updatedAt": stored["updatedAt"],
-        "version": stored["version"],
-    }
+    return {**take(MetricSet, stored), "metrics": _present_metrics(stored["metrics"], archived=False)}
 
 
 def _with_archived(stored: StoredMetricSet) -> MetricSetWithArchived:
@@ -131,7 +117,7 @@ def _present_metrics(metrics: Sequence[StoredMetric], *, archived: bool) -> list
     ]
 
 
-def _merge_metrics(stored: Sequence[StoredMetric], sent: Sequence[MetricInput]) -> list[StoredMetric]:
+def _merge_metrics(stored: Sequence[StoredMetric], sent: Sequence[NewMetric]) -> list[StoredMetric]:
     """Return the sent metrics followed by the stored ones that were left out, archived."""
     sent_ids = [metric["_id"] for metric in sent if "_id" in metric]
     if len(set(sent_ids)) < len(sent_ids):
@@ -149,7 +135,7 @@ def _merge_metrics(stored: Sequence[StoredMetric], sent: Sequence[MetricInput]) 
     return merged + [{**metric, "isArchived": True} for metric in remaining.values()]
 
 
-def _to_stored(metric_id: ObjectId, metric: MetricInput) -> StoredMetric:
+def _to_stored(metric_id: ObjectId, metric: NewMetric) -> StoredMetric:
     if metric["metricUnitId"] not in UNITS:
         raise NotFound("metric unit")
     return {"_id": metric_id, "name": metric["name"], "metricUnitId": metric["metricUnitId"], "isArchived": False}

@@ -16,7 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import Text
-from coaching_service.library.metric_sets.models import MetricSetFields, StoredMetric, StoredMetricSet
+from coaching_service.library.metric_sets.models import MetricSetContent, MetricSetFields, StoredMetricSet
 from coaching_service.library.metric_sets.units import UNITS
 
 
@@ -47,7 +47,7 @@ metric_sets = Documents[StoredMetricSet](
         StoredMetricSet,
         LIBRARY,
         extra={"deletedAt": datetime | None},
-        checks={"name": Text(), "metrics.name": Text()},
+        checks={"metrics.name": Text()},
         complete=_complete_imported,
     ),
 )
@@ -76,20 +76,9 @@ async def find_by_ids(ctx: Context, ids: Sequence[ObjectId], *, include_deleted:
     return await metric_sets.find(ctx, {"_id": {"$in": list(ids)}} | condition)
 
 
-async def insert(
-    ctx: Context, name: str, metrics: list[StoredMetric], *, assign_automatically: bool
-) -> StoredMetricSet:
+async def insert(ctx: Context, new: MetricSetContent) -> StoredMetricSet:
     """Store a new metric set."""
-    return await metric_sets.insert(
-        ctx,
-        {
-            "name": name,
-            "assignAutomatically": assign_automatically,
-            "sortName": normalize(name),
-            "metrics": metrics,
-            "deletedAt": None,
-        },
-    )
+    return await metric_sets.insert(ctx, {**new, "sortName": normalize(new["name"]), "deletedAt": None})
 
 
 async def rewrite(

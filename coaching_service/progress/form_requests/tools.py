@@ -23,7 +23,7 @@ from coaching_service.progress.conversation.tools import MAX_TEXT, write_message
 from coaching_service.progress.form_requests import service
 from coaching_service.progress.form_requests.models import FormRequest
 from coaching_service.progress.form_responses import service as responses
-from coaching_service.progress.form_responses.models import LabelledAnswer, ReceivedResponse
+from coaching_service.progress.form_responses.models import FormResponseAnswer, ReceivedResponse
 
 tools = Tools()
 _LONGEST_ANSWER = 600
@@ -114,7 +114,7 @@ def _describe_response(response: ReceivedResponse) -> str:
     return "\n".join([first, *(f"  {_describe_answer(answer)}" for answer in response["answers"])])
 
 
-def _describe_answer(answer: LabelledAnswer) -> str:
+def _describe_answer(answer: FormResponseAnswer) -> str:
     value = answer["value"]
     if isinstance(value, list):
         text = ", ".join(typed_line(str(each), _LONGEST_ANSWER) for each in value) or "-"

@@ -1,37 +1,45 @@
-"""Clients' responses to forms as they are stored and returned."""
+"""Clients' responses to forms as they are asked for, stored and returned."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
-from coaching_service.core.database.models import Stored
+from marshmallow import fields
+
+from coaching_service.core.database.models import Returned, Stored
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, Text
+from coaching_service.library.forms.models import AnswerValue
 from coaching_service.people.customers.models import CustomerReference
+from coaching_service.people.customers.schemas import NamedCustomer
 
 
-class LabelledAnswer(TypedDict):
-    """An answer with the text of its question at the time; `value` is a text, a number, a list of options or null."""
+class FormResponseAnswer(TypedDict):
+    """An answer with the text of its question at the time."""
 
     questionId: ObjectId
     label: str
-    value: Any
+    value: Annotated[Any | None, AnswerValue()]
 
 
 class ResponseFields(TypedDict):
-    """The content of a response; `formId` is null if the form was made for the item; `date` is the session's."""
+    """The content of a response; `date` is the session's."""
 
-    formId: ObjectId | None
-    formName: str
-    date: str
-    answers: list[LabelledAnswer]
+    formId: Annotated[ObjectId | None, Description("null if the form was made for the workout item.")]
+    formName: Annotated[str, Text()]
+    date: Annotated[str, Date()]
+    answers: list[FormResponseAnswer]
 
 
 class ReviewFields(TypedDict):
-    """When a coach marked a response as reviewed (UTC), and which coach; None until then."""
+    """When a coach marked a response as reviewed (UTC), and which coach."""
 
-    reviewedAt: datetime | None
-    reviewedBy: ObjectId | None
+    reviewedAt: Annotated[
+        datetime | None, Description("When a coach reviewed it; null until then, and after other answers.")
+    ]
+    reviewedBy: Annotated[ObjectId | None, Description("The coach who reviewed it.")]
 
 
 class StoredResponse(Stored, ResponseFields):
@@ -43,22 +51,17 @@ class StoredResponse(Stored, ResponseFields):
     reviewedBy: NotRequired[ObjectId | None]
 
 
-class FormResponse(ResponseFields, ReviewFields):
-    """A response as it is returned."""
-
-    _id: ObjectId
-    createdAt: datetime
-    updatedAt: datetime
-    version: int
+class FormResponse(ResponseFields, ReviewFields, Returned):
+    """A client's response to a form."""
 
 
 class ReceivedResponse(FormResponse):
-    """A response of any client, with the client."""
+    """A response to a form with its client."""
 
-    customer: CustomerReference
+    customer: Annotated[CustomerReference, fields.Nested(NamedCustomer), Description("The client.")]
 
 
 class Review(TypedDict):
     """Whether a response is reviewed."""
 
-    reviewed: bool
+    reviewed: Annotated[bool, Description("`false` takes the mark away.")]

@@ -8,6 +8,7 @@ from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
+from coaching_service.core.field_schemas import output_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage, cursor_page_of
@@ -18,9 +19,11 @@ own_routes = Routes("/customer/form-responses", tag="The client's own")
 inbox_routes = Routes(
     "/coach/form-responses", tag="Form responses", path_descriptions={"responseId": "The response to a form."}
 )
+# With the fields of a response first.
+_RECEIVED = output_of(models.ReceivedResponse, output_of(models.FormResponse))
 
 
-@routes.get("", access=coach(FORMS.VIEW), query=schemas.OpenRange(), returns=list_of(schemas.FormResponse))
+@routes.get("", access=coach(FORMS.VIEW), query=schemas.OpenRange(), returns=list_of(models.FormResponse))
 async def list_form_responses(ctx: Context, customer_id: ObjectId, query: dict[str, str]) -> list[models.FormResponse]:
     """List a client's responses to forms, newest first.
 
@@ -29,9 +32,7 @@ async def list_form_responses(ctx: Context, customer_id: ObjectId, query: dict[s
     return await service.list_between(ctx, customer_id, query.get("from"), query.get("to"))
 
 
-@inbox_routes.get(
-    "", access=coach(FORMS.VIEW), query=schemas.InboxQuery(), returns=cursor_page_of(schemas.ReceivedResponse)
-)
+@inbox_routes.get("", access=coach(FORMS.VIEW), query=schemas.InboxQuery(), returns=cursor_page_of(_RECEIVED))
 async def list_received_form_responses(ctx: Context, query: dict[str, Any]) -> CursorPage[models.ReceivedResponse]:
     """List the responses of all clients to forms, the one with the latest date first.
 
@@ -49,7 +50,7 @@ async def list_received_form_responses(ctx: Context, query: dict[str, Any]) -> C
     )
 
 
-@inbox_routes.get("/{responseId}", access=coach(FORMS.VIEW), returns=schemas.ReceivedResponse, errors=(NotFound,))
+@inbox_routes.get("/{responseId}", access=coach(FORMS.VIEW), returns=_RECEIVED, errors=(NotFound,))
 async def get_form_response(ctx: Context, response_id: ObjectId) -> models.ReceivedResponse:
     """Read a response of a client to a form."""
     return await service.read_received(ctx, response_id)
@@ -58,8 +59,8 @@ async def get_form_response(ctx: Context, response_id: ObjectId) -> models.Recei
 @inbox_routes.put(
     "/{responseId}/reviewed",
     access=coach(FORMS.EDIT),
-    body=schemas.Review(),
-    returns=schemas.ReceivedResponse,
+    body=models.Review,
+    returns=_RECEIVED,
     errors=(NotFound,),
     example={"reviewed": True},
 )
@@ -73,7 +74,7 @@ async def set_form_response_reviewed(
     return await service.set_reviewed(ctx, response_id, reviewed=body["reviewed"])
 
 
-@own_routes.get("", access=customer(), query=schemas.OpenRange(), returns=list_of(schemas.FormResponse))
+@own_routes.get("", access=customer(), query=schemas.OpenRange(), returns=list_of(models.FormResponse))
 async def list_own_form_responses(ctx: Context, query: dict[str, str]) -> list[models.FormResponse]:
     """List my responses to forms, newest first.
 

@@ -10,8 +10,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
+from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Text
 from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.form_responses.models import FormResponse, ResponseFields, ReviewFields, StoredResponse
 
@@ -32,23 +32,12 @@ responses = Documents[StoredResponse](
     transfer=Portable(
         StoredResponse,
         RECORDS,
-        checks={"formName": Text(), "date": Date()},
         references={"customerId": "customers"},
         keeps=("updatedAt",),  # when it was answered
     ),
 )
 _NOT_REVIEWED = responses.index_name("customerId", "updatedAt")
-_RETURNED_FIELDS = (
-    "formId",
-    "formName",
-    "date",
-    "answers",
-    "reviewedAt",
-    "reviewedBy",
-    "createdAt",
-    "updatedAt",
-    "version",
-)
+_RETURNED_FIELDS = names_of(FormResponse)
 
 
 async def upsert(ctx: Context, customer_id: ObjectId, item_id: ObjectId, response: ResponseFields) -> ObjectId:
@@ -141,5 +130,5 @@ async def find_item_ids(
 
 def present(stored: StoredResponse) -> FormResponse:
     """Return a stored response as it is returned."""
-    returned = {name: stored.get(name) for name in ("_id", *_RETURNED_FIELDS)}
+    returned = {name: stored.get(name) for name in _RETURNED_FIELDS}
     return cast("FormResponse", returned)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
-from coaching_service.core.database.models import Stored
+from marshmallow import fields
+
+from coaching_service.core.database.models import Returned, Stored
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, ListOf, Number
 from coaching_service.library.metric_sets.models import Metric
 
 
@@ -18,14 +23,40 @@ class StoredAssignment(Stored):
     unassignedAt: datetime | None
 
 
-class NewEntry(TypedDict):
-    """The value of a metric on a date (`YYYY-MM-DD`); `witemId` is the workout item it was logged with, if any."""
+class MetricsSetReference(TypedDict):
+    """The metric set to assign."""
+
+    metricsSetId: ObjectId
+
+
+class NewMetricEntry(TypedDict):
+    """A value to record."""
+
+    metricId: ObjectId
+    date: Annotated[str, Date()]
+    value: Annotated[float, Number(minimum=-1e12)]
+
+
+class NewMetricValues(TypedDict):
+    """Values to record."""
+
+    values: Annotated[list[NewMetricEntry], ListOf(fields.Nested(input_of(NewMetricEntry)), minimum=1, maximum=500)]
+
+
+class RecordedMetricValues(TypedDict):
+    """The result of recording several values."""
+
+    recorded: Annotated[int, Description("How many values were recorded.")]
+
+
+class MetricEntry(MetricsSetReference, NewMetricEntry, Returned):
+    """A recorded value of a metric."""
+
+
+class NewEntry(MetricsSetReference, NewMetricEntry):
+    """The value of a metric of a client; `witemId` is the workout item it was logged with, if any."""
 
     customerId: ObjectId
-    metricsSetId: ObjectId
-    metricId: ObjectId
-    date: str
-    value: float
     witemId: ObjectId | None
 
 
@@ -51,29 +82,25 @@ class MetricsSetName(TypedDict):
 
 
 class TrackedMetric(TypedDict):
-    """A metric with its earliest and latest value by date; None without a value."""
+    """A metric with its earliest and latest value by date, in the metric's unit."""
 
     metric: Metric
     initialValue: float | None
     currentValue: float | None
 
 
-class AssignedMetricSet(TypedDict):
+class AssignedMetricsSet(Returned):
     """A metric set that a client is assigned."""
 
-    _id: ObjectId
     customerId: ObjectId
     metricsSet: MetricsSetName
     metrics: list[TrackedMetric]
-    createdAt: datetime
-    updatedAt: datetime
-    version: int
 
 
 class MetricHistoryEntry(TypedDict):
     """The value of a metric on a date."""
 
-    date: str
+    date: Annotated[str, Date()]
     value: float
 
 
@@ -89,33 +116,6 @@ class MeasurementSet(MetricsSetName):
     """An assigned metric set with the values of its metrics."""
 
     measurements: list[Measurement]
-
-
-class MetricsSetReference(TypedDict):
-    """The metric set to assign."""
-
-    metricsSetId: ObjectId
-
-
-class NewMetricEntry(TypedDict):
-    """A value to record; `date` is the client's."""
-
-    metricId: ObjectId
-    date: str
-    value: float
-
-
-class MetricEntry(TypedDict):
-    """A recorded value."""
-
-    _id: ObjectId
-    metricsSetId: ObjectId
-    metricId: ObjectId
-    date: str
-    value: float
-    createdAt: datetime
-    updatedAt: datetime
-    version: int
 
 
 class LoggedValue(TypedDict):

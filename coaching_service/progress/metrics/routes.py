@@ -6,10 +6,11 @@ from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date
-from coaching_service.progress.metrics import models, schemas, service
+from coaching_service.core.validation import Date, DryRun
+from coaching_service.progress.metrics import models, service
 
 routes = Routes("/coach/customers/{customerId}/metrics-sets", tag="Metrics")
 value_routes = Routes("/coach/customers/{customerId}/metric-values", tag="Metrics")
@@ -21,8 +22,8 @@ _DATE = {"date": Date(metadata={"pattern": r"^\d{4}-\d{2}-\d{2}$"})}
 _LEGACY = ("METRICS_SET_MISSING",)
 
 
-@routes.get("", access=coach(METRICS.VIEW), returns=list_of(schemas.AssignedMetricsSet))
-async def list_assigned_metrics_sets(ctx: Context, customer_id: ObjectId) -> list[models.AssignedMetricSet]:
+@routes.get("", access=coach(METRICS.VIEW), returns=list_of(models.AssignedMetricsSet))
+async def list_assigned_metrics_sets(ctx: Context, customer_id: ObjectId) -> list[models.AssignedMetricsSet]:
     """List the metric sets a client is assigned.
 
     With each metric's earliest and latest value by date.
@@ -33,15 +34,15 @@ async def list_assigned_metrics_sets(ctx: Context, customer_id: ObjectId) -> lis
 @routes.post(
     "",
     access=coach(METRICS.EDIT),
-    body=schemas.MetricsSetReference(),
-    returns=schemas.AssignedMetricsSet,
+    body=models.MetricsSetReference,
+    returns=models.AssignedMetricsSet,
     errors=(LegacyFailure,),
     legacy_codes=_LEGACY,
     example={"metricsSetId": "66f0c0ffee0000000000abcd"},
 )
 async def assign_metrics_set(
     ctx: Context, customer_id: ObjectId, body: models.MetricsSetReference
-) -> models.AssignedMetricSet:
+) -> models.AssignedMetricsSet:
     """Assign a metric set to a client.
 
     If it was assigned before, its history is available again. A set that does not exist: 500 with `code`
@@ -62,8 +63,8 @@ async def unassign_metrics_set(ctx: Context, customer_id: ObjectId, metrics_set_
 @routes.post(
     "/{metricsSetId}/entries",
     access=coach(METRICS.EDIT),
-    body=schemas.NewMetricEntry(),
-    returns=schemas.MetricEntry,
+    body=models.NewMetricEntry,
+    returns=models.MetricEntry,
     errors=(LegacyFailure, Conflict),
     legacy_codes=_LEGACY,
     example=_ENTRY,
@@ -81,7 +82,7 @@ async def record_metric_value(
 @routes.get(
     "/{metricsSetId}/metrics/{metricId}/history",
     access=coach(METRICS.VIEW),
-    returns=list_of(schemas.MetricHistoryEntry),
+    returns=list_of(models.MetricHistoryEntry),
     errors=(LegacyFailure,),
     legacy_codes=_LEGACY,
 )
@@ -109,8 +110,8 @@ async def delete_metric_value(
     await service.delete_value(ctx, customer_id, metrics_set_id, metric_id, date)
 
 
-@own_routes.get("", access=customer(), returns=list_of(schemas.AssignedMetricsSet))
-async def list_own_metrics_sets(ctx: Context) -> list[models.AssignedMetricSet]:
+@own_routes.get("", access=customer(), returns=list_of(models.AssignedMetricsSet))
+async def list_own_metrics_sets(ctx: Context) -> list[models.AssignedMetricsSet]:
     """List the metric sets that I am assigned.
 
     With each metric's earliest and latest value by date.
@@ -121,8 +122,8 @@ async def list_own_metrics_sets(ctx: Context) -> list[models.AssignedMetricSet]:
 @own_routes.post(
     "/{metricsSetId}/entries",
     access=customer(),
-    body=schemas.NewMetricEntry(),
-    returns=schemas.MetricEntry,
+    body=models.NewMetricEntry,
+    returns=models.MetricEntry,
     errors=(NotFound, Conflict),
     example=_ENTRY,
 )
@@ -137,7 +138,7 @@ async def record_own_metric_value(
 
 
 @own_routes.get(
-    "/{metricsSetId}/metrics/{metricId}/history", access=customer(), returns=list_of(schemas.MetricHistoryEntry)
+    "/{metricsSetId}/metrics/{metricId}/history", access=customer(), returns=list_of(models.MetricHistoryEntry)
 )
 async def list_own_metric_history(
     ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId
@@ -157,15 +158,15 @@ async def delete_own_metric_value(ctx: Context, metrics_set_id: ObjectId, metric
 @value_routes.post(
     "",
     access=coach(METRICS.EDIT),
-    body=schemas.NewMetricValues(),
-    returns=schemas.RecordedMetricValues,
+    body=input_of(models.NewMetricValues, DryRun)(),
+    returns=models.RecordedMetricValues,
     rolls_back=True,
     errors=(NotFound, Conflict),
     example={"values": [_ENTRY]},
 )
 async def record_metric_values(
-    ctx: Context, customer_id: ObjectId, body: dict[str, list[models.NewMetricEntry]]
-) -> dict[str, int]:
+    ctx: Context, customer_id: ObjectId, body: models.NewMetricValues
+) -> models.RecordedMetricValues:
     """Record up to 500 values of a client's metrics.
 
     All or nothing: of any of the metric sets that the client is assigned, each metric once a date. A value replaces the

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound, invalid_field
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSetWithArchived
@@ -16,7 +17,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersCreated
 from coaching_service.progress.metrics import plausibility, store
 from coaching_service.progress.metrics.models import (
-    AssignedMetricSet,
+    AssignedMetricsSet,
     LoggedValue,
     MeasuredValue,
     Measurement,
@@ -35,7 +36,7 @@ from coaching_service.training.workouts.blocks.events import RecordedItemsResche
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 
 
-async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[AssignedMetricSet]:
+async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[AssignedMetricsSet]:
     """Return the metric sets a client is assigned, each metric with its earliest and latest value by date.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
@@ -50,7 +51,7 @@ async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[AssignedMet
 
 def _present(
     assignment: StoredAssignment, metric_set: MetricSetWithArchived, ranges: Mapping[ObjectId, MetricRange]
-) -> AssignedMetricSet:
+) -> AssignedMetricsSet:
     return {
         "_id": assignment["_id"],
         "customerId": assignment["customerId"],
@@ -100,7 +101,7 @@ def _measure(metric: Metric, values: MetricRange | None) -> Measurement:
 
 
 @transactional
-async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> AssignedMetricSet:
+async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> AssignedMetricsSet:
     """Assign a metric set to a client and return it with the earlier history. Repeating is harmless.
 
     Raises LegacyFailure if the set does not exist, and what `list_assigned` raises.
@@ -182,18 +183,16 @@ async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewM
             raise Conflict(f"{path}: {error.message}", code=error.code) from None
         new_entries.append(
             {
+                **value,
                 "customerId": customer_id,
                 "metricsSetId": metric_set["_id"],
-                "metricId": value["metricId"],
-                "date": value["date"],
-                "value": value["value"],
                 "witemId": None,
             }
         )
     entries = await store.record_many(ctx, new_entries)
     for entry, metric in zip(entries, metrics, strict=True):
         await _record_activity(ctx, entry, metric)
-    return [_present_entry(entry) for entry in entries]
+    return [take(MetricEntry, entry) for entry in entries]
 
 
 def _refuse_repeated(values: Sequence[NewMetricEntry]) -> None:
@@ -212,20 +211,7 @@ async def _record(
     if not ctx.caller.is_coach:
         await activity_dates.record_activity(ctx, customer_id)
     await _record_activity(ctx, entry, metric)
-    return _present_entry(entry)
-
-
-def _present_entry(entry: StoredEntry) -> MetricEntry:
-    return {
-        "_id": entry["_id"],
-        "metricsSetId": entry["metricsSetId"],
-        "metricId": entry["metricId"],
-        "date": entry["date"],
-        "value": entry["value"],
-        "createdAt": entry["createdAt"],
-        "updatedAt": entry["updatedAt"],
-        "version": entry["version"],
-    }
+    return take(MetricEntry, entry)
 
 
 async def _record_activity(ctx: Context, entry: StoredEntry, metric: Metric) -> None:

@@ -11,7 +11,6 @@ from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date
 from coaching_service.progress.metrics.models import (
     MetricHistoryEntry,
     MetricRange,
@@ -45,7 +44,6 @@ entries = Documents[StoredEntry](
     transfer=Portable(
         StoredEntry,
         RECORDS,
-        checks={"date": Date()},
         references={"customerId": "customers", "metricsSetId": "metricSets"},
     ),
 )

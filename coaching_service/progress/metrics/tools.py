@@ -18,7 +18,7 @@ from coaching_service.core.validation import Date, Identifier, Number
 from coaching_service.library.metric_sets.models import Metric
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.metrics import plausibility, service
-from coaching_service.progress.metrics.models import AssignedMetricSet, TrackedMetric
+from coaching_service.progress.metrics.models import AssignedMetricsSet, TrackedMetric
 
 tools = Tools()
 
@@ -55,7 +55,7 @@ async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> Answer:
     return list_answer(f"Metric sets of {typed(customer['name'])}", page, _set_lines(sets), customer=customer)
 
 
-def _set_lines(sets: Sequence[AssignedMetricSet]) -> list[str]:
+def _set_lines(sets: Sequence[AssignedMetricsSet]) -> list[str]:
     lines = []
     for each in sets:
         lines.append(f"{typed(each['metricsSet']['name'])} [{each['metricsSet']['_id']}]")
@@ -66,7 +66,7 @@ def _set_lines(sets: Sequence[AssignedMetricSet]) -> list[str]:
     return lines
 
 
-def _describe_set(metric_set: AssignedMetricSet) -> dict[str, object]:
+def _describe_set(metric_set: AssignedMetricsSet) -> dict[str, object]:
     return {**metric_set["metricsSet"], "metrics": [_describe_tracked(metric) for metric in metric_set["metrics"]]}
 
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
-from coaching_service.core.database.models import Stored
+from marshmallow import fields
+
+from coaching_service.core.database.models import Returned, Stored
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 
 
-class NewPlan(TypedDict):
-    """A version of a client's nutrition plan to store; `size` is in bytes, `thumbnailId` is set for pictures."""
+class PlanFile(TypedDict):
+    """The file of a version of a client's nutrition plan."""
 
     customerId: ObjectId
-    number: int
+    number: Annotated[int, Description("From 1; a number is never used twice.")]
     fileName: str
     contentType: str
-    size: int
+    size: Annotated[int, Description("Bytes.")]
+
+
+class NewPlan(PlanFile):
+    """A version of a client's nutrition plan to store; `thumbnailId` is set for pictures."""
+
     fileId: ObjectId
     thumbnailId: ObjectId | None
 
@@ -45,16 +52,7 @@ class LowCounter(TypedDict):
     number: int
 
 
-class Plan(TypedDict):
-    """A version of a client's nutrition plan as it is returned; `url` expires after two hours."""
+class PlanVersion(PlanFile, Returned):
+    """A version of a client's nutrition plan."""
 
-    _id: ObjectId
-    customerId: ObjectId
-    number: int
-    fileName: str
-    contentType: str
-    size: int
-    url: str | None
-    createdAt: datetime
-    updatedAt: datetime
-    version: int
+    url: Annotated[str, fields.Url(), Description("Expires after two hours.")]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import NUTRITION
 from coaching_service.core.database.context import Context
@@ -13,16 +11,17 @@ from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import IMAGE_TYPES, PDF
-from coaching_service.core.pagination import Page, PageQuery, page_of
+from coaching_service.core.pagination import Page, PageFields, PageQuery, page_of
 from coaching_service.people.customers.schemas import NoFormFields
-from coaching_service.progress.nutrition_plans import models, schemas, service
+from coaching_service.progress.nutrition_plans import service
+from coaching_service.progress.nutrition_plans.models import PlanVersion
 
 routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans")
 own_routes = Routes("/customer/plan-versions", tag="The client's own")
 
 
-@routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery(), returns=page_of(schemas.PlanVersion))
-async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[models.Plan]:
+@routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery(), returns=page_of(PlanVersion))
+async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: PageFields) -> Page[PlanVersion]:
     """List the versions of a client's nutrition plan, newest first."""
     return await service.list_plans(ctx, customer_id, **part_of(query))
 
@@ -31,14 +30,14 @@ async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: dict[st
     "/nutrition-plans",
     access=coach(NUTRITION.CREATE),
     multipart=MultipartBody("file", (PDF, *IMAGE_TYPES), NoFormFields(), size_limit="plan", file_required=True),
-    returns=schemas.PlanVersion,
+    returns=PlanVersion,
     errors=(LegacyFailure,),
     legacy_codes=("NUTRITION_PLAN_FILE_MISSING",),
     example={},
 )
 async def upload_nutrition_plan(
     ctx: Context, customer_id: ObjectId, body: dict[str, object], file: StoredFile | None
-) -> models.Plan:
+) -> PlanVersion:
     """Upload a nutrition plan.
 
     A PDF or a picture, which becomes the next version. Without `file`: 500 with `code` NUTRITION_PLAN_FILE_MISSING.
@@ -47,8 +46,8 @@ async def upload_nutrition_plan(
     return await service.upload(ctx, customer_id, file)
 
 
-@routes.get("/plan-versions/{planId}", access=coach(NUTRITION.VIEW), returns=schemas.PlanVersion)
-async def get_plan_version(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> models.Plan:
+@routes.get("/plan-versions/{planId}", access=coach(NUTRITION.VIEW), returns=PlanVersion)
+async def get_plan_version(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> PlanVersion:
     """Read a version of a client's nutrition plan."""
     return await service.read(ctx, customer_id, plan_id)
 
@@ -59,7 +58,7 @@ async def delete_plan_version(ctx: Context, customer_id: ObjectId, plan_id: Obje
     await service.delete(ctx, customer_id, plan_id)
 
 
-@own_routes.get("", access=customer(), query=PageQuery(), returns=page_of(schemas.PlanVersion))
-async def list_own_plan_versions(ctx: Context, query: dict[str, Any]) -> Page[models.Plan]:
+@own_routes.get("", access=customer(), query=PageQuery(), returns=page_of(PlanVersion))
+async def list_own_plan_versions(ctx: Context, query: PageFields) -> Page[PlanVersion]:
     """List the versions of my nutrition plan, newest first."""
     return await service.list_plans(ctx, ctx.caller.id, **part_of(query))

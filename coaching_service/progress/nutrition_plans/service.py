@@ -9,6 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import LegacyFailure, NotFound
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
 from coaching_service.core.list_parts import ListPart
@@ -17,7 +18,7 @@ from coaching_service.core.pagination import Page
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.nutrition_plans import store
-from coaching_service.progress.nutrition_plans.models import Plan, StoredPlan
+from coaching_service.progress.nutrition_plans.models import PlanVersion, StoredPlan
 
 
 async def list_plans(
@@ -28,7 +29,7 @@ async def list_plans(
     size: int,
     selection: ListSelection = ALL_ENTRIES,
     after: str | None = None,
-) -> Page[Plan]:
+) -> Page[PlanVersion]:
     """Return one page of a client's plan versions, newest first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
@@ -43,7 +44,7 @@ async def list_plans(
     return list_part.present(stored, total, partial(_to_plan, ctx))
 
 
-async def read(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Plan:
+async def read(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> PlanVersion:
     """Return one plan version. Raises NotFound if the client has no such version, and what `list_plans` raises."""
     _, plan = await gather_reads(
         ctx, customers.get_visible(ctx, customer_id), store.find_one(ctx, customer_id, plan_id)
@@ -53,7 +54,7 @@ async def read(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Plan:
     return _to_plan(ctx, plan)
 
 
-async def upload(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> Plan:
+async def upload(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> PlanVersion:
     """Add an uploaded file as the next version of a client's plan.
 
     Raises LegacyFailure if there is no file, and what `list_plans` raises.
@@ -94,16 +95,5 @@ async def delete(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None
     await files.discard(ctx, [file_id for file_id in (plan["fileId"], plan["thumbnailId"]) if file_id])
 
 
-def _to_plan(ctx: Context, stored: StoredPlan) -> Plan:
-    return {
-        "_id": stored["_id"],
-        "customerId": stored["customerId"],
-        "number": stored["number"],
-        "fileName": stored["fileName"],
-        "contentType": stored["contentType"],
-        "size": stored["size"],
-        "url": file_url(ctx.services, stored["fileId"]),
-        "createdAt": stored["createdAt"],
-        "updatedAt": stored["updatedAt"],
-        "version": stored["version"],
-    }
+def _to_plan(ctx: Context, stored: StoredPlan) -> PlanVersion:
+    return {**take(PlanVersion, stored), "url": str(file_url(ctx.services, stored["fileId"]))}

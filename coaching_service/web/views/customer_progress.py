@@ -21,8 +21,7 @@ from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.compliance.models import Compliance
 from coaching_service.progress.exercise_history import done_exercises
 from coaching_service.progress.metrics import service as metrics
-from coaching_service.progress.metrics.models import MetricHistoryEntry
-from coaching_service.progress.metrics.schemas import MetricsSetReference
+from coaching_service.progress.metrics.models import MetricHistoryEntry, MetricsSetReference
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.volume import service as volume
 from coaching_service.progress.volume.models import MuscleGroupVolume, MuscleVolume
@@ -299,8 +298,8 @@ async def delete_value(
     return Redirect(path, "Value deleted. You can undo this in the history.")
 
 
-@pages.post("/progress/sets", access=coach(METRICS.EDIT), form=MetricsSetReference(), on=progress_page)
-async def assign_set(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/progress/sets", access=coach(METRICS.EDIT), form=MetricsSetReference, on=progress_page)
+async def assign_set(ctx: Context, customer_id: ObjectId, form: MetricsSetReference) -> Redirect:
     """Assign a metric set to a client."""
     assignment = await metrics.assign(ctx, customer_id, form["metricsSetId"])
     return Redirect(_progress_path(customer_id), f"{assignment['metricsSet']['name']} assigned.")

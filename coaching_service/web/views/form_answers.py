@@ -9,7 +9,7 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.database.documents import Document
 from coaching_service.core.validation import TEXT_LENGTH, Choice, Identifier, Input, Integer, ListOf, Number, Text
-from coaching_service.library.forms.schemas import QUESTION_TYPES
+from coaching_service.library.forms.models import QUESTION_TYPES
 from coaching_service.progress.logs.schemas import TaskItemLog
 from coaching_service.web.forms import parse_value
 

@@ -14,8 +14,7 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Identifier, Input, Integer, ListOf, Text, Version
 from coaching_service.library.forms import service as forms
-from coaching_service.library.forms.models import Form, QuestionInput, QuestionType
-from coaching_service.library.forms.schemas import QUESTION_TYPES, WITH_OPTIONS
+from coaching_service.library.forms.models import QUESTION_TYPES, WITH_OPTIONS, Form, QuestionInput, QuestionType
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings/forms")

@@ -11,16 +11,16 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest, NotFound
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Identifier, Input, Text, Version
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.models import Metric, MetricInput, MetricSet, MetricSetChange
-from coaching_service.library.metric_sets.schemas import NewMetric
+from coaching_service.library.metric_sets.models import Metric, MetricSet, MetricSetChange, NewMetric
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings/metric-sets")
 _MAX_METRICS = 100
-NamedMetric = TypeVar("NamedMetric", Metric, MetricInput)
+NamedMetric = TypeVar("NamedMetric", Metric, NewMetric)
 
 
 class _NewMetricSet(Input):
@@ -58,7 +58,7 @@ async def metric_sets_page(ctx: Context) -> dict[str, Any]:
 @pages.post("", access=coach(METRICS.CREATE), form=_NewMetricSet(), on=metric_sets_page)
 async def create_metric_set(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Create a set with its first metric."""
-    metric: MetricInput = {"name": form["metricName"], "metricUnitId": form["metricUnitId"]}
+    metric: NewMetric = {"name": form["metricName"], "metricUnitId": form["metricUnitId"]}
     metric_set = await metric_sets.create(
         ctx, {"name": form["name"], "assignAutomatically": form["assignAutomatically"], "metrics": [metric]}
     )
@@ -79,8 +79,10 @@ async def update_metric_set(ctx: Context, metrics_set_id: ObjectId, form: Metric
     return Redirect(_set_path(metrics_set_id), "Changes saved.")
 
 
-@pages.post("/{metricsSetId}/metrics", access=coach(METRICS.EDIT), form=NewMetric(exclude=["_id"]), on=metric_set_page)
-async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: MetricInput) -> Redirect:
+@pages.post(
+    "/{metricsSetId}/metrics", access=coach(METRICS.EDIT), form=input_of(NewMetric)(exclude=["_id"]), on=metric_set_page
+)
+async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: NewMetric) -> Redirect:
     """Add a metric to a set."""
     metric_set = await metric_sets.read(ctx, metrics_set_id)
     if len(metric_set["metrics"]) >= _MAX_METRICS:
@@ -122,7 +124,7 @@ async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: Objec
     return Redirect(_set_path(metrics_set_id), "Metric removed.")
 
 
-def _to_input(metric_set: MetricSet) -> list[MetricInput]:
+def _to_input(metric_set: MetricSet) -> list[NewMetric]:
     """Return the metrics of a set as the service accepts them."""
     return [
         {"_id": metric["_id"], "name": metric["name"], "metricUnitId": metric["metricUnit"]["_id"]}
@@ -130,7 +132,7 @@ def _to_input(metric_set: MetricSet) -> list[MetricInput]:
     ]
 
 
-async def _save_metrics(ctx: Context, metric_set: MetricSet, metrics: list[MetricInput]) -> None:
+async def _save_metrics(ctx: Context, metric_set: MetricSet, metrics: list[NewMetric]) -> None:
     await metric_sets.change(ctx, metric_set["_id"], {"metrics": metrics, "version": metric_set["version"]})
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
+from coaching_service.core.field_schemas import output_of
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Output
 from coaching_service.core.variants import Variant
 from coaching_service.library.exercises.models import ASSISTANCE
-from coaching_service.library.forms.schemas import AnswerValue, Question
-from coaching_service.library.metric_sets.schemas import Metric
+from coaching_service.library.forms.models import AnswerValue, Question
+from coaching_service.library.metric_sets.models import Metric
 from coaching_service.training.workouts.sets.schemas import planned_set_response
 
 
@@ -153,7 +154,7 @@ class WorkoutForm(Output):
 
     formId = Identifier(allow_none=True)
     name = fields.String()
-    questions = fields.List(fields.Nested(Question))
+    questions = fields.List(fields.Nested(output_of(Question)))
 
 
 class FormAnswer(Output):
@@ -180,7 +181,7 @@ class MetricsFields(Output):
 
     metricsSetId = Identifier()
     name = fields.String()
-    metrics = fields.List(fields.Nested(Metric))
+    metrics = fields.List(fields.Nested(output_of(Metric)))
 
 
 class MetricValue(Output):

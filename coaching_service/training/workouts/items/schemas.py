@@ -11,7 +11,7 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.validation import TEXT_LENGTH, Choice, Identifier, Input, Integer, ListOf, Text, patch_of
 from coaching_service.core.variants import ChangeByStoredType, Variant
-from coaching_service.library.forms.schemas import questions_field
+from coaching_service.library.forms.models import questions_field
 from coaching_service.training.workouts.sets.schemas import PlannedSets
 
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
