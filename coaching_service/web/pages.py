@@ -109,18 +109,6 @@ class Page:
     Render, StreamedTask or QueuedTask; a form that is rejected renders its page (`on`) again with the submitted values
     and errors.
     A page whose variables contain `version` also shows the stored values when another change was saved meanwhile.
-
-    `query` and `form` are TypedDicts or schema instances; an invalid query is treated as an empty one. A form with a
-    file is a multipart body as in routes: its handler also receives `file`, which is stored if the handler succeeds.
-    `file_optional`: the form may be sent without a file; `file` is None then. With several file fields the handler
-    receives `files` instead (see uploads.py).
-    `request_class`: as for REST routes; a form of class `database` runs in one transaction.
-    `external_redirect`: the form may redirect to another site (OAuth consent), so the policy omits `form-action`.
-    `with_request`: the handler also receives `request`.
-    `idempotent`: the form may run as often as it is sent; any other runs once (see form_idempotency.py).
-    `deletes_customer`: the client in the path is deleted, so the stored outcome is not linked to them.
-    `preview_of`: the form changes nothing. It redirects to the same path with its values as the query, which renders
-    its page with what another form would do; so the browser can go back to it and reload it.
     """
 
     method: Literal["GET", "POST"]
@@ -128,16 +116,29 @@ class Page:
     access: Access
     handler: Handler
     template: str = ""
+    # A TypedDict or schema; an invalid query is treated as an empty one.
     query: Schema | None = None
+    # A TypedDict or schema, or a multipart body as in routes: the handler also receives `file`, which is stored if it
+    # succeeds. With several file fields it receives `files` (see uploads.py).
     form: Schema | MultipartBody | None = None
+    # The handler of the page that has the form.
     on: Handler | None = None
+    # As for REST routes; a form of class `database` runs in one transaction.
     request_class: RequestClass = "database"
+    # The form may redirect to another site (OAuth consent), so the policy omits `form-action`.
     external_redirect: bool = False
+    # The handler also receives `request`.
     with_request: bool = False
+    # The form may run as often as it is sent; any other runs once (see form_idempotency.py).
     idempotent: bool = False
+    # The client in the path is deleted, so the stored outcome is not linked to them.
     deletes_customer: bool = False
+    # The form changes nothing: it redirects to the same path with its values as the query, which renders its page with
+    # what another form would do; so the browser can go back to it and reload it.
     preview_of: Handler | None = None
+    # The form may be sent without a file; `file` is None then.
     file_optional: bool = False
+    # Names in the path, and the arguments of the handler; set from `path`.
     path_parameters: tuple[tuple[str, str], ...] = field(default=())
 
     @property

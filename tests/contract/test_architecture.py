@@ -120,6 +120,24 @@ def test_tests_pause_only_between_two_looks() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("path", "name", "plain"),
+    [
+        ("core/http/routes.py", "Route", {"method", "path", "access", "handler", "tag", "status", "query", "body"}),
+        ("web/pages.py", "Page", {"method", "path", "access", "handler", "template"}),
+        ("core/database/context.py", "Services", {"db", "mail_sender"}),
+    ],
+)
+def test_each_option_is_documented_where_it_is_declared(path: str, name: str, plain: set[str]) -> None:
+    """Those in `plain`, errors and bodies need no words."""
+    text = (PACKAGE / path).read_text("utf-8")
+    declared = next(node for node in ast.parse(text).body if isinstance(node, ast.ClassDef) and node.name == name)
+    lines = text.splitlines()
+    options = [node for node in declared.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
+    silent = {ast.unparse(node.target) for node in options if not lines[node.lineno - 2].strip().startswith("# ")}
+    assert {each for each in silent if not each.startswith("_")} - {"errors", "body_optional"} == plain
+
+
 def test_routes_and_tools_do_not_catch_exceptions() -> None:
     for module in MODULES:
         if module.stem in ("routes", "tools"):

@@ -68,63 +68,73 @@ class ChangeLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the process offers to every request, made once at start.
-
-    `events` has the subscribers of domain events; `change_log` records what transactions change; `base_url` is the
-    public address without a trailing slash; `registration`: companies may sign up by themselves; `disk_space` of the
-    embedded database; `invitations_per_day`: how many invitations a company may send, after its first week;
-    `client_documents`: OAuth applications may identify themselves by the URL of a document; `upload_limits` limits the
-    size of files, `storage_quota` of a company; `media_worker` rewrites uploaded pictures and PDF files;
-    `sign_in_slot` is held while a password is verified, and network addresses take turns; `job_available` notifies the
-    background worker;
-    `file_write_slots` limits how many files are written to GridFS at the same time, and `work_slots` other work;
-    `number_signals` notifies the requests that wait for new changes;
-    `schedule_locks` serialise requests that change the schedule of one owner (see RequestSlot);
-    `database_response_seconds`: how long a request waits at most while the database does not respond;
-    `outbound` sends requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery
-    is tried again; `metrics` count in this process; `tracer` measures pieces of work; `complete_counts` names the
-    stored counts that this process knows to be complete; `shared_exercise_names` has exercises of the shared
-    library, which only a new version of the service changes, as they were at most a minute ago; `exercise_uses` counts
-    exercises that have been planned until the counts are stored; `key_holders` has the coaches of API keys, by the
-    hash of the key; `cache_seconds`: how long they are used, and how long a transaction that changes what they are
-    read from waits after its commit; `backup_store` has the backups and the list of erasures.
-    """
+    """What the process offers to every request, made once at start."""
 
     db: Database
+    # Encrypts and signs with the master keys.
     vault: Vault
+    # The subscribers of domain events.
     events: EventBus
+    # The public address, without a trailing slash.
     base_url: str
     mail_sender: MailSender
+    # Records what transactions change.
     change_log: ChangeLog
+    # Companies may sign up by themselves.
     registration: bool = True
+    # Of the embedded database.
     disk_space: DiskSpace = field(default_factory=DiskSpace)
+    # How many invitations a company may send, after its first week.
     invitations_per_day: int = 2000
+    # OAuth applications may identify themselves by the URL of a document.
     client_documents: bool = True
+    # The size of files.
     upload_limits: UploadLimits = field(default_factory=UploadLimits)
+    # The size of all files of a company.
     storage_quota: StorageQuota = field(default_factory=StorageQuota)
+    # Rewrites uploaded pictures and PDF files.
     media_worker: MediaWorker = field(default_factory=MediaWorker)
+    # Serialises requests that change the schedule of one owner (see RequestSlot).
     schedule_locks: KeyedLocks = field(default_factory=KeyedLocks)
+    # Notifies the requests that wait for new changes.
     number_signals: CompanySignals = field(default_factory=CompanySignals)
+    # Held while a password is verified; network addresses take turns.
     sign_in_slot: RequestSlots = field(default_factory=lambda: RequestSlots(1))
+    # Notifies the background worker.
     job_available: asyncio.Event = field(default_factory=asyncio.Event)
+    # How many files are written to GridFS at the same time.
     file_write_slots: RequestSlots = field(
         default_factory=lambda: RequestSlots(MAX_FILE_WRITES, alone=_FILE_WRITES_OF_A_COMPANY)
     )
+    # How much other large work is done at the same time.
     work_slots: WorkSlots = field(default_factory=WorkSlots)
+    # How long a request waits at most while the database does not respond.
     database_response_seconds: float = 2.0
+    # Sends requests to addresses that users enter.
     outbound: OutboundClient = field(default_factory=OutboundClient)
+    # The delays after which a delivery is tried again.
     webhook_retry_seconds: tuple[float, ...] = ()
+    # Counts in this process.
     metrics: Metrics = field(default_factory=Metrics, repr=False)
+    # Measures pieces of work.
     tracer: Tracer = NO_TRACER
+    # The stored counts that this process knows to be complete.
     complete_counts: set[str] = field(default_factory=set, init=False)
+    # Exercises of the shared library as they were at most a minute ago: only a new version of the service changes them.
     # Any: the store of the library has the type, and the core does not import the library.
     shared_exercise_names: RecentValues[ObjectId, Any] = field(
         default_factory=lambda: RecentValues(_SHARED_SECONDS), init=False
     )
+    # Counts the planned exercises until the counts are stored.
     exercise_uses: PendingCounts = field(default_factory=PendingCounts, init=False, repr=False)
+    # How long `key_holders` are used, and how long a transaction that changes what they are read from waits after its
+    # commit.
     cache_seconds: float = CACHE_SECONDS
+    # The backups and the list of erasures.
     backup_store: Store | None = None
+    # The coaches of API keys, by the hash of the key.
     key_holders: CachedReads[str, KeyHolder] = field(init=False, repr=False)
+    # Notices that the database is lost.
     monitor: DatabaseMonitor = field(init=False, repr=False)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)
 

@@ -67,32 +67,7 @@ def list_of(model: Any) -> PlainList:
 
 @dataclass(frozen=True)
 class Route:
-    """One operation: its path, who may call it, its inputs and its response.
-
-    `query` and `body` are schema instances; `multipart` describes a multipart body instead. `returns` is a schema, a
-    Variant, `list_of(schema)`, `bytes` for a Download, or None for no body. Routes are declared with a TypedDict for
-    `query`, `body` and `returns` where a schema follows from one.
-    `idempotent`: accepts an `Idempotency-Key`; by default each POST of a coach or client that writes, unless it needs a
-    session. `refuses_key`: a request with one is rejected; by default each other such POST. `resumable`: the operation
-    spans several transactions, so the handler receives the `claim` of that key (or None) and claims each step; a retry
-    continues where the first request stopped.
-    `rolls_back`: a dry run (`dryRun` in the body, which the handler does not receive) is the operation in a transaction
-    that is rolled back. Handlers of other bodies with `dryRun` do it themselves.
-    `rejects_unknown_fields`: body fields that the schema does not have are errors without `Prefer` too.
-    `body_limit`: bytes, None for the configured default.
-    `request_class`: which concurrency limit applies: `database`, `bulk` (long-running work), `held` (it waits, and uses
-    the database in `ctx.turn`), or `unlimited` (password hashing has a limit of its own).
-    `other_responses`: further successful statuses with their descriptions. `example`: a request body for the document.
-    `legacy_id_errors`: path parameters for which a malformed identifier is one of the documented legacy failures, with
-    its code and message. `operation_id`: the operation's identifier in the document, such as `createWorkoutItem`; by
-    default the handler's name. `read_only`: a POST that changes nothing, which read-only credentials may call.
-    `legacy_codes`: the codes of its other documented legacy failures. `media_types`: the
-    content types of a Download. `path_descriptions`: what the path parameters are that have no common description.
-    `path_fields`: the fields of path parameters that are not identifiers, by name. `upserts`: the handler returns
-    Upserted, and the response is 201 if the record is new. `deprecated`: the operation will be removed;
-    the API document and the headers of each response say so. `on_worker_thread`: the handler awaits nothing but
-    the database, so it runs on one worker thread, which also encodes its result as JSON (not with `Idempotency-Key`).
-    """
+    """One operation: its path, who may call it, its inputs and its response."""
 
     method: str
     path: str
@@ -100,31 +75,58 @@ class Route:
     handler: Handler
     tag: str
     status: int
+    # A schema, a Variant, `list_of(schema)`, `bytes` for a Download, or None for no body. Like `query` and `body` it is
+    # declared with a TypedDict where a schema follows from one.
     returns: type[Schema] | PlainList | Variant | type[bytes] | None
     query: Schema | None = None
     body: Schema | Variant | ChangeByStoredType | None = None
+    # A multipart body, instead of `body`.
     multipart: MultipartBody | None = None
     errors: tuple[type[ServiceError], ...] = ()
+    # Accepts an `Idempotency-Key`: by default each POST of a coach or client that writes, unless it needs a session.
     idempotent: bool = False
+    # Rejects a request with an `Idempotency-Key`: by default each other such POST.
     refuses_key: bool = False
+    # Spans several transactions: the handler receives the `claim` of the key (or None) and claims each step, so that a
+    # retry continues where the first request stopped.
     resumable: bool = False
+    # A dry run (`dryRun` in the body, which the handler does not receive) is the operation in a transaction that is
+    # rolled back. Handlers of other bodies with `dryRun` do it themselves.
     rolls_back: bool = False
+    # Body fields that the schema does not have are errors without `Prefer` too.
     rejects_unknown_fields: bool = False
+    # Bytes; None for the configured default.
     body_limit: int | None = None
     body_optional: bool = False
+    # Which concurrency limit applies: `database`, `bulk` (long-running work), `held` (it waits, and uses the database
+    # in `ctx.turn`), or `unlimited` (password hashing has a limit of its own).
     request_class: RequestClass = "database"
+    # Further successful statuses, with their descriptions.
     other_responses: Mapping[int, str] = field(default_factory=dict)
+    # A request body for the API document.
     example: Any = None
+    # Path parameters with a documented legacy failure for a malformed identifier: its code and message.
     legacy_id_errors: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    # Names in the path, and the arguments of the handler; set from `path`.
     path_parameters: tuple[tuple[str, str], ...] = field(default=())
+    # The operation in the API document, such as `createWorkoutItem`; by default the handler's name.
     operation_id: str = ""
+    # The codes of its other documented legacy failures.
     legacy_codes: tuple[str, ...] = ()
+    # A POST that changes nothing, which read-only credentials may call.
     read_only: bool = False
+    # The content types of a Download.
     media_types: tuple[str, ...] = ("application/octet-stream",)
+    # The path parameters that have no common description.
     path_descriptions: Mapping[str, str] = field(default_factory=dict)
+    # The fields of path parameters that are not identifiers.
     path_fields: Mapping[str, fields.Field[Any]] = field(default_factory=dict)
+    # The handler returns Upserted; the response is 201 if the record is new.
     upserts: bool = False
+    # The operation will be removed: the API document and the headers of each response say so.
     deprecated: Deprecation | None = None
+    # The handler awaits nothing but the database: it runs on one worker thread, which also encodes its result as JSON
+    # (not with `Idempotency-Key`).
     on_worker_thread: bool = False
 
     @property
