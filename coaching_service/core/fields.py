@@ -89,7 +89,7 @@ class Declaration:
 
 @cache
 def declarations_of(model: Any) -> Mapping[str, Declaration]:
-    """Return the fields of a TypedDict by name, those that it inherits first."""
+    """Return the fields of a TypedDict by name, inherited ones first."""
     return {name: _declaration(model, name, hint) for name, hint in get_type_hints(model, include_extras=True).items()}
 
 
@@ -161,7 +161,7 @@ class Change:
 
 
 class Part:
-    """`Part[T, Literal["a", "b"]]`: the named fields of a TypedDict, such as those that a query reads."""
+    """`Part[T, Literal["a", "b"]]`: the named fields of a TypedDict, such as a query reads."""
 
     def __class_getitem__(cls, arguments: tuple[Any, Any]) -> Any:
         """Return the TypedDict with only these fields."""

@@ -23,5 +23,5 @@ def parse_id(text: object) -> ObjectId | None:
 
 
 def stable_id(*words: str) -> ObjectId:
-    """Return an identifier derived from `words`: for built-in documents, and for those that exist only once."""
+    """Return an identifier derived from `words`: for documents that are built in or exist only once."""
     return ObjectId(hashlib.sha256("\0".join(words).encode()).digest()[:12])

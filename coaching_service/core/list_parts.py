@@ -33,7 +33,7 @@ class ListPart:
 
     `filters` are the values that select the entries. `sort` are the fields of the order, with a leading `-` for a
     descending one; the last is unique, or RANKED for a list in memory whose order changes while others write;
-    `private` are those that are not shown. `read` queries this part; an aggregation uses what `within` returns, `sort`,
+    `private` fields are not shown. `read` queries this part; an aggregation uses what `within` returns, `sort`,
     `skip` and `limit`, which is one more than the entries shown. Raises InvalidFields if `after` is not a cursor of the
     same list with the same filters.
     """
@@ -81,8 +81,8 @@ class ListPart:
     def conditions_with_nulls_last(self) -> list[Filter]:
         """Return the filters of the entries after the cursor if the first sort field, ascending, can be null.
 
-        Null comes after all values, while the database sorts it before them. So the entries are read in parts, one
-        after the other: those that have a value, then those without.
+        Null comes after all values, while the database sorts it before them. So entries with a value are read first,
+        then entries without.
         """
         name = self.sort[0]
         if self._values is None:
@@ -125,7 +125,7 @@ class ListPart:
     # --- the entries to show -----------------------------------------------------------------------------------
 
     def cut(self, stored: Sequence[S]) -> tuple[list[S], str | None]:
-        """Return the entries to show of those read, without private sort fields, and the cursor of what follows."""
+        """Return the entries to show, without private sort fields, and the cursor of what follows."""
         return [self._without_private(entry) for entry in stored[: self._size]], self._cursor_of(stored)
 
     def cut_from(self, entries: Iterable[S]) -> tuple[list[S], str | None]:
@@ -189,7 +189,7 @@ class ListPart:
     # --- cursors -----------------------------------------------------------------------------------------------
 
     def _cursor_of(self, stored: Sequence[Mapping[str, Any]]) -> str | None:
-        """Return the cursor after the last entry that is shown of those read; None if nothing follows."""
+        """Return the cursor after the last entry that is shown; None if nothing follows."""
         has_more = len(stored) > self._size
         return self._write_cursor(self._sort_values(stored[self._size - 1])) if has_more else None
 

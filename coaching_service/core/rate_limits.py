@@ -42,7 +42,7 @@ _COUNT: Document = {"count": 1, "at": "$$NOW", "until": 1}
 async def count(
     services: Services, kind: str, name: str, *, number: int = 1, window: timedelta = WINDOW
 ) -> tuple[int, int]:
-    """Count attempts of `name`; returns those in its window (of 15 minutes) and the seconds until it ends.
+    """Count attempts of `name`; returns the number in its window (of 15 minutes) and the seconds until it ends.
 
     A negative `number` takes attempts back, at most those that were counted in the window.
     The result has no projection: MongoDB ignores it when the driver repeats the command after an election.

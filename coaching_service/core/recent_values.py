@@ -22,7 +22,7 @@ class RecentValues(Generic[K, V]):
         self._values[key] = (time.monotonic(), value)
 
     def select(self, keys: Iterable[K]) -> dict[K, V]:
-        """Return the values of those keys that were read recently."""
+        """Return the values of the keys that were read recently."""
         oldest = time.monotonic() - self._seconds
         entries = {key: entry for key in keys if (entry := self._values.get(key)) is not None}
         return {key: value for key, (at, value) in entries.items() if at >= oldest}

@@ -54,7 +54,7 @@ class Input(Schema):
     error_messages = {"unknown": UNKNOWN_FIELD, "type": NOT_AN_OBJECT}
 
     def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
-        """Replace marshmallow's default messages with those that have a code."""
+        """Replace marshmallow's default messages with messages that have a code."""
         field: Any = field_obj
         while isinstance(field, fields.Field):
             for key, message in (("required", REQUIRED), ("null", NULL)):

@@ -50,7 +50,7 @@ class Assets:
 
 
 async def create_assets(ctx: Context) -> Assets:
-    """Draw and store all files; those that no record refers to within an hour are deleted."""
+    """Draw and store all files; they are deleted unless a record refers to them within an hour."""
     await asyncio.to_thread(import_module, "PIL.ImageDraw")  # large, and slow to import
     from coaching_service.demo import drawings
 

@@ -38,7 +38,7 @@ class Owner(Protocol):
 class Worker:
     """A process that serves requests.
 
-    `metrics` are those that it reported last. `is_expected_to_end` once it has been asked to end. `has_decided` is set
+    `metrics` as it reported them last. `is_expected_to_end` once it has been asked to end. `has_decided` is set
     when it serves requests or has ended.
     """
 

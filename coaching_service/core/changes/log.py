@@ -187,7 +187,7 @@ def _is_undoable(ctx: Context, documents: Sequence[DocumentChange]) -> bool:
 
 
 def _events(documents: Iterable[DocumentChange], reported: Sequence[LoggedEvent]) -> list[StoredEvent]:
-    """Return the events derived from changed documents, and those that services have reported."""
+    """Return the events that changed documents mean and that services have reported."""
     described = {event.document_id for event in reported}
     reported_types = {(event.document_id, event.type) for event in reported}
     derived: dict[tuple[object, ...], StoredEvent] = {}

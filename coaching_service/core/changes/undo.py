@@ -94,7 +94,8 @@ async def restore(ctx: Context, changes: Sequence[StoredChange], patches: Mappin
 async def _plan(
     ctx: Context, changes: Sequence[StoredChange], patches: Mapping[ObjectId, DocumentPatch]
 ) -> tuple[list[_Restoration], list[ChangedDocument]]:
-    """Return how to restore the documents of changes, and those that have been changed since and are not derived."""
+    """Return how to restore the documents of changes, and the documents that have been changed since, without
+    derived ones."""
     collections = declared_collections()
     ids: defaultdict[str, list[ObjectId]] = defaultdict(list)
     for change in changes:

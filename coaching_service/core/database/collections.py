@@ -209,7 +209,7 @@ class ReadableCollection(Generic[D]):
         return cast("D | None", document)
 
     async def find_whole(self, ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
-        """Return all fields of those documents of the company that exist, private ones included."""
+        """Return the existing documents of the company with all fields, private ones included."""
         where = self.write_filter(ctx, {"_id": {"$in": list(ids)}})
         return await self._in(ctx).find(where, session=ctx.session, hint="_id_").to_list(None)
 

@@ -247,7 +247,7 @@ class Documents(ReadableCollection[D]):
     async def rewrite_each(self, ctx: Context, changes: Sequence[tuple[D, Mapping[str, Any]]]) -> list[D]:
         """Set fields of several documents in one round trip: (the document as it was read, its new fields) for each.
 
-        Elements of lists are replaced, never changed in place: those that are still the same objects are not written.
+        Elements of lists are replaced, never changed in place: what is still the same object is not written.
         Returns the documents afterwards, with the new fields. Raises Conflict if one has changed since it was read.
         """
         at = now()
@@ -399,7 +399,7 @@ class Documents(ReadableCollection[D]):
     ) -> int:
         """`set_derived` for several documents in one round trip: (`where`, change) for each; returns how many matched.
 
-        `upsert`: those that are missing are created.
+        `upsert`: missing documents are created.
         """
         if not writes:
             return 0

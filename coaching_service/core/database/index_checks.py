@@ -1,4 +1,4 @@
-"""Checks of the indexes: those that are missing, that the service does not declare, and that nothing uses."""
+"""Checks of the indexes: missing, undeclared and unused ones."""
 
 from __future__ import annotations
 

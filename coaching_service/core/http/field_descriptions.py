@@ -1,4 +1,4 @@
-"""Descriptions of fields and parameters by name, for those that mean the same everywhere.
+"""Descriptions of fields and parameters that mean the same everywhere, by name.
 
 A field that needs a description of its own has it in the `metadata` of its schema, which comes first; where two schemas
 use one name for different things, `Schema.field` comes before `field`.

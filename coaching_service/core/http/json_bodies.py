@@ -27,7 +27,7 @@ def large_body(ctx: Context) -> AbstractAsyncContextManager[None]:
 
 
 class ValueCounter:
-    """Counts the values of a JSON body while it arrives, by commas and opening brackets, also those in texts."""
+    """Counts the values of a JSON body while it arrives, by commas and opening brackets, in texts too."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx, self._count = ctx, 0

@@ -166,7 +166,7 @@ class Runner(AppRunner):
         self._is_leaving = True
 
     async def answer_until_closed(self, idle_seconds: float, seconds: float, end_waiting: Callable[[], None]) -> None:
-        """Accept no connections, and wait until those that are open are closed, at most `seconds`.
+        """Accept no connections, and wait until open ones are closed, at most `seconds`.
 
         After `idle_seconds`, connections without a request are closed. `end_waiting` ends requests that wait for
         events.

@@ -64,7 +64,7 @@ def look_up(host: str, port: int) -> Sequence[str]:
 
 
 class _CheckedResolver(AbstractResolver):
-    """Resolves names, and refuses those that have an address that is not public."""
+    """Resolves names, and refuses a name with an address that is not public."""
 
     def __init__(self, lookup: Lookup, *, allow_private: bool) -> None:
         self._lookup, self._allow_private = lookup, allow_private

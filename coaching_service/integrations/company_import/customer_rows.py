@@ -161,7 +161,7 @@ def _read_row(line: int, columns: Sequence[str | None], cells: Sequence[str]) ->
 
 
 def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
-    """Leave out clients who are in an earlier row; those with different external identifiers are different clients."""
+    """Leave out clients who are in an earlier row; different external identifiers mean different clients."""
     first_of_ids: dict[str, int] = {}
     first_of_names: dict[Key, CustomerRow] = {}
     for row in rows:

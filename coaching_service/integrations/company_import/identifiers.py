@@ -16,7 +16,7 @@ _NO_AUTHORS: Mapping[ObjectId, ObjectId] = MappingProxyType({})
 
 
 class IdMap:
-    """Maps the identifiers of an export to those that the import stores.
+    """Maps identifiers of an export to identifiers that the import stores.
 
     The new ones are derived from the old ones with the secret `seed` of the import, which is stored with its job. They
     keep the time of creation, and those made by one process their order, so that records ordered by identifier

@@ -77,7 +77,7 @@ async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[Object
 
 
 async def load_usable_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
-    """Return the names of those exercises that exist and are not deleted, by identifier."""
+    """Return the names of exercises that exist and are not deleted, by identifier."""
     ids = set(exercise_ids)
     return await _load_names(ctx, store.find_usable_names(ctx, list(ids)), ids) if ids else {}
 

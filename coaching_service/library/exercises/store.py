@@ -166,7 +166,7 @@ async def find_one(ctx: Context, exercise_id: ObjectId) -> StoredExercise | None
 
 
 async def find_usable_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseName]:
-    """Return the names of those exercises that are not deleted."""
+    """Return the names of exercises that are not deleted."""
     return [_to_name(each) for each in await _find_recent(ctx, ids) if each.get("deletedAt") is None]
 
 

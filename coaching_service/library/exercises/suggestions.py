@@ -1,4 +1,4 @@
-"""Exercises that are suggested while a name is typed: those that the company plans most often first."""
+"""Exercises that are suggested while a name is typed, the most planned first."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ async def _batches(services: Services, name: str, references: Sequence[Reference
 
 
 async def _find_broken(services: Services, reference: Reference, batch: Sequence[Document]) -> list[ObjectId]:
-    """Return the documents of a batch with a broken reference, those that are still broken at one moment."""
+    """Return the documents of a batch whose references are still broken when all are read at one moment."""
     suspects = await _broken(services, reference, batch, session=None)
     if not suspects:
         return []

@@ -1,6 +1,6 @@
 """Creating or changing many clients at once: all valid ones in one transaction.
 
-Creating them takes a number of round trips that does not grow. Of known clients, only those that differ are written.
+Creating them takes a number of round trips that does not grow. A known client is written only if it differs.
 """
 
 from __future__ import annotations

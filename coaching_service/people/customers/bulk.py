@@ -73,7 +73,7 @@ async def find_over_group_limit(ctx: Context, ids: list[ObjectId], groups: list[
 
 @transactional
 async def remove_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
-    """Remove clients from groups; those in none of them are not changed."""
+    """Remove clients from groups; clients in none of them are not changed."""
     await bulk_store.remove_groups(ctx, ids, groups)
 
 

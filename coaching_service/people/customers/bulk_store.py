@@ -81,7 +81,7 @@ async def set_trainer(ctx: Context, ids: Sequence[ObjectId], coach_id: ObjectId 
 
 
 async def delete_many(ctx: Context, ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Delete clients and count them; returns those that existed."""
+    """Delete clients and return how many existed."""
     existing = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=_COUNTED)
     existing_ids = [customer["_id"] for customer in existing]
     await customers.delete_many(ctx, {"_id": {"$in": existing_ids}})

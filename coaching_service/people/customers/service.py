@@ -124,7 +124,7 @@ async def list_ids_in_scope(ctx: Context) -> list[ObjectId] | None:
 
 
 async def select_ids_in_scope(ctx: Context, customer_id: ObjectId | None) -> list[ObjectId] | None:
-    """Return the clients a company-wide list shows: those in the coach's scope and, if given, only `customer_id`.
+    """Return the clients that a company-wide list shows: in the coach's scope, and only `customer_id` if it is given.
 
     None: the whole company.
     """

@@ -358,7 +358,7 @@ async def lock(ctx: Context, customer_id: ObjectId, *, trainer: ObjectId | None 
 
 
 async def lock_all(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
-    """Lock several clients that the transaction has not locked yet; returns those who exist, each with the trainer."""
+    """Lock several clients that the transaction has not locked yet; returns existing ones, each with the trainer."""
     where: Filter = {"_id": {"$in": list(ids)}}
     await customers.set_derived(ctx, where, mark())
     locked = await customers.find(ctx, where, fields=_LOCKED, hint=BY_ID)

@@ -30,7 +30,7 @@ def account_key(email: str) -> str:
 
 
 def _current_spellings(email: str) -> list[str]:
-    """Return the form that is stored, and those with the domain in Unicode and as in the Domain Name System.
+    """Return the stored form, and the forms with the domain in Unicode and as in the Domain Name System.
 
     Browsers send `exämple.com` as `xn--exmple-cua.com`.
     """

@@ -1,4 +1,4 @@
-"""The deliveries of a webhook: their list, and those that a user asks for."""
+"""The deliveries of a webhook: their list, and requested repetitions."""
 
 from __future__ import annotations
 

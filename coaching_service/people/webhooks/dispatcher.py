@@ -99,7 +99,7 @@ class Dispatcher:
                 raise _LeaseLost
 
     async def _follow_webhooks(self, tasks: asyncio.TaskGroup) -> None:
-        """Begin with webhooks that have become active, end with those that no longer are, and notify the others.
+        """Begin with webhooks that have become active, end with inactive ones, and notify the others.
 
         Webhooks of suspended companies pause: deliveries and the position in the change log stay as they are.
         """

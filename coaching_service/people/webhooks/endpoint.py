@@ -75,7 +75,7 @@ class Endpoint:
                         await listener.event.wait()
 
     async def _send_due(self, tasks: asyncio.TaskGroup) -> None:
-        """Send the attempts whose time has come: retries, tests, and those that users have requested."""
+        """Send the attempts whose time has come: retries, tests, and requested ones."""
         while True:
             self._due_changed.clear()
             self._next_due = None

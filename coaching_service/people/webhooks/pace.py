@@ -1,4 +1,4 @@
-"""How many attempts run at the same time: limits for each webhook and in total, lower for those that respond slowly."""
+"""How many attempts run at the same time: limits for each webhook and in total, lower for slow receivers."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ async def list_queued(ctx: Context, webhook_id: ObjectId, after: int, limit: int
 async def list_due(
     ctx: Context, webhook_id: ObjectId, at: datetime, limit: int, *, without: Collection[ObjectId]
 ) -> list[Delivery]:
-    """Return what an attempt needs of deliveries that are due, except those in `without`, the longest due first."""
+    """Return what an attempt needs of due deliveries, except `without`, the longest due first."""
     where = {"webhookId": webhook_id, "nextAttemptAt": {"$lte": at}, "_id": {"$nin": list(without)}}
     return await deliveries.find(ctx, where, sort=("nextAttemptAt",), limit=limit, fields=_TO_ATTEMPT)
 

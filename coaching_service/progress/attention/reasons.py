@@ -188,7 +188,7 @@ def _lasting(state: ClientState, reason_type: ReasonType, since: datetime) -> Da
 def summarize(
     reasons: Sequence[DatedReason], dismissals: Mapping[ReasonType, DismissalFields], today: date
 ) -> Attention:
-    """Return what is stored with a client: the reasons, apart from those that are dismissed, and the score."""
+    """Return what is stored with a client: the reasons, without dismissed ones, and the score."""
     shown: list[Reason] = []
     dismissed: list[Reason] = []
     for each in reasons:

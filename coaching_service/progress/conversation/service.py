@@ -126,7 +126,7 @@ async def count_own_unread(ctx: Context) -> int:
 
 
 async def count_unread(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
-    """Return how many messages of clients the company has not read, for those who have any. Access is not checked."""
+    """Return how many messages the company has not read, of clients with any. Access is not checked."""
     return await store.count_unread(ctx, customer_ids)
 
 

@@ -185,7 +185,7 @@ async def read_received(ctx: Context, response_id: ObjectId) -> ReceivedResponse
 
 
 async def count_not_reviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
-    """Return how many responses of clients no coach has reviewed, for those who have any. Access is not checked."""
+    """Return how many responses no coach has reviewed, of clients with any. Access is not checked."""
     return await store.count_not_reviewed(ctx, customer_ids)
 
 

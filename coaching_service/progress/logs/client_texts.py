@@ -57,7 +57,7 @@ def mark_as_written_by_client(block: LoggedBlock) -> LoggedBlock:
 
 
 def _texts_of(item: WorkItem, log: WorkItem | ItemLog, answers: Sequence[FormAnswer]) -> _Texts:
-    """Return the texts of a log, or of an item that was logged, by name; null for those that are not given."""
+    """Return the texts of a log, or of an item that was logged, by name; null for missing ones."""
     texts: dict[str, _Text] = {COMMENT: log["comment"], PAIN: log.get("pain")}
     if item["type"] == "FORM":
         values = {answer["questionId"]: answer["value"] for answer in answers}
@@ -67,7 +67,7 @@ def _texts_of(item: WorkItem, log: WorkItem | ItemLog, answers: Sequence[FormAns
 
 
 def _merge(caller: Principal, stored: _Texts, client_texts: Collection[str], sent: _Texts) -> tuple[_Texts, list[str]]:
-    """Return the texts to store, and the names of those that the client wrote."""
+    """Return the texts to store, and the names of texts by the client."""
     if not caller.is_coach and caller.impersonated_by is None:
         # A text of a coach that the client's application sends back unchanged stays the coach's.
         return sent, [name for name, text in sent.items() if text and (text != stored[name] or name in client_texts)]
@@ -81,7 +81,7 @@ def _merge(caller: Principal, stored: _Texts, client_texts: Collection[str], sen
 
 
 def _merge_answers(sent: Sequence[FormAnswer], texts: _Texts, item: WorkItem) -> list[FormAnswer]:
-    """Return the answers with the texts to store, those that were not sent at the end."""
+    """Return the answers with the texts to store; answers that were not sent are last."""
     merged: dict[ObjectId, _Text] = {}
     for question in item["form"]["questions"] if item["type"] == "FORM" else ():
         text = texts.get(str(question["_id"]))

@@ -63,7 +63,7 @@ def _stored_log(item: WorkItem) -> ItemLog:
 
 
 def _keep_sets(item: ExerciseItem, swap: Swap | None) -> list[CustomerSet]:
-    """Return the logged sets, each with its exercise, without those that were taken back of an exercise that is done no
+    """Return the logged sets with their exercises, without sets that were taken back and whose exercise is done no
     more.
 
     Raises Conflict if such a set is completed.

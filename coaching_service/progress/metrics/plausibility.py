@@ -31,7 +31,7 @@ async def require_past_dates(ctx: Context, customer_id: ObjectId, dates: Iterabl
 async def find_far_values(
     ctx: Context, customer_id: ObjectId, date: str, values: Mapping[ObjectId, float]
 ) -> dict[ObjectId, MetricHistoryEntry]:
-    """Return the last values before a date of those metrics whose new value is far from the last, by metric.
+    """Return the last values before a date, by metric, where the new value is far from it.
 
     Far: more than five times as much, or less than a fifth. Raises what `metrics.service.list_assigned` raises.
     """

@@ -95,7 +95,7 @@ async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None
 
 
 async def count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
-    """Return how many notes with the health flag clients have, for those who have any. Access is not checked."""
+    """Return how many notes with the health flag there are, of clients with any. Access is not checked."""
     return await store.count_health_notes(ctx, customer_ids)
 
 

@@ -206,7 +206,7 @@ async def rebuild_records(ctx: Context, customer_id: ObjectId) -> None:
 async def _find_changed_items(
     ctx: Context, event: CompletedWorkChanged, item_ids: Collection[ObjectId]
 ) -> list[DatedItem]:
-    """Return the items that changed as they are now, without those that were removed."""
+    """Return the changed items as they are now, without removed ones."""
     if event.block is None:
         return await exercise_queries.find_items(ctx, event.customer_id, list(item_ids))
     date = str(event.block["date"])

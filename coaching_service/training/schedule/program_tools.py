@@ -123,7 +123,7 @@ async def save_program(
 
 
 async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) -> tuple[str, str]:
-    """Write workouts in place of those that are on their days. Returns how many, and how names were read, in words."""
+    """Replace the workouts of some days. Returns how many, and how names were read, in words."""
     read = await read_texts(ctx, [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)])
     items = {f"days.{index}.items": each for index, each in enumerate(read.items)}
     plans: list[BlockPlan] = [

@@ -49,7 +49,7 @@ _REQUIRED_FIELDS = {
 
 
 class _Selection(CustomerFilter):
-    """The selected clients: `ids`, or with `all` those that match the filter; `page` is the page of the list shown."""
+    """The selected clients: `ids`, or with `all` every match of the filter; `page` is the page of the list shown."""
 
     ids = ListOf(Identifier(), maximum=1_000, load_default=list)
     all = fields.Boolean(load_default=False)

@@ -132,7 +132,7 @@ class Descriptions:
                     yield {"label": _label(name, element), "before": changed[0], "after": changed[1]}
 
     def _elements(self, label: str, before: Sequence[Values], after: Sequence[Values]) -> Iterator[ChangedField]:
-        """Yield the elements of a list that were added or removed, and the fields of those that changed."""
+        """Yield the added and removed elements of a list, and the changed fields of the others."""
         if not before and not after:
             yield {"label": label, "before": [], "after": ["Other order"]}
         earlier, later = ({each["_id"]: each for each in elements} for elements in (before, after))
@@ -233,7 +233,7 @@ class Descriptions:
 
 
 def references_in(documents: Iterable[Any]) -> tuple[set[ObjectId], dict[ObjectId, str]]:
-    """Return the identifiers in documents, and the names of those that are named there, as questions of a form are."""
+    """Return the identifiers in documents, and names that the documents give them, as for questions of a form."""
     identifiers: set[ObjectId] = set()
     names: dict[ObjectId, str] = {}
     remaining = list(documents)

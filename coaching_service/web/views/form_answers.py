@@ -42,7 +42,7 @@ class AnswersForm(TaskItemLog):
 
 
 def answer_requests(rows: Iterable[Mapping[str, Any]]) -> list[Document]:
-    """Return submitted answers as the REST interface receives them, without those that are empty."""
+    """Return submitted answers as the REST interface receives them, without empty ones."""
     return [
         {"questionId": str(row["questionId"]), "value": answer}
         for row in rows

@@ -143,7 +143,7 @@ def describe_operation(operation: str) -> str:
 
 
 def is_described(operation: str) -> bool:
-    """Return whether there are words for an operation, beyond those in its name."""
+    """Return whether there are words for an operation, beyond its name."""
     words = _split(operation)
     return operation in _EXCEPTIONS or (len(words) > 1 and words[0] in _VERBS)
 

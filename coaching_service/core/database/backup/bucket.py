@@ -55,7 +55,7 @@ class BucketStore:
             obstore.put(self._store, name, data)
 
     def delete(self, names: Collection[str]) -> None:
-        """Delete files; those that are gone are ignored."""
+        """Delete files; files that are gone are ignored."""
         wanted = list(names)
         with self._explaining(""):
             for start in range(0, len(wanted), _AT_ONCE):

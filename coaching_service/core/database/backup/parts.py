@@ -72,7 +72,7 @@ def _ends_part(document: bytes) -> bool:
 
 @dataclass
 class PartWriter:
-    """Stores parts that a store does not have yet, and counts those that it has stored.
+    """Stores and counts parts that a store does not have yet.
 
     `digests` are the SHA-256 of the files of parts, by name, as far as they are known.
     """

@@ -31,7 +31,7 @@ class Store(Protocol):
     location: str
 
     def iterate(self, folder: str) -> Iterator[StoredFile]:
-        """Yield the files of a folder and of those in it."""
+        """Yield the files of a folder and its folders."""
 
     def read(self, name: str) -> bytes:
         """Return a file. Raises BackupError if there is none."""
@@ -40,7 +40,7 @@ class Store(Protocol):
         """Store a file, in place of one of the same name; it is complete, or not there."""
 
     def delete(self, names: Collection[str]) -> None:
-        """Delete files; those that are gone are ignored."""
+        """Delete files; files that are gone are ignored."""
 
 
 def open_store(location: str) -> Store:
@@ -74,7 +74,7 @@ class FolderStore:
         self._folder, self.location = folder, str(folder)
 
     def iterate(self, folder: str) -> Iterator[StoredFile]:
-        """Yield the files of a folder and of those in it, but none that are being written."""
+        """Yield the files of a folder and its folders, but none that are being written."""
         for file in (self._folder / folder).rglob("[!.]*"):
             if file.is_file():
                 facts = file.stat()
@@ -108,7 +108,7 @@ class FolderStore:
             raise BackupError(f"There is no space for the backup in {self._folder}") from None
 
     def delete(self, names: Collection[str]) -> None:
-        """Delete files; those that are gone are ignored."""
+        """Delete files; files that are gone are ignored."""
         for name in names:
             (self._folder / name).unlink(missing_ok=True)
 

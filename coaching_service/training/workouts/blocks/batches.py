@@ -146,7 +146,7 @@ async def apply(
 async def write(
     ctx: Context, owner: ScheduleOwner, batch: Batch, days: Sequence[DayBlock]
 ) -> tuple[list[StoredBlock], list[StoredBlock]]:
-    """Do what `apply` does, and return the stored blocks that were created, and those that were changed."""
+    """Do what `apply` does, and return the stored blocks: created ones, and changed ones."""
     new_blocks = [new_block(owner, plan) for plan in batch.created]
     await fix_load_unit(ctx, [item for block in new_blocks for item in block["items"]], owner)
     await store.delete_each(ctx, owner.block_filter, batch.removed)

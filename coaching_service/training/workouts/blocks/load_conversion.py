@@ -1,4 +1,4 @@
-"""Converting the loads of workouts to another unit: those that are planned and those that were done."""
+"""Converting the planned and done loads of workouts to another unit."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _BATCH = 100
 
 
 async def recompute_logs(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId | None = None) -> bool:
-    """Compute again the figures of a client's sessions, or of those with an exercise; returns whether there are any.
+    """Compute the figures of a client's sessions (with an exercise) again; returns whether there are any.
 
     A block that is changed at the same time is read again: nothing is written that is older than its items.
     """
@@ -34,7 +34,7 @@ async def recompute_logs(ctx: Context, customer_id: ObjectId, exercise_id: Objec
 
 
 async def _recompute(ctx: Context, customer_id: ObjectId, ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Compute again the figures of some blocks; returns those that have changed in the meantime."""
+    """Compute the figures of some blocks again; returns blocks that have changed in the meantime."""
     condition: Filter = {"customerId": customer_id, "_id": {"$in": list(ids)}}
     stored = await blocks.find(ctx, condition, including=("done",), hint="_id_")
     known = await load_exercises(ctx, [item for block in stored for item in block["items"]])

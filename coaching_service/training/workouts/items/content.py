@@ -94,7 +94,7 @@ def log_item(item: WorkItem, log: ItemLog) -> WorkItem:
 def with_load_types(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> WorkItem:
     """Return an item whose figures follow what the loads of its exercises mean: assistance is no volume.
 
-    `exercises` has those that were done.
+    `exercises` were done.
     """
     assisted = [each for each in item["doneExerciseIds"] if exercises[each].get("loadType") == ASSISTANCE]
     if assisted == item.get("assistedExerciseIds", []):

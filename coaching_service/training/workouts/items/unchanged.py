@@ -1,4 +1,4 @@
-"""Which of the items that another system sends are those that a block has already, except for generated identifiers."""
+"""Which items of another system a block has already, except for generated identifiers."""
 
 from __future__ import annotations
 

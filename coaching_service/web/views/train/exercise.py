@@ -146,7 +146,7 @@ def _frequent_distances(results: Sequence[LiftResult]) -> list[RecordKey]:
 
 
 def _tabulate(results: Sequence[LiftResult], unit: str) -> ValueTable:
-    """Return the values of workouts, the latest first: of assistance, times and distances only those that any has."""
+    """Return the values of workouts, the latest first; assistance, times and distances only if any has them."""
     bests = [{best["kind"]: round(best["value"], 1) for best in result["bests"]} for result in results]
     columns = [
         (f"{_COLUMNS[each]}, {unit_of(each) or unit}", [of_workout.get(each) for of_workout in bests])

@@ -46,7 +46,7 @@ class _PictureQuery(Input):
 
 
 class PhotoDate(TypedDict):
-    """The photos of one date: `sides` are those that have a picture, `weight` is the client's at the time."""
+    """The photos of one date: `sides` have a picture, `weight` is the client's at the time."""
 
     _id: ObjectId
     date: str

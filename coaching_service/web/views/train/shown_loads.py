@@ -12,7 +12,7 @@ from coaching_service.training.workouts.sets.records import unit_of
 
 
 def show_records(ctx: Context, records: Sequence[PersonalRecord]) -> list[PersonalRecord]:
-    """Return personal records, those that are loads in the client's unit."""
+    """Return personal records, with loads in the client's unit."""
     return [_show_record(record, ctx.caller.load_unit) for record in records]
 
 

@@ -299,7 +299,7 @@ def _first_by_index(sets: Iterable[CustomerSet]) -> dict[int, CustomerSet]:
 def _columns(
     planned: Sequence[PlannedSet], logged: Sequence[CustomerSet]
 ) -> tuple[Sequence[AmountName], Sequence[AmountName]]:
-    """Return the amounts that every row of an exercise shows, and those that it shows on demand."""
+    """Return the amounts that every row of an exercise shows, and what it shows on demand."""
     shown: set[AmountName] = {name for each in planned for name in _COLUMNS[each["type"]]}
     if any(each["rpe"] is not None for each in planned):
         shown.add("rpe")
