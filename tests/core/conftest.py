@@ -12,6 +12,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.settings import Settings
+from tests.support.databases import own_database, remove_documents
 from tests.support.mail_servers import Mailbox, listening, sending_to
 from tests.support.release_0_1_0 import customer_of_release_0_1_0, mail_of_release_0_1_0
 
@@ -19,17 +20,15 @@ from tests.support.release_0_1_0 import customer_of_release_0_1_0, mail_of_relea
 @pytest.fixture(scope="module")
 async def own_services(settings: Settings) -> AsyncIterator[Services]:
     """Services on a database of their own."""
-    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_migrations"})
-    async with runtime.open_services(own) as services:
+    async with own_database(settings, "migrations") as own, runtime.open_services(own) as services:
         yield services
-        await services.db.client.drop_database(own.mongodb_database)
 
 
 @pytest.fixture
 async def old_database(own_services: Services) -> Services:
     """A database as release 0.1.0 left it."""
     db = own_services.db
-    await db.client.drop_database(db.name)
+    await remove_documents(db)
     await ensure_indexes(db, {name: each.indexes for name, each in declared_collections().items()})
     await db["customers"].insert_many([customer_of_release_0_1_0(name) for name in ("Ana", "Bo")])
     await db["jobs"].insert_one(mail_of_release_0_1_0())

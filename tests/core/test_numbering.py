@@ -27,20 +27,26 @@ from coaching_service.people.customers import creation
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
+from tests.support.databases import INDEX_STATE, own_database, remove_documents
 from tests.support.fail_points import fail_point, wait_for_fail_point
 from tests.support.service_process import until
 
 
+@pytest.fixture(scope="module")
+async def own_settings(settings: Settings) -> AsyncIterator[Settings]:
+    """Settings with a database of its own, where nothing numbers changes."""
+    async with own_database(settings, "numbering") as own:
+        yield own
+
+
 @pytest.fixture
-async def ctx(settings: Settings) -> AsyncIterator[Context]:
-    """A coach on a database of its own, where nothing numbers changes."""
-    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_numbering"})
-    async with runtime.open_services(own) as services:
-        await services.db.client.drop_database(own.mongodb_database)
+async def ctx(own_settings: Settings) -> AsyncIterator[Context]:
+    """A coach on that database, which has nothing else."""
+    async with runtime.open_services(own_settings) as services:
         await runtime.make_indexes(services)
         owner = await team.create_company(Context(services), "One", "Olga", "olga@numbering.test", "no hash")
         yield Context(services).acting_as(owner)
-        await services.db.client.drop_database(own.mongodb_database)
+        await remove_documents(services.db, but_of=[INDEX_STATE])
 
 
 async def create_clients(ctx: Context, count: int) -> list[ObjectId]:
@@ -192,7 +198,7 @@ async def test_numbering_survives_dropped_collections(ctx: Context, names: tuple
     async with sequencing(ctx.services):
         ids = await create_clients(ctx, 2)
         await all_numbered(ctx, ids)
-        for name in (*names, "indexState"):  # without it, all indexes are created again
+        for name in (*names, INDEX_STATE):  # without it, all indexes are created again
             await ctx.db.drop_collection(name)
         await runtime.make_indexes(ctx.services)
         later = await create_clients(ctx, 2)
