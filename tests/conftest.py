@@ -6,8 +6,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -66,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     running = running_database(three_members=config.getoption("--replica-set"))
     config.stash[_URI] = running.__enter__()
-    config.add_cleanup(lambda: running.__exit__(None, None, None))
+    config.add_cleanup(partial(_end, running))
 
 
 @contextmanager
@@ -116,6 +117,10 @@ def mongod_with_fail_points(folder: Path) -> str:
 def pytest_configure_node(node: object) -> None:
     """Give an xdist worker the address of the database."""
     node.workerinput["mongodb_uri"] = node.config.stash[_URI]  # type: ignore[attr-defined]  # pytest-xdist has no types
+
+
+def _end(running: AbstractContextManager[str]) -> None:
+    running.__exit__(None, None, None)
 
 
 _URI = pytest.StashKey[str]()
@@ -182,6 +187,7 @@ class AsServed(TestServer):
 
     def all_disconnected(self) -> bool:
         """Whether all connections are closed."""
+        assert self.runner is not None and isinstance(self.runner.server, web.Server)
         return not any(each.transport for each in self.runner.server.connections)
 
 

@@ -56,7 +56,7 @@ def base_url(server: TestServer) -> str:
 
 
 async def test_quickstart_runs_as_printed(coach: CoachClient, base_url: str) -> None:
-    output = await run_shell(shell_block("README.md", "## Quickstart"), BASE=base_url, KEY=coach.key)
+    output = await run_shell(shell_block("README.md", "## Quickstart"), BASE=base_url, KEY=str(coach.key))
 
     customers, created, exercises, program = json_documents(output)
     assert customers["docs"] == []
@@ -74,7 +74,7 @@ def test_quickstart_is_four_literal_requests() -> None:
 
 async def test_workout_example_of_the_api_guide_runs_as_printed(coach: CoachClient, base_url: str) -> None:
     script = shell_block("docs/integrations.md", "## Schedule a workout")
-    output = await run_shell(script, BASE=base_url, KEY=coach.key)
+    output = await run_shell(script, BASE=base_url, KEY=str(coach.key))
 
     [block] = json_documents(output)[-1]
     assert block["name"] == "Legs"

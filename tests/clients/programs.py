@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -32,12 +33,12 @@ async def python_environment() -> str:
     return str(interpreter)
 
 
-async def run(*command: str, cwd: Path, stdin: bytes = b"", **environment: str) -> str:
+async def run(*command: str, cwd: Path, stdin: bytes = b"", environment: Mapping[str, str] | None = None) -> str:
     """Run a program to its end and return what it printed. Fails if it failed."""
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=cwd,
-        env=os.environ | environment,
+        env={**os.environ, **(environment or {})},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

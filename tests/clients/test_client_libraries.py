@@ -53,7 +53,9 @@ async def test_the_python_library(
     await run(python, "-m", "mypy", "coaching_service_client", "examples", "tests", str(program), cwd=folder)
     await run(python, "-m", "unittest", "discover", "tests", cwd=folder)
     arguments = (str(public_server.make_url("")).rstrip("/"), proxy.address, str(many_clients.key))
-    await run(python, str(program), *arguments, cwd=folder, stdin=small_picture(), PYTHONPATH=str(folder))
+    await run(
+        python, str(program), *arguments, cwd=folder, stdin=small_picture(), environment={"PYTHONPATH": str(folder)}
+    )
     check_attempts(proxy)
 
 
@@ -66,7 +68,7 @@ async def test_the_typescript_library(
         "COACHING_FAILING_URL": proxy.address,
         "COACHING_API_KEY": str(many_clients.key),
     }
-    await run("node", "generated/programs/library.js", cwd=typescript, **settings)
+    await run("node", "generated/programs/library.js", cwd=typescript, environment=settings)
     check_attempts(proxy)
 
 

@@ -27,4 +27,4 @@ async def test_a_typescript_program_works(
 ) -> None:
     key, address = str(coach.key), str(public_server.make_url("")).rstrip("/")
     bundle = f"generated/programs/{program}.js"
-    await run("node", bundle, cwd=typescript, COACHING_BASE_URL=address, COACHING_API_KEY=key)
+    await run("node", bundle, cwd=typescript, environment={"COACHING_BASE_URL": address, "COACHING_API_KEY": key})

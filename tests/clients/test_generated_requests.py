@@ -70,4 +70,4 @@ async def test_every_response_to_generated_requests_is_documented(
         "COACHING_IDENTIFIERS": json.dumps({"coach": world, "customer": own}),
         "COACHING_SESSIONS": f"{token} {client_token}",
     }
-    print(await run(await python_environment(), *command, cwd=tmp_path, **environment))
+    print(await run(await python_environment(), *command, cwd=tmp_path, environment=environment))

@@ -112,10 +112,18 @@ async def loaded(balancer: Balancer, clients: list[str], key: str) -> AsyncItera
 
 def queue_job_of_a_later_version(db: Database[Document]) -> ObjectId:
     """Store a due job of a kind that neither version knows, as a later version would."""
-    job = {"_id": ObjectId(), "companyId": None, "about": None, "kind": KIND, "arguments": {}, "attempts": 0}
+    job_id = ObjectId()
+    job: dict[str, object] = {
+        "_id": job_id,
+        "companyId": None,
+        "about": None,
+        "kind": KIND,
+        "arguments": {},
+        "attempts": 0,
+    }
     db["jobs"].insert_one({**job, "lease": None})
     db["jobs"].update_one({"_id": job["_id"]}, [{"$set": {"runAfter": "$$NOW", "createdAt": "$$NOW"}}])
-    return job["_id"]
+    return job_id
 
 
 async def run_job_of_a_later_version(settings: Settings) -> list[Document]:
@@ -152,7 +160,7 @@ async def test_rolling_upgrade_from_the_last_release_and_back(settings: Settings
             "-c",
             "import coaching_service; print(coaching_service.__file__)",
             cwd=code,
-            PYTHONPATH=str(code),
+            environment={"PYTHONPATH": str(code)},
         )
         assert printed.strip() == str(code / "coaching_service" / "__init__.py")
         balancer = Balancer([old, new])

@@ -16,6 +16,8 @@ from coaching_service.core.errors import Forbidden
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.api_keys.models import NewRestrictions
+from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
 from tests.conftest import NewCompany
@@ -84,10 +86,10 @@ async def headers(
 ) -> dict[str, str]:
     """The request headers of the credential."""
 
-    async def key(restrictions: dict[str, object]) -> dict[str, str]:
+    async def key(restrictions: NewRestrictions) -> dict[str, str]:
         return {"X-API-Key": (await api_keys.create(company.ctx, "Test", restrictions))["key"]}
 
-    async def session(subject: ObjectId, kind: sessions.Kind) -> dict[str, str]:
+    async def session(subject: ObjectId, kind: SubjectKind) -> dict[str, str]:
         return {"Authorization": "Bearer " + (await sessions.create_session(company.ctx, subject, kind))["accessToken"]}
 
     async def revoked() -> dict[str, str]:

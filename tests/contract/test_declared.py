@@ -168,19 +168,18 @@ async def world(victim: CoachClient) -> World:
     return await make_world(victim)
 
 
+OF_RECORDS = [
+    r
+    for r in ROUTES
+    if r.access.audience != "public" and any(wire not in r.path_fields for wire, _ in r.path_parameters)
+]
+OF_RECORDS.sort(key=lambda route: (route.method == "DELETE", -route.path.count("/")))
 with_identifiers = pytest.mark.parametrize(
     "route",
     # A file's link is its own credential.
     # An external identifier that is unknown creates a record.
     # What is in something else is deleted before it.
-    sorted(
-        (
-            r
-            for r in ROUTES
-            if r.access.audience != "public" and any(wire not in r.path_fields for wire, _ in r.path_parameters)
-        ),
-        key=lambda route: (route.method == "DELETE", -route.path.count("/")),
-    ),
+    OF_RECORDS,
     ids=lambda route: f"{route.method} {route.path}",
 )
 

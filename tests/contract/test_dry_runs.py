@@ -17,7 +17,7 @@ from tests.conftest import NewCompany
 from tests.contract.test_declared import client_for, fill_path, identifiers_for, put_identifiers
 from tests.support.client import MONDAY, SUNDAY, CoachClient
 from tests.support.declared_world import World, make_world
-from tests.support.training import exercise_of
+from tests.support.training import Json, exercise_of
 
 SUPPORTED = {
     "PUT /coach/customers/by-external-id/{externalId}",
@@ -94,7 +94,7 @@ async def test_it_is_refused_in_the_query_of_a_write(coach: CoachClient) -> None
     (await coach.get(f"/coach/customers/{customer['_id']}", dryRun="true")).ok()
 
 
-NEW = {
+NEW: dict[str, Json] = {
     "/coach/customers/by-external-id/new-1": {"name": "Ana", "groups": ["Morning"]},
     "/exercises/by-external-id/new-1": {"name": "Sled push", "type": "strength", "level": "beginner"},
     "/coach/programs/by-external-id/new-1": {"name": "Base"},

@@ -125,6 +125,7 @@ async def requests_of(coach: CoachClient, world: World) -> dict[str, tuple[str, 
 
 def _mark(route: Route, body: Any) -> Any:
     """The body with a marker in every text that may be any text."""
+    assert route.body is not None
     paths = list(_texts(body, ()))
     for path in paths:
         changed = _replaced(body, path, f"{_value_at(body, path)} {MARKERS[0]}")

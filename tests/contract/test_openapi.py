@@ -206,7 +206,7 @@ def test_discriminators_are_required_fields() -> None:
     discriminators = list(find_discriminators(document()))
     assert discriminators
     for node in discriminators:
-        for reference in node.get("oneOf", node.get("anyOf")):
+        for reference in node.get("oneOf", node.get("anyOf", ())):
             name = reference["$ref"].rpartition("/")[2]
             assert node["discriminator"]["propertyName"] in schemas[name].get("required", []), name
 

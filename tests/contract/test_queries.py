@@ -17,6 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.people.customers import creation, listing
+from coaching_service.people.customers.models import SortFigure
 from coaching_service.people.webhooks import store as webhooks
 from coaching_service.people.webhooks.deliveries import new_delivery
 from coaching_service.progress.conversation import store
@@ -76,7 +77,12 @@ async def test_everyday_operations_do_not_scan_collections(coach: CoachClient) -
     async with profiling(coach) as profile:
         await coach.customers(pageSize=5)
         await coach.customers(pageSize=5, contains="ana")
-        for figure, descending in (("lastTrained", True), ("lastTrained", False), ("compliance", False)):
+        sorts: list[tuple[SortFigure, bool]] = [
+            ("lastTrained", True),
+            ("lastTrained", False),
+            ("compliance", False),
+        ]
+        for figure, descending in sorts:
             await listing.list_customers_by(coach.ctx, figure, descending=descending, archived=False, page=2, size=5)
         await coach.customers(pageSize=5, groups="G")
         await coach.customers(pageSize=5, assignedTo=str(coach.ctx.caller.id))

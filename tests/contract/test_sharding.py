@@ -81,7 +81,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[Command]:
 
     def record(_: CommandObserver, event: CommandStartedEvent) -> None:
         if in_request.get():
-            seen.append(event.command)
+            seen.append(dict(event.command))
 
     monkeypatch.setattr(CommandObserver, "started", record)
     return seen

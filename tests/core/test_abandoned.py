@@ -54,7 +54,10 @@ async def test_transactions_of_a_process_that_has_ended_are_aborted_sooner(
     watch, count = AbandonedTransactions(services), {"$inc": {"count": 1}}
 
     async def connections_with(address: str) -> list[Mapping[str, Any]]:
-        listed = [{"$currentOp": {"idleConnections": True}}, {"$match": {"type": "op", "client": address}}]
+        listed: list[Mapping[str, Any]] = [
+            {"$currentOp": {"idleConnections": True}},
+            {"$match": {"type": "op", "client": address}},
+        ]
         return [each async for each in client["admin"].aggregate(listed)]
 
     async with await client.start_session() as connected, await client.start_session() as later:

@@ -276,7 +276,7 @@ async def test_the_first_override_applies_at_another_process(world: World, setti
     exercise_id = ObjectId(world.exercise_path.rpartition("/")[2])
     async with runtime.open_services(settings) as services:
         await api_keys.authenticate(services, world.key)
-        body = {"videoLink": None, "defaultInstructions": "Heels down.", "aliases": []}
+        body: dict[str, object] = {"videoLink": None, "defaultInstructions": "Heels down.", "aliases": []}
         (await world.coach.put(f"{world.exercise_path}/override", body)).ok()
         ctx = Context(services, await api_keys.authenticate(services, world.key))
         assert await override_store.find_instructions(ctx, [exercise_id]) == {exercise_id: "Heels down."}

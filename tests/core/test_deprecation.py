@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import BaseTestServer, TestServer
 
 from coaching_service import features
 from coaching_service.authentication import authenticate
@@ -40,7 +40,7 @@ def declared_routes() -> list[Route]:
     async def download_old(_: Context) -> Download:
         """Download."""
 
-        async def read(_start: int, _end: int) -> AsyncIterator[bytes]:
+        async def read(_start: int, _end: int) -> AsyncGenerator[bytes]:
             yield b"old"
 
         return Download("application/octet-stream", "it", read)
@@ -71,11 +71,13 @@ def declared_routes() -> list[Route]:
 
 
 @pytest.fixture
-async def server(services: Services) -> AsyncIterator[TestServer]:
+async def server(services: Services) -> AsyncIterator[BaseTestServer]:
     """Serves these routes."""
     app = web.Application(middlewares=[request_middleware(services)])
-    slots = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
-    mount(app, declared_routes(), HandlerDependencies(services, authenticate, *slots, RequestSlots(1), body_limit=1))
+    slots, bulk = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
+    mount(
+        app, declared_routes(), HandlerDependencies(services, authenticate, slots, bulk, RequestSlots(1), body_limit=1)
+    )
     async with TestServer(app) as listening:
         yield listening
 
@@ -93,7 +95,7 @@ async def server(services: Services) -> AsyncIterator[TestServer]:
     ],
 )
 async def test_each_response_of_a_deprecated_operation_names_its_end(
-    server: TestServer, method: str, path: str, status: int, expected: dict[str, str]
+    server: BaseTestServer, method: str, path: str, status: int, expected: dict[str, str]
 ) -> None:
     async with aiohttp.ClientSession() as http, http.request(method, server.make_url(path)) as response:
         assert response.status == status

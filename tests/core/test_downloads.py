@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 
 import aiohttp
@@ -34,7 +34,7 @@ class Source:
     maximum: int = 0
     failure: Exception | None = None
 
-    async def read(self, _start: int, _end: int) -> AsyncIterator[bytes]:
+    async def read(self, _start: int, _end: int) -> AsyncGenerator[bytes]:
         if self.failure is not None:
             raise self.failure
         for _ in range(self.chunks):
@@ -61,8 +61,8 @@ async def address(services: Services, source: Source) -> AsyncIterator[str]:
         return Download("application/octet-stream", "it", source.read, etag='"1"')
 
     app = web.Application(middlewares=[request_middleware(services)])
-    slots = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
-    dependencies = HandlerDependencies(services, authenticate, *slots, RequestSlots(AT_ONCE), body_limit=1)
+    slots, bulk = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
+    dependencies = HandlerDependencies(services, authenticate, slots, bulk, RequestSlots(AT_ONCE), body_limit=1)
     mount(app, routes.declared, dependencies)
     async with TestServer(app) as server:
         yield str(server.make_url("/download"))

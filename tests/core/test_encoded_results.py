@@ -81,8 +81,8 @@ async def recording_server(services: Services, threads: Threads) -> TestServer:
         raise NotFound("exercise")
 
     app = web.Application(middlewares=[request_middleware(services)])
-    slots = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
-    mount(app, routes.declared, HandlerDependencies(services, authenticate, *slots, RequestSlots(1), body_limit=1))
+    slots, bulk = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
+    mount(app, routes.declared, HandlerDependencies(services, authenticate, slots, bulk, RequestSlots(1), body_limit=1))
     return TestServer(app)
 
 

@@ -111,7 +111,8 @@ async def failing(coach: CoachClient, settings: Settings) -> AsyncIterator[Faili
         fail = await stack.enter_async_context(
             fail_point(coach.ctx.db.client, settings.mongodb_uri, appName=name, failCommands=COMMANDS)
         )
-        yield Failing(patient, *clients, counter, fail)
+        coach_, hasty_ = clients
+        yield Failing(patient, coach_, hasty_, counter, fail)
     client.close()
 
 
@@ -153,7 +154,8 @@ async def test_refused_command_is_503_whatever_it_is(coach: CoachClient, failing
     identity = await coach.ctx.db["identities"].find_one({"subjectId": coach.ctx.caller.id})
     assert identity is not None
     failures, problems = cycle(FAILURES), []
-    for usual, *request in requests_of(identity["address"], client["_id"]):
+    for usual, method, path, options in requests_of(identity["address"], client["_id"]):
+        request = (method, path, options)
         sent = failing.counter.sent
         reply = await send(failing.coach, *request)
         assert reply.status == usual, (request, reply.raw)

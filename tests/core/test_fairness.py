@@ -6,8 +6,9 @@ import asyncio
 import base64
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import aiohttp
 import pytest
@@ -64,8 +65,8 @@ async def test_request_waits_for_one_request_of_a_noisy_company_and_not_for_its_
         return await held.hold(ctx)
 
     app = web.Application(middlewares=[request_middleware(services)])
-    slots = [RequestSlots(AT_ONCE, queued=100, seconds=60) for _ in range(2)]
-    dependencies = HandlerDependencies(services, authenticate, *slots, RequestSlots(1), body_limit=1)
+    slots, bulk = [RequestSlots(AT_ONCE, queued=100, seconds=60) for _ in range(2)]
+    dependencies = HandlerDependencies(services, authenticate, slots, bulk, RequestSlots(1), body_limit=1)
     mount(app, routes.declared, dependencies)
 
     async with TestServer(app) as server, aiohttp.ClientSession() as http:
@@ -75,14 +76,14 @@ async def test_request_waits_for_one_request_of_a_noisy_company_and_not_for_its_
                 return response.status
 
         noisy = [asyncio.create_task(request(coach)) for _ in range(20)]
-        await until(lambda: slots[0].queued == 20 - AT_ONCE, "the queue is long")
+        await until(lambda: slots.queued == 20 - AT_ONCE, "the queue is long")
         quiet = asyncio.create_task(request(other_company))
-        await until(lambda: slots[0].queued == 21 - AT_ONCE, "the other company waits too")
+        await until(lambda: slots.queued == 21 - AT_ONCE, "the other company waits too")
         assert held.end() == coach.ctx.caller.company.name
         await until(lambda: len(held.running) == AT_ONCE, "the next has begun")
         assert held.end(-1) == other_company.ctx.caller.company.name
         assert await quiet == 200
-        assert slots[0].queued >= 20 - AT_ONCE - 2
+        assert slots.queued >= 20 - AT_ONCE - 2
         for each in noisy:
             each.cancel()
         await asyncio.gather(*noisy, return_exceptions=True)
@@ -140,7 +141,7 @@ async def write_notes(coach: CoachClient, ana: str) -> None:
 async def open_queries(ctx: Context) -> int:
     """How many queries for notes have more to read."""
     match = {"type": "idleCursor", "ns": f"{ctx.db.name}.notes"}
-    pipeline = [{"$currentOp": {"idleCursors": True, "allUsers": True}}, {"$match": match}]
+    pipeline: list[Mapping[str, Any]] = [{"$currentOp": {"idleCursors": True, "allUsers": True}}, {"$match": match}]
     return len(await ctx.db.client.admin.aggregate(pipeline).to_list(None))
 
 

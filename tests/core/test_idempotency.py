@@ -24,6 +24,7 @@ from coaching_service.core.idempotency import (
 )
 from coaching_service.core.ids import ObjectId
 from tests.support.client import CoachClient
+from tests.support.stored import stored_document
 
 SHIFTS = pytest.mark.parametrize("shift", [timedelta(days=2), timedelta(days=-2)], ids=["fast", "slow"])
 
@@ -82,7 +83,7 @@ async def test_attempts_do_not_extend_the_window_of_a_limit(coach: CoachClient) 
     with pytest.raises(TooManyRequests) as refused:
         await rate_limits.limit(services, "test", name, 3)
     assert int(refused.value.headers["Retry-After"]) == pytest.approx(60, abs=30)
-    assert (await counters.find_one({"_id": stored["_id"]}))["until"] == soon
+    assert (await stored_document(counters, {"_id": stored["_id"]}))["until"] == soon
 
 
 @SHIFTS

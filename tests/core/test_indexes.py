@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
+from motor.motor_asyncio import AsyncIOMotorDatabase
 from pymongo.errors import OperationFailure
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Collection, Services
+from coaching_service.core.database.context import Collection, Database, Services
 from coaching_service.core.database.indexes import IndexConflict, ensure_indexes, missing_indexes
 from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings
@@ -27,12 +28,19 @@ async def collection(services: Services) -> AsyncIterator[Collection]:
     await new.drop()
 
 
+def database_of(collection: Collection) -> Database:
+    """The database of a collection, which the driver declares as a collection."""
+    database: object = collection.database
+    assert isinstance(database, AsyncIOMotorDatabase)
+    return database
+
+
 async def ensure(collection: Collection, *indexes: Index) -> dict[str, Any]:
     """Ensure these indexes, and return what is stored."""
     declared = {collection.name: indexes}
-    await ensure_indexes(collection.database, declared)
-    assert await missing_indexes(collection.database, declared) == []
-    return await collection.index_information()
+    await ensure_indexes(database_of(collection), declared)
+    assert await missing_indexes(database_of(collection), declared) == []
+    return dict(await collection.index_information())
 
 
 async def test_equal_index_under_another_name_is_replaced(collection: Collection) -> None:
@@ -78,14 +86,14 @@ async def test_unchanged_indexes_are_left_alone(collection: Collection) -> None:
 @pytest.fixture
 async def blocked(collection: Collection, settings: Settings) -> AsyncIterator[Blocked]:
     """A function that ensures indexes, and does something else at a fail point, before the first such command."""
-    client = collection.database.client
+    client = database_of(collection).client
 
     async def ensure_blocked(command: str, indexes: tuple[Index, ...], meanwhile: Callable[[], Awaitable[Any]]) -> None:
         async with fail_point(
             client, settings.mongodb_uri, failCommands=[command], namespace=collection.full_name
         ) as block:
             met = await block({"times": 1}, blockConnection=True, blockTimeMS=1_000)
-            ensuring = asyncio.create_task(ensure_indexes(collection.database, {collection.name: indexes}))
+            ensuring = asyncio.create_task(ensure_indexes(database_of(collection), {collection.name: indexes}))
             await wait_for_fail_point(client, met + 1)
             await meanwhile()
             await ensuring
@@ -108,11 +116,11 @@ async def test_index_that_another_process_drops_meanwhile_is_replaced(collection
 
 async def test_other_failures_are_raised(collection: Collection, settings: Settings) -> None:
     await collection.create_index([("other", 1)], name="companyId")
-    client = collection.database.client
+    client = database_of(collection).client
     for command, indexes in (("dropIndexes", (Index(("companyId",)),)), ("create", ())):
         namespace = f"{collection.full_name}{'' if indexes else 'other'}"
         async with fail_point(client, settings.mongodb_uri, failCommands=[command], namespace=namespace) as fail:
             await fail({"times": 1}, errorCode=20)
             with pytest.raises(OperationFailure) as raised:
-                await ensure_indexes(collection.database, {namespace.partition(".")[2]: indexes})
+                await ensure_indexes(database_of(collection), {namespace.partition(".")[2]: indexes})
         assert raised.value.code == 20, "an illegal operation"

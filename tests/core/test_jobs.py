@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 import time_machine
@@ -43,6 +44,12 @@ def recording(runs: Runs, *outcomes: RunAgain | Exception | None) -> Steps:
     return {f"test {ObjectId()}": step}
 
 
+def kind_of(steps: Steps) -> str:
+    """The only kind of job among the steps."""
+    (kind,) = steps
+    return kind
+
+
 async def queued(services: Services, steps: Steps) -> list[Document]:
     """The stored jobs of these kinds."""
     return await services.db["jobs"].find({"kind": {"$in": list(steps)}}).to_list(None)
@@ -55,7 +62,7 @@ async def test_concurrent_workers_run_each_job_once(services: Services) -> None:
     runs: Runs = []
     steps = recording(runs)
     for number in range(20):
-        await enqueue(Context(services), *steps, {"number": number})
+        await enqueue(Context(services), kind_of(steps), {"number": number})
     counts = await asyncio.gather(*(run_due(services, steps) for _ in range(5)))
     assert sorted(arguments["number"] for arguments in runs) == list(range(20))
     assert sum(counts) == 20
@@ -65,7 +72,7 @@ async def test_concurrent_workers_run_each_job_once(services: Services) -> None:
 async def test_worker_ignores_kinds_without_a_step(services: Services) -> None:
     runs: Runs = []
     steps = recording(runs)
-    await enqueue(Context(services), *steps, {})
+    await enqueue(Context(services), kind_of(steps), {})
     assert await run_due(services, recording(runs)) == 0
     assert await run_due(services, steps) == 1
 
@@ -74,7 +81,7 @@ async def test_failed_step_is_retried_with_growing_delay_and_same_arguments(serv
     """After one second, then after five."""
     runs: Runs = []
     steps = recording(runs, ZeroDivisionError(), ZeroDivisionError())
-    await enqueue(Context(services), *steps, {"number": 1})
+    await enqueue(Context(services), kind_of(steps), {"number": 1})
     due = now()
     for delay in (timedelta(seconds=1), timedelta(seconds=5)):
         started = now()
@@ -91,8 +98,8 @@ async def test_failed_step_is_retried_with_growing_delay_and_same_arguments(serv
 async def test_failing_job_does_not_delay_others(services: Services) -> None:
     runs: Runs = []
     failing, succeeding = recording(runs, ZeroDivisionError()), recording(runs)
-    await enqueue(Context(services), *failing, {"number": 1})
-    await enqueue(Context(services), *succeeding, {"number": 2})
+    await enqueue(Context(services), kind_of(failing), {"number": 1})
+    await enqueue(Context(services), kind_of(succeeding), {"number": 2})
     assert await run_due(services, failing | succeeding, at=now()) == 2
     assert [arguments["number"] for arguments in runs] == [1, 2]
     assert [job["kind"] for job in await queued(services, failing | succeeding)] == list(failing)
@@ -101,7 +108,7 @@ async def test_failing_job_does_not_delay_others(services: Services) -> None:
 async def test_progress_is_passed_to_the_next_step(services: Services) -> None:
     runs: Runs = []
     steps = recording(runs, RunAgain(progress={"done": 1}), RunAgain(timedelta(minutes=2), {"done": 2}))
-    await enqueue(Context(services), *steps, {"goal": 3})
+    await enqueue(Context(services), kind_of(steps), {"goal": 3})
     assert await run_due(services, steps) == 2
     assert await run_due(services, steps, at=now() + timedelta(seconds=100)) == 0
     assert await run_due(services, steps, at=now() + timedelta(seconds=121)) == 1
@@ -111,7 +118,7 @@ async def test_progress_is_passed_to_the_next_step(services: Services) -> None:
 
 async def test_job_can_be_delayed(services: Services) -> None:
     steps = recording([])
-    await enqueue(Context(services), *steps, {}, after=timedelta(hours=1))
+    await enqueue(Context(services), kind_of(steps), {}, after=timedelta(hours=1))
     assert await run_due(services, steps, at=now() + timedelta(minutes=59)) == 0
     assert await run_due(services, steps, at=now() + timedelta(minutes=61)) == 1
 
@@ -162,11 +169,11 @@ async def test_job_is_queued_only_if_its_transaction_commits(services: Services)
     steps = recording(runs)
 
     async def aborted(tx: Context) -> None:
-        await enqueue(tx, *steps, {"number": 1})
+        await enqueue(tx, kind_of(steps), {"number": 1})
         raise ZeroDivisionError
 
     async def committed(tx: Context) -> None:
-        await enqueue(tx, *steps, {"number": 2})
+        await enqueue(tx, kind_of(steps), {"number": 2})
         assert await run_due(services, steps) == 0, "not before it is committed"
 
     with pytest.raises(ZeroDivisionError):
@@ -181,7 +188,7 @@ async def test_arguments_are_stored_as_they_are(services: Services) -> None:
     runs: Runs = []
     steps = recording(runs, RunAgain(progress={"note": "$$NOW"}))
     arguments = {"$where": "$kind", "nested": {"price": "$5"}}
-    await enqueue(Context(services), *steps, arguments)
+    await enqueue(Context(services), kind_of(steps), arguments)
     assert await run_due(services, steps) == 2
     assert runs == [arguments, arguments | {"note": "$$NOW"}]
 
@@ -194,9 +201,9 @@ async def test_worker_runs_new_jobs_at_once_and_survives_a_failure(
     steps = recording(runs, ZeroDivisionError())
     async with worker.working(idle, steps):
         for number in range(3):
-            await enqueue(Context(idle), *steps, {"number": number})
-            await until(lambda number=number: {"number": number} in runs, "the job is run")
-    await enqueue(Context(idle), *steps, {"number": 3})
+            await enqueue(Context(idle), kind_of(steps), {"number": number})
+            await until(partial(runs.__contains__, {"number": number}), "the job is run")
+    await enqueue(Context(idle), kind_of(steps), {"number": 3})
     assert {"number": 3} not in runs
 
 
@@ -224,7 +231,7 @@ async def test_jobs_follow_the_clock_of_the_database(services: Services, shift: 
     steps = recording(runs, RunAgain(timedelta(hours=1)))
     job_name = f"test {ObjectId()}"
     with time_machine.travel(datetime.now().astimezone() + shift):
-        await enqueue(Context(services), *steps, {"number": 1})
+        await enqueue(Context(services), kind_of(steps), {"number": 1})
         await ensure_standing_jobs(services, [job_name])
         assert await run_due(services, steps) == 1
     [job] = await queued(services, steps)
@@ -315,8 +322,8 @@ async def test_erasing_continues_after_an_interruption(idle: Services) -> None:
     await customers.erase(ctx, client)
     assert await naming(idle, str(client), "zebulon") == ["changes", "erasures", "jobs", "workoutBlocks"]
 
-    async def interrupted(services: Services, arguments: Document) -> RunAgain | None:
-        assert await erasure.erase_customer(services, arguments) == RunAgain()
+    async def interrupted(services: Services, job: Job) -> RunAgain | None:
+        assert await erasure.erase_customer(services, job) == RunAgain()
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):

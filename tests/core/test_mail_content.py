@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from email.headerregistry import UniqueSingleAddressHeader
 from email.message import Message
 from typing import Any
 
@@ -80,7 +81,9 @@ async def test_names_are_shown_as_they_are_on_one_line(
         assert parts.subject == f"{shown} invites you to your training plan"
     assert "Bcc" not in message
     assert message["To"] == "ana@example.com"
-    [sender] = message["From"].addresses
+    header = message["From"]
+    assert isinstance(header, UniqueSingleAddressHeader)
+    [sender] = header.addresses
     assert sender.addr_spec == "coaching@localhost"
     assert kind != "plain" or sender.display_name == shown
     assert kind not in WITH_ADDRESS or sender.display_name == ""

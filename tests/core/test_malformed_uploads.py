@@ -16,6 +16,7 @@ from coaching_service.core.media import MediaWorker
 from coaching_service.core.temporary_files import open_temporary
 from tests.core.test_uploads import PDF, add, fetch, picture, stored
 from tests.support.client import CoachClient
+from tests.support.media_files import pixel
 from tests.support.pdf_files import make_pdf
 
 pytestmark = pytest.mark.filterwarnings("ignore::aiohttp.BadContentDispositionHeader")
@@ -131,7 +132,7 @@ def _red_corner(image: Image.Image) -> tuple[bool, bool]:
     plain = image.convert("RGB")
     corners = [(right, low) for right in (False, True) for low in (False, True)]
     at = {(right, low): (plain.width - 3 if right else 2, plain.height - 3 if low else 2) for right, low in corners}
-    [red] = [corner for corner, place in at.items() if plain.getpixel(place)[1] < 100]
+    [red] = [corner for corner, place in at.items() if pixel(plain, place)[1] < 100]
     return red
 
 
@@ -143,23 +144,23 @@ async def test_unusual_picture_modes_are_converted(coach: CoachClient, ana: str)
 
     printed = Image.new("CMYK", (8, 8), (0, 255, 255, 0))
     image, _ = await shown(coach, ana, written(printed, "JPEG"))
-    red, green_, _blue = image.getpixel((4, 4))
+    red, green_, _blue = pixel(image, (4, 4))
     assert (red > 250, green_ < 5) == (True, True)
 
     clear = Image.new("RGB", (8, 8), "red")
     image, small = await shown(coach, ana, written(clear, "PNG", transparency=(255, 0, 0)))
-    assert (image.getpixel((4, 4))[3], small.getpixel((4, 4))) == (0, (255, 255, 255))
+    assert (pixel(image, (4, 4))[3], pixel(small, (4, 4))) == (0, (255, 255, 255))
 
     frames = [Image.new("RGB", (9, 9), colour) for colour in ("red", "blue")]
     for kind in ("PNG", "WEBP"):
         image, _ = await shown(coach, ana, written(frames[0], kind, save_all=True, append_images=frames[1:]))
-        assert (getattr(image, "n_frames", 1), image.convert("RGB").getpixel((4, 4))[0] > 250) == (1, True)
+        assert (getattr(image, "n_frames", 1), pixel(image.convert("RGB"), (4, 4))[0] > 250) == (1, True)
 
     green = Image.new("RGB", (8, 8), (10, 200, 30))
     srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     for profile in (srgb, b"rubbish" * 20):
         image, _ = await shown(coach, ana, written(green, "PNG", icc_profile=profile))
-        assert (image.getpixel((4, 4)), image.info.get("icc_profile")) == ((10, 200, 30), None)
+        assert (pixel(image, (4, 4)), image.info.get("icc_profile")) == ((10, 200, 30), None)
 
 
 async def test_image_process_is_restarted_after_it_is_killed(coach: CoachClient, ana: str) -> None:

@@ -49,7 +49,9 @@ async def losing(
     settings: Settings, services: Services, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Losing]:
     """Without background jobs, and without patience: transactions are not repeated."""
-    monkeypatch.setitem(transactions.in_transaction.__kwdefaults__, "patience", 0.0)
+    defaults = transactions.in_transaction.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "patience", 0.0)
     async with AsyncExitStack() as stack:
         proxy, uri = await stack.enter_async_context(proxy_to(str(settings.mongodb_uri)))
         client = connect(uri, Deadlines(selection=0.3))

@@ -215,8 +215,11 @@ async def test_what_is_stored_is_what_is_described_and_returned(coach: CoachClie
 async def test_pdf_that_needs_a_password_is_refused_and_one_with_restrictions_stored(
     coach: CoachClient, ana: str
 ) -> None:
-    for options in ({"R": 6}, {"R": 3, "aes": False, "metadata": False}):
-        locked = written(new_pdf(), encryption=pikepdf.Encryption(owner="owner", user="reader", **options))
+    for encryption in (
+        pikepdf.Encryption(owner="owner", user="reader", R=6),
+        pikepdf.Encryption(owner="owner", user="reader", R=3, aes=False, metadata=False),
+    ):
+        locked = written(new_pdf(), encryption=encryption)
         error = (await send(coach, ana, locked)).refused(400, "file must not need a password")
         assert error["errors"][0]["code"] == "PROTECTED_PDF"
     attachment = form(locked, "file", "plan.pdf")

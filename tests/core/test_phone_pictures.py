@@ -15,6 +15,7 @@ from pillow_heif import register_heif_opener
 from coaching_service.core.media_worker import rewrite_picture
 from tests.core.test_uploads import add, fetch, stored
 from tests.support.client import CoachClient
+from tests.support.media_files import extremes
 
 register_heif_opener()
 
@@ -95,8 +96,8 @@ async def test_first_picture_is_stored_upright_without_metadata(coach: CoachClie
     assert PARK not in reply.raw
     red, _, blue = shown.convert("RGB").split()
     above, below = (0, 0, 40, 30), (0, 50, 40, 80)
-    assert red.crop(above).getextrema()[0] > 200 > red.crop(below).getextrema()[1] + 100, "red was on the left"
-    assert blue.crop(below).getextrema()[0] > 200 > blue.crop(above).getextrema()[1] + 100
+    assert extremes(red.crop(above))[0] > 200 > extremes(red.crop(below))[1] + 100, "red was on the left"
+    assert extremes(blue.crop(below))[0] > 200 > extremes(blue.crop(above))[1] + 100
     small = Image.open(io.BytesIO((await fetch(coach, urls["frontThumbnailUrl"])).raw))
     assert small.size == (40, 80)
 

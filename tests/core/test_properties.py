@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, TypeVar, cast
 
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
@@ -301,4 +302,5 @@ async def test_any_sequence_of_operations_keeps_the_calendar_consistent(coach: C
         return asyncio.run_coroutine_threadsafe(work, loop).result(60)
 
     machine_settings = settings(max_examples=8, stateful_step_count=25, suppress_health_check=list(HealthCheck))
-    await asyncio.to_thread(run_state_machine_as_test, lambda: CalendarWork(coach, run), settings=machine_settings)
+    machine = partial(CalendarWork, coach, run)
+    await asyncio.to_thread(run_state_machine_as_test, cast("type[CalendarWork]", machine), settings=machine_settings)

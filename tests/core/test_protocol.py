@@ -166,7 +166,7 @@ async def test_idle_connection_is_closed_after_the_keepalive_timeout() -> None:
 
 @pytest.mark.parametrize("limits", [{"maximum": 2}, {"per_address": 2}])
 async def test_connections_over_a_limit_get_503_until_others_close(limits: dict[str, int]) -> None:
-    async with listening(ConnectionLimits(**limits)) as port, asyncio.timeout(30):  # type: ignore[arg-type]  # one integer
+    async with listening(ConnectionLimits(**limits)) as port, asyncio.timeout(30):
         silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         refusal = await reader.read()

@@ -128,8 +128,8 @@ async def test_a_download_ends_when_its_key_is_deleted(
         return Download("application/octet-stream", "it", read, etag=None if is_export else '"1"')
 
     app = web.Application(middlewares=[request_middleware(services)])
-    slots = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
-    mount(app, routes.declared, HandlerDependencies(services, authenticate, *slots, RequestSlots(1), body_limit=1))
+    slots, bulk = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
+    mount(app, routes.declared, HandlerDependencies(services, authenticate, slots, bulk, RequestSlots(1), body_limit=1))
     key = await api_keys.create(coach.ctx, "Archive")
     async with TestServer(app) as server, aiohttp.ClientSession(headers={"X-API-Key": key["key"]}) as http:
         async with http.get(server.make_url("/archive")) as response:

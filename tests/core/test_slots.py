@@ -18,9 +18,13 @@ NOISY, QUIET, THIRD = "noisy", "quiet", "third"
 class Queue:
     """Slots with a clock that the test sets, and the order in which the waiting requests got theirs."""
 
-    def __init__(self, running: int, queued: int = 1000, **limits: int) -> None:
+    def __init__(
+        self, running: int, queued: int = 1000, *, shared: int | None = None, alone: int | None = None
+    ) -> None:
         self.seconds = 0.0
-        self.slots = RequestSlots(running, queued, 1000, sharing=Sharing(lambda: self.seconds), **limits)
+        self.slots = RequestSlots(
+            running, queued, 1000, shared=shared, alone=alone, sharing=Sharing(lambda: self.seconds)
+        )
         self.started: list[str] = []
         self.tasks: list[asyncio.Task[None]] = []
 

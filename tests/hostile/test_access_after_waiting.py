@@ -80,7 +80,7 @@ async def test_requests_that_waited_are_authenticated_again(
             await team.update_employee(coach.ctx, employee, {"permissions": ["customers.view"]})
 
     async with McpHttpClient(public_server, {"X-API-Key": key}) as mcp:
-        requests = [
+        requests: list[Awaitable[Any]] = [
             eli.post(f"/coach/{of_client}/notes", {"content": "Hidden"}),
             eli.send("POST", f"/coach/{of_client}/nutrition-plans", data=upload),
             mcp.call("add_note", customerId=customer["_id"], text="Hidden"),

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database.context import Services
 from coaching_service.core.http.routes import Route
 from coaching_service.people.api_keys import service as api_keys
@@ -33,7 +34,7 @@ async def replies(client: CoachClient, caller: Caller, routes: list[Route]) -> l
 async def employee_of(caller: Caller) -> tuple[str, CoachClient, CoachClient]:
     """A new employee with all permissions: the identifier, a key and a session that were used."""
     ctx = caller.key.ctx
-    email = f"eli-{sessions.new_token()[:12].lower()}@example.com"
+    email = f"eli-{new_token()[:12].lower()}@example.com"
     employee = await team.create_employee(ctx, "Eli", email, sorted(ALL_PERMISSIONS), "all", "no hash")
     principal = await team.load_principal(ctx.services, employee["_id"])
     assert principal is not None

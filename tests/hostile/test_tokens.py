@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.people.sessions import service as sessions
+from coaching_service.core.auth.secrets import new_token
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.contract.test_declared import fill_path, request_options
@@ -35,7 +35,7 @@ OWN_PLACE = {
 @pytest.fixture
 async def tokens(victim: Victim, stranger: Caller, anonymous: CoachClient, settings: Settings) -> dict[str, str]:
     """A token of each kind, unused."""
-    unique = sessions.new_token()[:12].lower()
+    unique = new_token()[:12].lower()
     customer = await stranger.key.create_customer("Bea", sendInvitation=False)
     employee = {"name": "Eli", "email": f"eli-{unique}@example.com"}
     (await stranger.session.post("/coach/employees", employee)).ok(201)

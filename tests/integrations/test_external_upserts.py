@@ -9,9 +9,9 @@ from urllib.parse import quote
 import pytest
 
 from tests.support.client import MONDAY, TUESDAY, CoachClient
-from tests.support.training import employee_key
+from tests.support.training import Json, employee_key
 
-PATHS = {
+PATHS: dict[str, Json] = {
     "/coach/customers": {"name": "Ana", "sendInvitation": False},
     "/exercises": {"name": "Squat"},
     "/coach/programs": {"name": "Base"},

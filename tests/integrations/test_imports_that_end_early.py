@@ -15,6 +15,7 @@ from coaching_service.core.errors import Unavailable
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.company_import.archive_import import ArchiveImport
+from coaching_service.integrations.company_import.customer_import import CustomerImport
 from coaching_service.settings import Settings
 from tests.conftest import NewCompany
 from tests.core.test_phone_pictures import PHONE_PICTURES
@@ -93,13 +94,13 @@ async def test_import_that_waits_is_cancelled_before_it_begins(coach: CoachClien
 async def test_step_that_runs_while_its_job_is_cancelled_stores_nothing_more(
     coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = company_import.CustomerImport.run_batch
+    original = CustomerImport.run_batch
 
     async def cancel_first(self: Any) -> bool:
         (await coach.post(f"/coach/jobs/{job['_id']}/cancel")).ok()
         return await original(self)
 
-    monkeypatch.setattr(company_import.CustomerImport, "run_batch", cancel_first)
+    monkeypatch.setattr(CustomerImport, "run_batch", cancel_first)
     job = (await send(coach, b"name\nAna\n", name="clients.csv")).ok(202)
 
     async def has_ended() -> bool:  # the service runs jobs, too

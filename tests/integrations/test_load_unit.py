@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiohttp.test_utils import TestServer
@@ -20,8 +20,9 @@ from coaching_service.people.account import service as account
 from coaching_service.people.account.models import LoadConversion
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.models import NewWorkoutTemplate
-from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.models import ItemInput
 from coaching_service.training.workouts.items.schemas import NEW_ITEM
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient
@@ -185,7 +186,7 @@ async def test_request_that_began_before_the_conversion_stores_no_load(coach: Co
     block = await block_with(coach, ana, exercise_of(squat, PLANNED))
     begun_before = coach.ctx
     await convert(coach, "lb")
-    item = NEW_ITEM.load(exercise_of(squat, PLANNED))
+    item = cast("ItemInput", NEW_ITEM.load(exercise_of(squat, PLANNED)))
     calendar = ClientCalendar(ObjectId(ana["_id"]))
     with pytest.raises(Conflict) as refused:
         await item_service.add_item(begun_before, calendar, ObjectId(block["_id"]), item)

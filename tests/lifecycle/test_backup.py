@@ -75,7 +75,7 @@ async def content(services: Services) -> dict[str, tuple[list[dict[str, Any]], d
     return {
         name: (
             await services.db[name].find({}).sort("_id", 1).to_list(None),
-            await services.db[name].index_information(),
+            dict(await services.db[name].index_information()),
         )
         for name in names
     }

@@ -16,6 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue, worker
 from coaching_service.lifecycle.administration import service
 from coaching_service.lifecycle.administration.service import Operator
+from coaching_service.people.account import suspension
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.customers import creation
 from coaching_service.people.sessions import web_sessions
@@ -154,9 +155,9 @@ async def test_jobs_pause_and_continue_at_once(coach: CoachClient, services: Ser
     async def erase(_: Services, job: queue.Job) -> None:
         ran.append(job.id)
 
-    kinds = {f"{name} {ObjectId()}": each for name, each in (("mail", step), ("erase", erase))}
+    kinds: queue.Steps = {f"{name} {ObjectId()}": each for name, each in (("mail", step), ("erase", erase))}
     mail_kind, erasure_kind = kinds
-    steps = features.suspension.pausing(kinds, unpaused=(erasure_kind,))
+    steps = suspension.pausing(kinds, unpaused=(erasure_kind,))
     await service.suspend_company(operator, coach.ctx.company_id, "x")
     mail_id = await queue.enqueue(coach.ctx, mail_kind, {})
     erasure_id = await queue.enqueue(coach.ctx, erasure_kind, {})

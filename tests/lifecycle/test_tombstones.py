@@ -10,6 +10,7 @@ from bson import ObjectId
 
 from coaching_service.core.database.backup.manifest import BackupError
 from coaching_service.core.database.backup.stores import FolderStore, Store
+from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.lifecycle.administration.service import Operator
@@ -86,7 +87,7 @@ async def test_only_what_the_database_does_not_know_is_erased_again(coach: Coach
             "_id": ObjectId(),
             "erasedCompanyId": company,
             "erasedCustomerIds": customers,
-            "erasedAt": tombstones.now(),
+            "erasedAt": now(),
             "storedAt": None,
         }
         for company, customers in (

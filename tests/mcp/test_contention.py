@@ -86,20 +86,21 @@ async def test_all_interfaces_wait_for_the_lock_of_the_client(
     key = schedule_key(coach.ctx, {"customer_id": ObjectId(ana["_id"])})
     lock = coach.ctx.services.schedule_locks.lock_of(key)
     async with lock:
-        requests = [
-            asyncio.create_task(request)
-            for request in (
-                mcp.call("update_workout", customerId=ana["_id"], workoutId=block["_id"], name="Push"),
-                browser.submit_only(page, f"{path}/text", text=f"{_LIFTS[0]}: 3x8"),
-                coach.patch(path_of(block), {"name": "Pull"}),
-                coach.post(f"{path_of(block)}/witems", task(), headers={"Idempotency-Key": "once"}),
-            )
-        ]
+        changed = asyncio.create_task(
+            mcp.call("update_workout", customerId=ana["_id"], workoutId=block["_id"], name="Push")
+        )
+        added = asyncio.create_task(browser.submit_only(page, f"{path}/text", text=f"{_LIFTS[0]}: 3x8"))
+        renamed = asyncio.create_task(coach.patch(path_of(block), {"name": "Pull"}))
+        extended = asyncio.create_task(
+            coach.post(f"{path_of(block)}/witems", task(), headers={"Idempotency-Key": "once"})
+        )
+        requests: tuple[asyncio.Task[Any], ...] = (changed, added, renamed, extended)
         await until(lambda: len(lock._waiters or ()) == len(requests), "all wait")
         assert not any(each.done() for each in requests)
-    changed, added, renamed, extended = await asyncio.gather(*requests)
-    tool_change(changed)
-    assert (added.status, renamed.status, extended.status) == (303, 200, 201)
+    await asyncio.gather(*requests)
+    tool_change(await changed)
+    statuses = ((await added).status, (await renamed).status, (await extended).status)
+    assert statuses == (303, 200, 201)
 
 
 async def test_form_does_not_wait_long_for_single_writes_to_the_same_program(

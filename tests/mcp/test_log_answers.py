@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,7 +25,7 @@ def random_number(randomizer: random.Random, largest: int) -> str:
 
 def random_sets(randomizer: random.Random) -> str:
     """Done sets as people write them."""
-    quantities = {
+    quantities: dict[str, Callable[[], str]] = {
         "reps": lambda: str(randomizer.randint(0, 30)),
         "time": lambda: random_number(randomizer, 60) + randomizer.choice(["s", "min", " sec"]),
         "distance": lambda: random_number(randomizer, 9) + randomizer.choice(["m", "km"]),

@@ -22,6 +22,7 @@ from coaching_service.people.sessions import passwords
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import OAuthApplication, approve, decide, redirect_query, register
+from tests.support.stored import stored_document
 from tests.support.visitor import Visitor
 
 
@@ -178,7 +179,7 @@ async def test_code_and_access_token_expire(
     grants = coach.ctx.db[store.grants.name]
     mine = {"companyId": coach.ctx.company_id}
     code = redirect_query(await decide(browser, application))["code"]
-    grant = await grants.find_one(mine)
+    grant = await stored_document(grants, mine)
     assert grant["expiresAt"] <= now() + timedelta(minutes=5)
     await grants.update_one(mine, {"$set": {"expiresAt": now() - timedelta(seconds=1)}})
     assert (await application.exchange(code)).json["error"] == "invalid_grant"
@@ -273,7 +274,7 @@ async def test_official_client_completes_the_oauth_flow(
         transport = streamable_http_client(str(public_server.make_url("/mcp")), http_client=http)
         async with Client(transport, mode=mode) as client:
             result = await client.call_tool("list_customers", {})
-            assert [each["name"] for each in result.structured_content["docs"]] == ["«Ana»"]  # type: ignore[index]  # None only if the call failed
+            assert [each["name"] for each in result.structured_content["docs"]] == ["«Ana»"]
             assert len(sent_to) == 1
             await coach.ctx.db[store.grants.name].update_many(
                 {"companyId": coach.ctx.company_id}, {"$set": {"access.0.until": now() - timedelta(seconds=1)}}

@@ -63,7 +63,7 @@ async def test_program_is_written_read_changed_and_assigned(mcp: McpHttpClient, 
     assert next(entry[1:] for entry in await read(mcp, copy["programId"])) == ("«Upper»", upper)
     longer = {**calendar, "endDate": after(7)}
     tool_proposal(await mcp.call("save_program", name="Long", **longer), "MANY_DAYS")
-    for arguments, words in [
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"days": days}, "name is required for a new program"),
         ({"name": "A"}, "days is required, or customerId, startDate and endDate"),
         ({**known, **calendar}, "customerId must not be combined with programId or days"),
@@ -71,5 +71,6 @@ async def test_program_is_written_read_changed_and_assigned(mcp: McpHttpClient, 
             {"name": "A", "days": [{"day": 1, "name": "B", "text": "Row 4x8"}]},
             "days.0.text line 1: expected NAME: SETS",
         ),
-    ]:
+    ]
+    for arguments, words in refused:
         tool_error(await mcp.call("save_program", **arguments), words)

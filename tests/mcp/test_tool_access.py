@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 from aiohttp.test_utils import TestServer
@@ -13,7 +13,9 @@ from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES
 from coaching_service.core.errors import NotFound
 from coaching_service.core.mcp.tools import Tool, tools_of
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.api_keys.models import NewRestrictions
 from coaching_service.people.assistants import service as assistants
+from coaching_service.people.assistants.models import Scope
 from coaching_service.people.assistants.service import GrantRejected
 from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD, NewCompany
@@ -72,7 +74,7 @@ async def with_key(public_server: TestServer, coach: CoachClient) -> AsyncIterat
     """Creates clients of /mcp with a key of the coach that has these restrictions."""
     clients: list[McpHttpClient] = []
 
-    async def make(**restrictions: Any) -> McpHttpClient:
+    async def make(**restrictions: Unpack[NewRestrictions]) -> McpHttpClient:
         key = (await api_keys.create(coach.ctx, "Test", restrictions))["key"]
         clients.append(McpHttpClient(public_server, {"X-API-Key": key}))
         return clients[-1]
@@ -167,7 +169,8 @@ async def test_read_only_assistant_cannot_write(public_server: TestServer, coach
 
 async def test_each_scope_allows_its_part_of_the_tools(public_server: TestServer, coach: CoachClient) -> None:
     mail = {"name": "Ana", "email": f"ana-{coach.ctx.company_id}@example.com", "sendInvitation": True}
-    for scopes in (["read"], ["change"], ["read", "change"], ["change", "outreach"]):
+    chosen: list[list[Scope]] = [["read"], ["change"], ["read", "change"], ["change", "outreach"]]
+    for scopes in chosen:
         grant = await authorize_assistant(coach.ctx, "Claude", scopes)
         async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
             kinds = {tool.writes for tool in TOOLS if tool.name in await listed(mcp)}

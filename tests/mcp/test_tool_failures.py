@@ -66,7 +66,9 @@ async def test_committed_change_is_reported_despite_later_failures(
 async def test_unknown_commit_result_advises_to_check(
     behind_proxy: ServiceBehindProxy, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(transactions.in_transaction.__kwdefaults__, "patience", 0.0)  # it would repeat for 20 seconds
+    defaults = transactions.in_transaction.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "patience", 0.0)  # it would repeat for 20 seconds
     behind_proxy.proxy.wait_for(Moment("commitTransaction", done=True), behind_proxy.proxy.cut)
 
     error = tool_error(

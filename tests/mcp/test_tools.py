@@ -244,6 +244,7 @@ async def test_null_means_absent_and_whole_floats_are_integers(mcp: McpHttpClien
 async def test_official_client_in_each_protocol_era(public_server: TestServer, coach: CoachClient, mode: str) -> None:
     async with official_client(public_server, {"X-API-Key": str(coach.key)}, mode) as assistant:
         assert assistant.protocol_version == {"auto": "2026-07-28", "legacy": "2025-11-25"}[mode]
+        assert assistant.server_info is not None
         assert assistant.server_info.name == "coaching-service"
         listed = await assistant.list_tools()
         assert {tool.name for tool in listed.tools} == listed_names()

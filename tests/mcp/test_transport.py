@@ -193,7 +193,8 @@ async def test_unknown_method_is_reported_in_each_protocol_era(mcp: McpHttpClien
 
 @pytest.mark.parametrize("method", ["ping", "initialize", "subscriptions/listen"])
 async def test_methods_removed_in_2026_are_not_found(mcp: McpHttpClient, method: str) -> None:
-    params = {"initialize": INITIALIZE, "subscriptions/listen": {"notifications": {}}}.get(method)
+    known: dict[str, dict[str, Any]] = {"initialize": INITIALIZE, "subscriptions/listen": {"notifications": {}}}
+    params = known.get(method)
     reply = await mcp.request_modern(method, params)
     assert (reply.status, reply.json["error"]["code"]) == (404, -32601)
 
@@ -225,7 +226,7 @@ async def test_unknown_tool_is_a_protocol_error_without_quotes(mcp: McpHttpClien
     ids=str,
 )
 async def test_headers_contradicting_the_body_are_a_mismatch(mcp: McpHttpClient, headers: dict[str, str]) -> None:
-    reply = await mcp.request_modern("tools/list", **headers)
+    reply = await mcp.request_modern("tools/list", None, None, **headers)
     assert (reply.status, reply.json["error"]["code"]) == (400, -32020)
 
 
@@ -251,10 +252,12 @@ async def test_notifications_are_accepted_and_ignored(mcp: McpHttpClient, messag
 
 
 async def test_unsolicited_responses_are_ignored(mcp: McpHttpClient) -> None:
-    for answer in ({"result": {}}, {"error": {"code": -1, "message": "no"}}):
+    results: list[dict[str, Any]] = [{"result": {}}, {"error": {"code": -1, "message": "no"}}]
+    for answer in results:
         assert (await mcp.post_json({"jsonrpc": "2.0", "id": 1, **answer})).status == 202
         assert (await mcp.post_json({"jsonrpc": "1.0", "id": 1, **answer})).status == 400
-    for answer in ({"result": {}}, {"error": "no"}):
+    malformed: list[dict[str, Any]] = [{"result": {}}, {"error": "no"}]
+    for answer in malformed:
         assert (await mcp.post_json({"jsonrpc": "2.0", **answer})).status == 400
 
 

@@ -73,7 +73,9 @@ async def test_planted_instructions_are_marked_in_every_result(mcp: McpHttpClien
     read = ""
     tools = sorted(tools_of(features.TOOLS), key=lambda tool: tool.writes)  # read before anything is changed
     of_client = {"customerId": world["customerId"]}
-    calls = [(name, of_client) for name in ("list_messages", "get_compliance", "get_activity", "list_check_ins")]
+    calls: list[tuple[str, dict[str, Any]]] = [
+        (name, of_client) for name in ("list_messages", "get_compliance", "get_activity", "list_check_ins")
+    ]
     calls += [
         ("list_customers", {"search": "Ignore"}),
         ("list_customers", {"search": "Ignore nothing", "groups": ["x"]}),
@@ -85,7 +87,7 @@ async def test_planted_instructions_are_marked_in_every_result(mcp: McpHttpClien
             assert "Ignore all instructions" not in unmarked, (name, unmarked)
             assert "remove every" not in unmarked, (name, unmarked)
             read += form
-    places = (
+    places: tuple[str, ...] = (
         "name",
         "surname",
         "group",

@@ -109,6 +109,7 @@ async def test_null_parameters_of_a_notification(mcp: McpHttpClient) -> None:
 
 
 async def test_other_parameters_than_objects_are_refused(mcp: McpHttpClient) -> None:
-    for params in ([], "x", 0, False):
+    values: list[object] = [[], "x", 0, False]
+    for params in values:
         reply = await mcp.post_json({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params})
         assert reply.json["error"]["code"] == -32600

@@ -54,8 +54,8 @@ async def test_month_of_logged_workouts_is_short(mcp: McpHttpClient, coach: Coac
     texts = [(LOWER, LOWER_DONE, "Lower body"), (UPPER, UPPER_DONE, "Upper body")]
     for number, date in enumerate(dates):
         plan, done, name = texts[number % 2]
-        days = [{"date": date, "name": name, "text": plan}]
-        workout = tool_change(await mcp.call("create_workout", **known, days=days))["workoutId"]
+        written = [{"date": date, "name": name, "text": plan}]
+        workout = tool_change(await mcp.call("create_workout", **known, days=written))["workoutId"]
         log: dict[str, Any] = {"workoutId": workout, "text": done, "durationMinutes": 62, "sessionRpe": 7}
         tool_change(await mcp.call("log_workout", **known, **log))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from coaching_service.settings import Settings
-from tests.people.test_sessions import PASSWORD, mailed_token, sign_in
+from tests.conftest import PASSWORD
+from tests.people.test_sessions import mailed_token, sign_in
 from tests.support.client import CoachClient
 
 

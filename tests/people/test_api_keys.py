@@ -10,6 +10,7 @@ import pytest
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import InvalidApiKey
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.api_keys.models import NewRestrictions
 from tests.support.client import CoachClient, Reply
 
 
@@ -66,7 +67,7 @@ async def test_a_key_without_its_document_or_coach_or_company_is_invalid(coach: 
 
 
 async def test_restrictions_narrow_a_key(coach: CoachClient, anonymous: CoachClient) -> None:
-    async def with_key(restrictions: dict[str, object], method: str = "GET", path: str = "/me") -> Reply:
+    async def with_key(restrictions: NewRestrictions, method: str = "GET", path: str = "/me") -> Reply:
         key = (await api_keys.create(coach.ctx, "Narrow", restrictions))["key"]
         return await anonymous.send(
             method, path, headers={"X-API-Key": key}, json={"name": "A"} if method == "POST" else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from tests.contract.test_queries import profiling
 from tests.support.client import CoachClient
+from tests.support.stored import stored_document
 from tests.support.training import add, exercise_of, log
 
 Json = dict[str, Any]
@@ -28,7 +30,7 @@ def of_assigned(coach: CoachClient) -> Context:
 
 
 async def stored(coach: CoachClient, customer: Json) -> Json:
-    document: Json = await coach.ctx.db["customers"].find_one({"_id": ObjectId(customer["_id"])})
+    document: Json = await stored_document(coach.ctx.db["customers"], {"_id": ObjectId(customer["_id"])})
     return document
 
 
@@ -72,7 +74,7 @@ async def test_last_workout_date_is_extended_after_the_lock(coach: CoachClient) 
         await activity_dates.extend_last_workout_date(tx, identifier, day)
 
     for day, expected in (("2026-03-02", "2026-03-02"), ("2026-03-01", "2026-03-02"), ("2026-03-03", "2026-03-03")):
-        await in_transaction(coach.ctx, lambda tx, day=day: extend(tx, day))
+        await in_transaction(coach.ctx, partial(extend, day=day))
         assert (await stored(coach, ana))["customerRoleData"]["lastWorkoutDate"] == expected
 
     async def set_and_extend(tx: Context) -> None:

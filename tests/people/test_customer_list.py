@@ -90,10 +90,11 @@ async def test_filters_combine(coach: CoachClient) -> None:
 
 
 async def test_pages_contain_every_client_once(coach: CoachClient) -> None:
-    for number in range(7):
-        await coach.create_customer("Same", surname=str(number // 3))
+    for position in range(7):
+        await coach.create_customer("Same", surname=str(position // 3))
 
-    seen, number = [], 1
+    seen: list[str] = []
+    number: int | None = 1
     while number is not None:
         page = await coach.customers(pageSize=3, pageNum=number)
         seen += [customer["_id"] for customer in page["docs"]]

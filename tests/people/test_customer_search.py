@@ -18,8 +18,10 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import Page
 from coaching_service.core.text import normalize
 from coaching_service.people.customers import creation, listing
+from coaching_service.people.customers.models import CustomerDetails, CustomerProfile, NewCustomerDocument
 from coaching_service.people.team import service as team
 from coaching_service.seeding import seed_clients
 
@@ -60,7 +62,7 @@ class Company:
             self.known[key] = [client["_id"] for client in await matches.to_list(None)]
         return self.known[key]
 
-    async def profiled(self, **query: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    async def profiled(self, **query: Any) -> tuple[Page[CustomerProfile], list[dict[str, Any]]]:
         """A page of clients, and the profile of each query."""
         db = self.ctx.db
         await db["system.profile"].drop()
@@ -90,8 +92,8 @@ async def big(services: Services) -> AsyncIterator[Company]:
     await db.client.drop_database(db.name)
 
 
-def _client(name: str, groups: list[str], trainer: ObjectId | None) -> dict[str, Any]:
-    details = {"name": name, "email": f"{name}@example.net", "groups": groups, "assignedTo": trainer}
+def _client(name: str, groups: list[str], trainer: ObjectId | None) -> NewCustomerDocument:
+    details: CustomerDetails = {"name": name, "email": f"{name}@example.net", "groups": groups, "assignedTo": trainer}
     return creation.build_document(details, f"token of {name}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -24,7 +25,7 @@ async def seeded(coach: CoachClient, monkeypatch: pytest.MonkeyPatch) -> CoachCl
     return coach
 
 
-async def all_clients(coach: CoachClient, *, archived: bool) -> list[dict]:
+async def all_clients(coach: CoachClient, *, archived: bool) -> list[dict[str, Any]]:
     clients, page = [], 1
     while page:
         answer = await coach.customers(archived=str(archived).lower(), pageNum=page)
@@ -67,7 +68,7 @@ async def test_every_company_gets_the_same_clients(seeded: CoachClient, other_co
     await seeding.seed_clients(other_company.ctx.services, other_company.ctx, COUNT, reported.append)
     assert reported == [50, 100, 120]
 
-    def facts(clients: list[dict]) -> list[tuple]:
+    def facts(clients: list[dict[str, Any]]) -> list[tuple[object, ...]]:
         return [(c["name"], c["surname"], c["email"], c["birthday"], c["customerRoleData"]["groups"]) for c in clients]
 
     for archived in (False, True):

@@ -15,11 +15,13 @@ from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
+from coaching_service.lifecycle.customer_bulk.models import Selection
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.customers import subscribers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
+from coaching_service.people.team.models import Coach
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.people.test_sessions import mailed_token
@@ -29,14 +31,14 @@ ALL_AREAS = ["customers.view", "customers.create", "customers.edit", "customers.
 
 
 @pytest.fixture
-async def eli(coach: CoachClient, password_hash: str) -> dict[str, Any]:
+async def eli(coach: CoachClient, password_hash: str) -> Coach:
     """An employee who sees only their own clients."""
     email = f"eli@{coach.ctx.company_id}.test"
     return await team.create_employee(coach.ctx, "Eli", email, ALL_AREAS, "assigned", password_hash)
 
 
 @pytest.fixture
-async def as_eli(coach: CoachClient, eli: dict[str, Any]) -> CoachClient:
+async def as_eli(coach: CoachClient, eli: Coach) -> CoachClient:
     return coach.with_bearer((await sessions.create_session(coach.ctx, eli["_id"], "coach"))["accessToken"])
 
 
@@ -83,7 +85,7 @@ async def test_invitation_to_a_previous_address_is_invalid(
 
 
 async def test_password_stays_after_a_change_of_address(
-    interactive: CoachClient, anonymous: CoachClient, eli: dict[str, Any]
+    interactive: CoachClient, anonymous: CoachClient, eli: Coach
 ) -> None:
     """A token that was requested for the previous address becomes invalid."""
     token = await identities.create_reset_token(interactive.ctx, eli["_id"], "coach")
@@ -96,7 +98,7 @@ async def test_password_stays_after_a_change_of_address(
 
 
 async def test_changed_address_ends_the_employees_sessions(
-    interactive: CoachClient, as_eli: CoachClient, eli: dict[str, Any]
+    interactive: CoachClient, as_eli: CoachClient, eli: Coach
 ) -> None:
     path = f"/coach/employees/{eli['_id']}"
     (await interactive.patch(path, {"name": "Elias", "email": eli["email"].upper()})).ok()
@@ -110,9 +112,7 @@ async def test_only_the_owner_manages_the_team(coach: CoachClient, as_eli: Coach
     (await coach.get("/coach/employees")).refused(403, "session")
 
 
-async def test_an_employee_sees_only_assigned_clients(
-    coach: CoachClient, eli: dict[str, Any], as_eli: CoachClient
-) -> None:
+async def test_an_employee_sees_only_assigned_clients(coach: CoachClient, eli: Coach, as_eli: CoachClient) -> None:
     """Issue: a colleague's client is 403 by path and absent from lists and counts; another company's is 404."""
     mine = await coach.create_customer("Mine", groups=["A"], assignedTo=str(eli["_id"]))
     theirs = await coach.create_customer("Theirs", groups=["A", "B"], assignedTo=str(coach.ctx.caller.id))
@@ -138,14 +138,14 @@ async def test_an_employee_sees_only_assigned_clients(
     (await as_eli.get(f"/coach/customers/{UNKNOWN}")).refused(404)
 
 
-async def test_employee_is_trainer_of_created_clients(as_eli: CoachClient, eli: dict[str, Any]) -> None:
+async def test_employee_is_trainer_of_created_clients(as_eli: CoachClient, eli: Coach) -> None:
     created = await as_eli.create_customer("New")
     assert created["customerRoleData"]["assignedTo"] == str(eli["_id"])
     assert await as_eli.names() == ["New"]
 
 
 async def test_permissions_apply_from_the_next_request(
-    interactive: CoachClient, as_eli: CoachClient, eli: dict[str, Any]
+    interactive: CoachClient, as_eli: CoachClient, eli: Coach
 ) -> None:
     (await as_eli.get("/muscle-groups")).ok()
     body = {"permissions": ["customers.view"]}
@@ -155,7 +155,7 @@ async def test_permissions_apply_from_the_next_request(
 
 
 async def test_key_never_exceeds_permissions_of_its_coach(
-    interactive: CoachClient, coach: CoachClient, as_eli: CoachClient, eli: dict[str, Any]
+    interactive: CoachClient, coach: CoachClient, as_eli: CoachClient, eli: Coach
 ) -> None:
     created = (await as_eli.post("/coach/api-keys", {"name": "Eli's"})).ok(201)
     backend = coach.with_key(created["key"])
@@ -168,7 +168,7 @@ async def test_key_never_exceeds_permissions_of_its_coach(
 
 
 async def test_removed_employee_loses_access_at_once(
-    interactive: CoachClient, coach: CoachClient, anonymous: CoachClient, as_eli: CoachClient, eli: dict[str, Any]
+    interactive: CoachClient, coach: CoachClient, anonymous: CoachClient, as_eli: CoachClient, eli: Coach
 ) -> None:
     key = (await as_eli.post("/coach/api-keys", {"name": "Eli's"})).ok(201)["key"]
     active = await coach.create_customer("Ana", assignedTo=str(eli["_id"]))
@@ -189,7 +189,7 @@ async def test_removed_employee_loses_access_at_once(
 
 
 async def test_client_assigned_during_removal_of_the_coach_is_unassigned(
-    interactive: CoachClient, coach: CoachClient, eli: dict[str, Any]
+    interactive: CoachClient, coach: CoachClient, eli: Coach
 ) -> None:
     """A request that had seen the coach just before writes just after; with another coach's clients nothing happens."""
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
@@ -206,7 +206,7 @@ async def test_client_assigned_during_removal_of_the_coach_is_unassigned(
 
 
 async def test_coach_removed_during_a_bulk_change_gets_no_more_clients(
-    coach: CoachClient, eli: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    coach: CoachClient, eli: Coach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(customer_bulk, "BATCH", 1)
     clients = [ObjectId((await coach.create_customer(name))["_id"]) for name in ("Ana", "Bo")]
@@ -215,7 +215,7 @@ async def test_coach_removed_during_a_bulk_change_gets_no_more_clients(
         if so_far.requested == 1:
             await team.remove_employee(coach.ctx, eli["_id"])
 
-    selection = {"ids": clients, "dryRun": False}
+    selection: Selection = {"ids": clients, "dryRun": False}
     result = await customer_bulk.assign_trainer(
         coach.ctx, selection, eli["_id"], run=customer_bulk.Run(on_progress=leaves)
     )

@@ -12,6 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.changes import undo as service
 from tests.support.client import MONDAY, SUNDAY, CoachClient, Reply
+from tests.support.stored import stored_document
 from tests.support.training import (
     add,
     block_with,
@@ -156,7 +157,7 @@ async def test_an_assistant_undoes_only_what_was_changed_with_its_own_credential
     ana = await coach.create_customer()
     other = coach.with_key(str((await api_keys.create(coach.ctx, "Other"))["key"]))
     foreign = await other.post(client_path(ana, "notes"), {"content": "From another key"})
-    credential = (await coach.ctx.db["changes"].find_one({"_id": ObjectId(foreign.headers["X-Change-Id"])}))[
+    credential = (await stored_document(coach.ctx.db["changes"], {"_id": ObjectId(foreign.headers["X-Change-Id"])}))[
         "credentialId"
     ]
     own = replace(coach.ctx, interface="assistant", operation="undo")

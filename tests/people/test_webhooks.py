@@ -11,6 +11,7 @@ import pytest
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.context import Services
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.api_keys.models import NewRestrictions
 from coaching_service.people.webhooks import service as webhooks
 from coaching_service.people.webhooks import signatures
 from tests.support.client import UNKNOWN, CoachClient
@@ -110,10 +111,8 @@ async def test_only_the_owner_manages_webhooks(coach: CoachClient, interactive: 
     path = f"/coach/webhooks/{created['_id']}"
     (await coach.get(path)).ok()
     employee = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
-    restricted = [
-        coach.with_key((await api_keys.create(coach.ctx, "Restricted", restrictions))["key"])
-        for restrictions in ({"readOnly": True}, {"permissions": ["customers.view"]})
-    ]
+    narrow: list[NewRestrictions] = [{"readOnly": True}, {"permissions": ["customers.view"]}]
+    restricted = [coach.with_key((await api_keys.create(coach.ctx, "Restricted", each))["key"]) for each in narrow]
     for caller in (employee, *restricted):
         (await caller.get("/coach/webhooks")).refused(403)
         (await caller.get(path)).refused(403)

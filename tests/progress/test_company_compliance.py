@@ -33,8 +33,9 @@ async def create_clients(coach: CoachClient, rates: dict[str, float | None]) -> 
     clients = [creation.build_document({"name": name}, secrets.token_hex()) for name in rates]
     for client, rate in zip(clients, rates.values(), strict=True):
         client["customerRoleData"]["complianceRate30d"] = rate
-        client["figuresUntil"] = datetime(9999, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
     await creation.add_many(coach.ctx, clients)
+    never = datetime(9999, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
+    await coach.ctx.db["customers"].update_many({"companyId": coach.ctx.company_id}, {"$set": {"figuresUntil": never}})
 
 
 async def walk(coach: CoachClient, limit: int, **query: Any) -> list[Json]:

@@ -21,6 +21,7 @@ from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.support.compliance import schedule
 from tests.support.figures import renew_figures
 from tests.support.results import WARM_UP, WORK, clear_log, completed_sets, train
+from tests.support.stored import stored_document
 from tests.support.training import Json, add, block_with, client_path, exercise_of, log, move, path_of, task
 
 RATES = ("complianceRate7d", "complianceRate30d", "complianceRate90d")
@@ -183,11 +184,11 @@ async def test_rates_are_renewed_once_a_local_day(coach: CoachClient) -> None:
     for client in (ana, bo):
         today = coach.ctx.caller.today(client["timezone"])
         assert await list_rates(coach, client) == {**dict.fromkeys(RATES, 0), "complianceDate": str(today)}
-        stored = await coach.ctx.db["customers"].find_one({"_id": ObjectId(client["_id"])})
+        stored = await stored_document(coach.ctx.db["customers"], {"_id": ObjectId(client["_id"])})
         assert stored is not None
         first = next_midnight(today, client["timezone"])
         assert first <= stored["figuresUntil"] < first + timedelta(hours=3), "in the first hours of the next day"
-    stored = await coach.ctx.db["customers"].find_one({"_id": ObjectId(archived["_id"])})
+    stored = await stored_document(coach.ctx.db["customers"], {"_id": ObjectId(archived["_id"])})
     assert stored is not None
     assert stored["figuresUntil"] == LONG_AGO, "archived clients are not renewed"
 
@@ -245,9 +246,9 @@ async def test_failed_renewal_is_retried_in_an_hour_and_delays_no_others(
 
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
     for client in broken:
-        stored = await coach.ctx.db["customers"].find_one({"_id": ObjectId(client["_id"])})
+        stored = await stored_document(coach.ctx.db["customers"], {"_id": ObjectId(client["_id"])})
         assert now() < stored["figuresUntil"] <= now() + timedelta(hours=1)
-    stored = await coach.ctx.db["customers"].find_one({"_id": ObjectId(broken[0]["_id"])})
+    stored = await stored_document(coach.ctx.db["customers"], {"_id": ObjectId(broken[0]["_id"])})
     assert now() < stored["figuresChangedAt"] <= now() + timedelta(hours=1)
 
 
@@ -269,7 +270,7 @@ async def test_client_who_changes_during_the_renewal_stays_due(coach: CoachClien
     ana, today = await coach.create_customer(), coach.ctx.caller.today()
     await renew_figures(coach.ctx.services)
     await set_stored(coach, ana, figuresUntil=LONG_AGO)
-    due: Any = await coach.ctx.db["customers"].find_one({"_id": ObjectId(ana["_id"])})
+    due: Any = await stored_document(coach.ctx.db["customers"], {"_id": ObjectId(ana["_id"])})
     await schedule(coach, ana, today - timedelta(days=1), "-")
     await set_stored(coach, ana, figuresUntil=LONG_AGO)
     await attention.renew_due(coach.ctx, [due])

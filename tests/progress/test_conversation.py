@@ -94,9 +94,8 @@ async def test_walking_with_the_cursor_meets_every_message_once(coach: CoachClie
     assert sorted(walked) == sorted(sent)
     assert [len(page["docs"]), page["nextCursor"]] == [1, None]
     cursor = (await read(coach, ana, limit=1))["nextCursor"]
-    other_filters = ({"customer": bo}, {"customer": ana, "wblockId": UNKNOWN})
-    for other in other_filters:
-        customer = other.pop("customer")
+    other_filters: list[tuple[Json, dict[str, str]]] = [(bo, {}), (ana, {"wblockId": UNKNOWN})]
+    for customer, other in other_filters:
         refused = await coach.get(client_path(customer, "messages"), after=cursor, **other)
         assert refused.refused(400, "after")["errors"][0]["code"] == "INVALID_CURSOR"
     for malformed in ("x", "", cursor[:-2], cursor.partition(".")[0], f"x{cursor}"):

@@ -76,7 +76,7 @@ async def ask(coach: CoachClient, path: str, **query: Any) -> list[Json]:
     entries: list[Json] = []
     requests, cursor = 0, None
     while cursor is not None or not requests:
-        following = {"after": cursor} if cursor else {}
+        following: dict[str, str] = {"after": cursor} if cursor else {}
         part = (await coach.get(path, limit=100, **query, **following)).ok()
         entries += part["docs"]
         requests, cursor = requests + 1, part["nextCursor"]

@@ -12,6 +12,7 @@ from PIL import Image
 
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.progress.conversation import attachments
 from tests.core.test_uploads import PDF, fetch, form, picture, stored
@@ -150,7 +151,7 @@ async def test_file_that_is_not_sent_is_deleted_after_a_day(coach: CoachClient, 
     path = client_path(ana, "messages")
     sent, unsent = [(await upload(coach, path, PDF)).ok(201) for _ in range(2)]
     (await coach.post(path, {"text": "x", "attachments": [sent["_id"]]})).ok(201)
-    steps = {attachments.DISCARD: attachments.discard_unsent}
+    steps: Steps = {attachments.DISCARD: attachments.discard_unsent}
     await run_due(coach.ctx.services, steps, at=now() + timedelta(hours=23))
     assert await stored(coach) == (2, 0)
 

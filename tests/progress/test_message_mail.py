@@ -14,7 +14,7 @@ import time_machine
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.core.jobs.queue import Job, RunAgain, Steps
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.progress.conversation import notifications
 from coaching_service.settings import Settings
@@ -24,7 +24,7 @@ from tests.support.service_process import until
 from tests.support.training import Json, client_path, employee_key
 
 OWN = "/customer/messages"
-STEPS = {notifications.SEND: notifications.send_scheduled_mail}
+STEPS: Steps = {notifications.SEND: notifications.send_scheduled_mail}
 
 
 class Mailbox:

@@ -235,7 +235,7 @@ async def test_invalid_values_are_rejected(coach: CoachClient) -> None:
     await assign(coach, ana, body)
     path = client_path(ana, "metrics-sets", body["_id"], "entries")
     good = {"metricId": body["metrics"][0]["_id"], "date": MONDAY, "value": 70}
-    for wrong, field in [
+    invalid: list[tuple[Json, str]] = [
         ({"value": "70"}, "value"),
         ({"value": None}, "value"),
         ({"value": True}, "value"),
@@ -243,7 +243,8 @@ async def test_invalid_values_are_rejected(coach: CoachClient) -> None:
         ({"date": "2026-02-29"}, "date"),
         ({"date": "2026-03-02T08:00:00Z"}, "date"),
         ({"metricId": "short"}, "metricId"),
-    ]:
+    ]
+    for wrong, field in invalid:
         (await coach.post(path, good | wrong)).refused(400, field)
         (await coach.post(path, {name: value for name, value in good.items() if name != field})).refused(400, field)
     for unknown in (UNKNOWN, other["metrics"][0]["_id"]):

@@ -255,7 +255,9 @@ async def test_readings_are_right_after_concurrent_logs_and_resets(new_company: 
     for turn in range(2):
         requests = []
         for number, (block, item) in enumerate(items):
-            drawn = [(5 + number % 5, 60 + 2.5 * ((7 * number + turn) % 9), True, bool(number % 2))] * 2
+            drawn: list[tuple[int, float | None, bool, bool]] = [
+                (5 + number % 5, 60 + 2.5 * ((7 * number + turn) % 9), True, bool(number % 2))
+            ] * 2
             requests.append(log(coach, block, item, **calendar.log_for(item, drawn)))
             if number % 2 == turn:
                 requests.append(log(coach, block, item, isCompleted=False))

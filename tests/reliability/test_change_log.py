@@ -11,8 +11,9 @@ import os
 import signal
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ async def test_consumer_sees_every_write_once_while_service_and_database_are_kil
         tasks.create_task(consume(reading, log, WRITES // WRITERS * WRITERS))
         for kill in range(KILLS):
             reached = (kill + 1) * WRITES // (KILLS + 1)
-            await until(lambda at=reached: len(log.acknowledged) >= at, "writes are acknowledged")
+            await until(partial(_has_acknowledged, log, reached), "writes are acknowledged")
             if kill % 2:
                 await node.end(signal.SIGKILL)
                 await node.start()
@@ -179,10 +180,18 @@ async def test_another_process_takes_over_within_the_lease(deployment: tuple[Dep
     await check_stored_numbers(services, company_id)
 
 
+def _has_acknowledged(log: Log, count: int) -> bool:
+    return len(log.acknowledged) >= count
+
+
 async def check_stored_numbers(services: Services, company_id: Any) -> None:
     """The numbers of a company follow one another without gaps, and its batches name all changes in this order."""
     last = 0
-    stages = [{"$match": {"companyId": company_id}}, {"$sort": {"last": 1}}, {"$unwind": "$changes"}]
+    stages: list[Mapping[str, Any]] = [
+        {"$match": {"companyId": company_id}},
+        {"$sort": {"last": 1}},
+        {"$unwind": "$changes"},
+    ]
     named = [batch["changes"] async for batch in services.db["changeNumbers"].aggregate(stages)]
     order = services.db["changes"].find({"companyId": company_id}, {"lastSeq": 1}).sort("lastSeq")
     assert named == await order.to_list(None)

@@ -231,7 +231,9 @@ async def test_mongod_ends_with_its_parent_and_can_be_restarted(tmp_path: Path) 
     """It ends with its parent (even on SIGKILL of the parent); a start at that moment succeeds."""
     folder = tmp_path / "data"
     with _parent_of_a_mongod(folder) as parent:
-        [mongod] = await until(lambda: parent.stdout and parent.stdout.readline() and mongods_of(folder), "it runs")
+        assert parent.stdout is not None
+        output = parent.stdout
+        [mongod] = await until(lambda: mongods_of(folder) if output.readline() else [], "it runs")
         parent.kill()
         parent.wait()
     with running_mongod(folder) as uri, connected(uri) as client:

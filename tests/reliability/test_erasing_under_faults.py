@@ -27,6 +27,7 @@ from tests.support.client_data import insert_in_every_collection, list_client_co
 from tests.support.database_proxy import Moment
 from tests.support.other_process import OtherProcess, running
 from tests.support.service_process import until
+from tests.support.stored import stored_document
 
 FILES = 45  # three steps
 
@@ -78,7 +79,7 @@ async def test_erasure_continues_after_its_process_is_killed(company: Company, t
     db, services, path = company.ctx.db, company.ctx.services, f"/coach/customers/{company.erased}"
     everywhere = await naming(services, str(company.remaining), "yolanda")
     assert set(everywhere) == {*list_client_collections(), "customers", "fs.files", "fs.chunks"}
-    file = await db["fs.files"].find_one({"customerId": company.erased}, sort=[("_id", -1)])
+    file = await stored_document(db["fs.files"], {"customerId": company.erased}, sort=[("_id", -1)])
     link = str(links.file_url(services, file["_id"])).partition("/files/")[2]
 
     async with running(company.settings, company.key, tmp_path / "first") as first:

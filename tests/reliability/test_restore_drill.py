@@ -28,7 +28,7 @@ async def run(*arguments: str, data: Path | None, codes: tuple[int, ...] = (0,))
 
 async def write_until(service: Service, is_done: asyncio.Event) -> list[str]:
     """Create clients until the event is set, and return their identifiers in order."""
-    created = []
+    created: list[str] = []
     while not is_done.is_set():
         created.append(await service.create(f"Written {len(created)}"))
     return created

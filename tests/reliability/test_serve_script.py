@@ -39,7 +39,7 @@ def serve(repository: Path, ldd: str, **settings: str) -> subprocess.CompletedPr
         (programs / name).symlink_to(str(shutil.which(name)))
     (programs / "ldd").write_text(f"#!/bin/sh\n{ldd}\n")
     (programs / "ldd").chmod(0o755)
-    command = [repository / "scripts" / "serve", "--port", "0"]
+    command = [str(repository / "scripts" / "serve"), "--port", "0"]
     environment = {"PATH": str(programs), **settings}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

@@ -7,11 +7,10 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.models import SCOPES, Scope
+from coaching_service.people.assistants.models import SCOPES, Grant, Scope
 from coaching_service.people.assistants.service import GrantRequest, TokenPair
 
 
@@ -19,7 +18,7 @@ from coaching_service.people.assistants.service import GrantRequest, TokenPair
 class AuthorizedAssistant:
     """A grant as the coach sees it, and the tokens of the assistant."""
 
-    grant: dict[str, Any]
+    grant: Grant
     tokens: TokenPair
 
 

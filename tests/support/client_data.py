@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, declared_collections
 from coaching_service.core.ids import ObjectId
 
 
-def list_client_collections() -> dict[str, Documents]:
+def list_client_collections() -> dict[str, Documents[Any]]:
     """The collections whose documents belong to clients, except the clients themselves, by name."""
     return {
         name: collection

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from typing import Any
 
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo.monitoring import CommandListener, CommandStartedEvent
@@ -30,10 +31,11 @@ class CountedCommands(CommandListener):
             self.commands.clear()
         self.commands[event.command_name] += 1
 
-    def succeeded(self, _: object) -> None:
+    def succeeded(self, event: object) -> None:
         """Not of interest."""
 
-    failed = succeeded
+    def failed(self, event: object) -> None:
+        """Not of interest."""
 
 
 @contextmanager
@@ -45,5 +47,6 @@ def counting_commands(
     `of_last_transaction`: since the last transaction began.
     """
     counted = CountedCommands(of_last_transaction=of_last_transaction)
-    with closing(AsyncIOMotorClient(settings.mongodb_uri, event_listeners=[counted])) as client:
+    client: AsyncIOMotorClient[Any] = AsyncIOMotorClient(settings.mongodb_uri, event_listeners=[counted])
+    with closing(client):
         yield replace(services, db=database(client, settings.mongodb_database)), counted.commands

@@ -18,7 +18,7 @@ FailCommand = Callable[..., Awaitable[int]]
 
 
 @asynccontextmanager
-async def fail_point(client: AsyncIOMotorClient[Any], uri: str, **common: Any) -> AsyncIterator[FailCommand]:
+async def fail_point(client: AsyncIOMotorClient[Any], uri: str | None, **common: Any) -> AsyncIterator[FailCommand]:
     """Returns a function that sets the fail point, with a mode and fields in addition to the common ones.
 
     It returns how often commands have met the fail point, which `wait_for_fail_point` takes.
@@ -29,6 +29,7 @@ async def fail_point(client: AsyncIOMotorClient[Any], uri: str, **common: Any) -
         reply = await client.admin.command("configureFailPoint", "failCommand", mode=mode, data={**common, **data})
         return int(reply["count"])
 
+    assert uri is not None
     with (Path(gettempdir()) / f"fail-point-{hosts_of(uri)}.lock").open("w") as lock:
         await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
         try:

@@ -60,6 +60,7 @@ class DisconnectsAtRecipient(Mailbox):
     """Disconnects when it receives the recipient."""
 
     async def handle_RCPT(self, server: SMTP, *_: Any) -> str:
+        assert server.transport is not None
         server.transport.close()
         return "250 never sent"
 
@@ -69,6 +70,7 @@ class DisconnectsAfterMail(Mailbox):
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
         response = await super().handle_DATA(server, session, envelope)
+        assert server.transport is not None
         server.transport.close()
         return response
 

@@ -13,7 +13,7 @@ ISO6709 = b"+40.4168-003.7038/"
 def picture(kind: str = "JPEG", size: tuple[int, int] = (60, 40), **options: object) -> bytes:
     """A picture of noise."""
     out = io.BytesIO()
-    Image.effect_noise(size, 80).convert("RGB").save(out, kind, **options)  # type: ignore[arg-type]
+    Image.effect_noise(size, 80).convert("RGB").save(out, kind, **options)
     return out.getvalue()
 
 
@@ -141,3 +141,17 @@ def webm(
     ]
     head = element(EBML, element(b"\x42\x82", doc_type))
     return head + element(SEGMENT, *content, size=UNKNOWN_SIZE if live else None)
+
+
+def pixel(image: Image.Image, place: tuple[int, int]) -> tuple[int, ...]:
+    """The channels of a pixel of a picture with several."""
+    channels = image.getpixel(place)
+    assert isinstance(channels, tuple)
+    return channels
+
+
+def extremes(image: Image.Image) -> tuple[float, float]:
+    """The smallest and the largest value of a picture with one channel."""
+    smallest, largest = image.getextrema()
+    assert not isinstance(smallest, tuple) and not isinstance(largest, tuple)
+    return smallest, largest

@@ -160,7 +160,8 @@ class Service:
 
     async def customers(self) -> dict[str, str]:
         """The name of every client, by identifier."""
-        names, page = {}, 1
+        names: dict[str, str] = {}
+        page = 1
         while page:
             answer = await self.call("GET", f"/coach/customers?archived=false&pageSize=50&pageNum={page}")
             names |= {each["_id"]: each["name"] for each in answer["docs"]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
@@ -18,7 +19,9 @@ from coaching_service.progress.form_responses import store as responses
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.events import CompletedWorkChanged
+from coaching_service.training.workouts.blocks.models import BlockContent, StoredBlock
 from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 
 FIRST, LAST = date(2023, 3, 6), date(2026, 3, 8)
@@ -63,13 +66,15 @@ async def train(ctx: Context, customer_id: ObjectId) -> Years:
     return Years(customer_id, exercises, calendar[-1]["_id"], calendar[-1]["items"][0]["_id"])
 
 
-def _block(customer_id: ObjectId, number: int, day: date, exercises: list[ObjectId]) -> Document:
+def _block(customer_id: ObjectId, number: int, day: date, exercises: list[ObjectId]) -> BlockContent:
     rotation = itertools.islice(itertools.cycle(exercises), number * 5 % EXERCISES, None)
     plans = [_exercise(next(rotation)) for _ in range(4)]
     plans += [_circuit(next(rotation), next(rotation)), _form() if day.weekday() == 6 else _task()]
-    planned = [items.create_item(plan) for plan in plans]
+    planned = [items.create_item(cast("ItemInput", plan)) for plan in plans]
     logged = [
-        item if (number + position) % _INCOMPLETE_EVERY == 0 else items.log_item(item, _log(item, number))
+        item
+        if (number + position) % _INCOMPLETE_EVERY == 0
+        else items.log_item(item, cast("ItemLog", _log(item, number)))
         for position, item in enumerate(planned)
     ]
     return {
@@ -115,7 +120,7 @@ def _form() -> Document:
     return {"type": "FORM", "form": {"formId": None, "name": "Check-in", "questions": questions}}
 
 
-def _log(item: Document, number: int) -> Document:
+def _log(item: WorkItem, number: int) -> Document:
     load = 50 + number % 40 * 0.5 + number // 100
     log: Document = {"isCompleted": True, "comment": None}
     if item["type"] == "EXERCISE":
@@ -143,7 +148,7 @@ def _set(
 
 
 @transactional
-async def _insert_derived(ctx: Context, customer_id: ObjectId, blocks: list[Document]) -> None:
+async def _insert_derived(ctx: Context, customer_id: ObjectId, blocks: list[StoredBlock]) -> None:
     """Insert the records, feed events and form responses that follow from the logs of these blocks."""
     events: list[ImportedEvent] = []
     form_responses = []
@@ -151,6 +156,7 @@ async def _insert_derived(ctx: Context, customer_id: ObjectId, blocks: list[Docu
         for item in block["items"]:
             if not item["isCompleted"]:
                 continue
+            assert item["completedAt"] is not None
             data = {
                 "wblockId": block["_id"],
                 "blockName": block["name"],
@@ -169,6 +175,7 @@ async def _insert_derived(ctx: Context, customer_id: ObjectId, blocks: list[Docu
                 }
             )
             if item["type"] == "FORM":
+                assert item["answers"] is not None
                 labels = {question["_id"]: question["label"] for question in item["form"]["questions"]}
                 answers = [{**answer, "label": labels[answer["questionId"]]} for answer in item["answers"]]
                 form = {"formId": None, "formName": item["form"]["name"], "date": block["date"], "answers": answers}

@@ -7,6 +7,7 @@ from typing import Any
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
+from coaching_service.people.team.models import CustomersScope
 from tests.support.client import MONDAY, CoachClient, Reply
 
 Json = dict[str, Any]
@@ -164,7 +165,7 @@ async def feed_types(coach: CoachClient, customer: Json) -> list[str]:
     return sorted(event["type"] for event in await feed(coach, customer))
 
 
-async def employee_key(coach: CoachClient, *permissions: str, scope: str = "assigned") -> str:
+async def employee_key(coach: CoachClient, *permissions: str, scope: CustomersScope = "assigned") -> str:
     """The API key of a new employee, who by default sees only clients assigned to them."""
     email = f"eli-{ObjectId()}@example.com"
     hired = await team.create_employee(coach.ctx, "Eli", email, list(permissions), scope, "no hash")

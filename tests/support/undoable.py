@@ -100,7 +100,7 @@ class Company:
         groups: Counter[tuple[str, str]] = Counter()
         for slot in state["groupTotals"].values():
             groups.update({(slot["group"], key): slot.get(key, 0) for key in ("active", "archived")})
-        state["groupTotals"] = {key: number for key, number in groups.items() if number}
+        state["groupTotals"] = {f"{group} {kind}": number for (group, kind), number in groups.items() if number}
         return state
 
     async def find(self, collection: str, **where: Any) -> list[Any]:

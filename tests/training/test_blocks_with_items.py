@@ -93,7 +93,7 @@ async def test_a_dry_run_shows_the_block_and_writes_nothing(coach: CoachClient) 
 async def test_a_dry_run_of_a_batch_shows_the_blocks_and_writes_nothing(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     items = await one_of_each(coach)
-    blocks = [{"name": "A", "date": TUESDAY, "items": items}, {"name": "B", "date": MONDAY, "isRest": True}]
+    blocks: list[Json] = [{"name": "A", "date": TUESDAY, "items": items}, {"name": "B", "date": MONDAY, "isRest": True}]
     shown = await batch(coach, ana, *blocks, dryRun=True)
     assert (await coach.calendar(ana), shown["dryRun"], shown["changeId"]) == ([], True, None)
     created = await batch(coach, ana, *blocks)

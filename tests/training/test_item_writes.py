@@ -7,6 +7,7 @@ from typing import Any
 from coaching_service.core.ids import ObjectId
 from tests.contract.test_queries import profiling
 from tests.support.client import CoachClient
+from tests.support.stored import stored_document
 from tests.support.training import block_with, exercise_of, log, read, task
 
 Json = dict[str, Any]
@@ -32,5 +33,5 @@ def _is_of_block(entry: Json) -> bool:
 
 
 async def _stored(coach: CoachClient, block: Json) -> Json:
-    document: Json = await coach.ctx.db["workoutBlocks"].find_one({"_id": ObjectId(block["_id"])})
+    document: Json = await stored_document(coach.ctx.db["workoutBlocks"], {"_id": ObjectId(block["_id"])})
     return document

@@ -11,6 +11,8 @@ import pytest
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import BlockPlan
+from coaching_service.training.workouts.items.models import ItemInput
 from tests.support.client import MONDAY, UNKNOWN, CoachClient, Reply
 from tests.support.training import (
     Json,
@@ -51,8 +53,8 @@ async def assign(coach: CoachClient, program: Json, customer: Json, start: str =
 
 async def year_of(coach: CoachClient, program: Json, weeks: int = 52) -> int:
     """Fill a program with a block on every day of a year, every item of it a task."""
-    item = {"type": "TASK", "taskFields": {"title": "Walk", "description": None}}
-    plans = [
+    item: ItemInput = {"type": "TASK", "taskFields": {"title": "Walk", "description": None}}
+    plans: list[BlockPlan] = [
         {"name": f"Day {day}", "day": day, "isRest": False, "items": [item] * 5} for day in range(1, weeks * 7 + 1)
     ]
     return await workouts.add_blocks(coach.ctx, ProgramPlan(ObjectId(program["_id"])), plans)
@@ -266,7 +268,7 @@ async def test_assignment_keeps_the_name_of_a_deleted_exercise(coach: CoachClien
 @pytest.mark.parametrize("count", [30])
 async def test_blocks_of_one_day_keep_their_order(coach: CoachClient, count: int) -> None:
     ana, program = await coach.create_customer(), await create(coach)
-    plans = [{"name": str(n), "day": 1, "isRest": False, "items": []} for n in range(count)]
+    plans: list[BlockPlan] = [{"name": str(n), "day": 1, "isRest": False, "items": []} for n in range(count)]
     await workouts.add_blocks(coach.ctx, ProgramPlan(ObjectId(program["_id"])), plans)
     (await assign(coach, program, ana)).ok(201)
     blocks = await coach.calendar(ana)

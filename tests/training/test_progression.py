@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.training.schedule.models import Progression
 from coaching_service.training.schedule.progression import SetChange, change_load
+from coaching_service.training.workouts.items.models import ExerciseItem, TaskItem
+from coaching_service.training.workouts.sets.models import PlannedSet
 
 BENCH, SQUAT = ObjectId(), ObjectId()
 
@@ -127,11 +130,8 @@ def test_repetitions_do_not_fall_below_one() -> None:
 @pytest.mark.parametrize("load", [{"add": 5}, {"percent": 10}])
 def test_a_set_without_a_load_stays(load: Any) -> None:
     change = SetChange.of({"load": load}, "kg")
-    for each in (
-        planned(load=None, loadPercent=70),
-        planned(load=None),
-        {"index": 1, "type": "time", "minPlannedSeconds": 30},
-    ):
+    timed = cast("PlannedSet", {"index": 1, "type": "time", "minPlannedSeconds": 30})
+    for each in (planned(load=None, loadPercent=70), planned(load=None), timed):
         assert change.change_set(each) == each
 
 
@@ -145,16 +145,21 @@ def test_a_set_without_a_load_stays(load: Any) -> None:
     ],
 )
 def test_loads_are_rounded_for_the_unit_or_as_requested(unit: str, progression: Any, expected: float) -> None:
-    change = SetChange.of({"load": {"add": 5.5}, **progression}, unit)
+    wanted: Progression = {"load": {"add": 5.5}}
+    wanted.update(progression)
+    change = SetChange.of(wanted, unit)
     assert change.change_set(planned(load=61))["load"] == expected
 
 
 def test_only_the_named_exercises_change() -> None:
     change = SetChange.of({"load": {"add": 5}, "exerciseIds": [BENCH]}, "kg")
-    exercise: Any = {"type": "EXERCISE", "exerciseId": SQUAT, "exerciseSets": [planned(load=60)]}
-    assert change.change_item(exercise) == {}
-    assert change.change_item({**exercise, "exerciseId": BENCH}) == {"exerciseSets": [planned(load=65)]}
+    squat, bench = (
+        cast("ExerciseItem", {"type": "EXERCISE", "exerciseId": each, "exerciseSets": [planned(load=60)]})
+        for each in (SQUAT, BENCH)
+    )
+    assert change.change_item(squat) == {}
+    assert change.change_item(bench) == {"exerciseSets": [planned(load=65)]}
     entries = [{"exerciseId": each, "sets": [planned(load=60)], "instructions": None} for each in (BENCH, SQUAT)]
     circuit: Any = {"type": "CIRCUIT", "circuitExercises": entries}
     assert change.change_item(circuit) == {"circuitExercises": [{**entries[0], "sets": [planned(load=65)]}, entries[1]]}
-    assert change.change_item({"type": "TASK"}) == {}  # type: ignore[typeddict-item]
+    assert change.change_item(cast("TaskItem", {"type": "TASK"})) == {}

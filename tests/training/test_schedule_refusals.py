@@ -47,12 +47,13 @@ from tests.support.training import (
 )
 async def test_invalid_requests_are_refused(coach: CoachClient, operation: str, change: Json, field: str) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    valid: Json = {
+    requests: dict[str, Json] = {
         "copy": {**WEEK, "targetDate": NEXT_MONDAY},
         "adjust": {**WEEK, "progression": HEAVIER},
         "clear": WEEK,
         "replace-exercise": {"exerciseId": squat["_id"], "withExerciseId": squat["_id"], "startDate": MONDAY},
-    }[operation]
+    }
+    valid = requests[operation]
     await operate(coach, ana, operation, **valid)
     (await post(coach, ana, operation, **(valid | change))).refused(400, field)
 

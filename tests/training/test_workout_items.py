@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.client import UNKNOWN, CoachClient
+from tests.support.training import Json
 
 SET = {"type": "reps_load", "index": 1, "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60}
 
@@ -213,7 +214,8 @@ async def test_invalid_fields_of_other_types_are_ignored(coach: CoachClient) -> 
     item = (await coach.post(items_path(ana, block), {"type": "TASK", "taskFields": {"title": "A"}})).ok(201)
     path = f"{items_path(ana, block)}/{item['_id']}"
 
-    for wrong in ({"exerciseId": "zz"}, {"exerciseSets": []}, {"exerciseId": UNKNOWN}, {"type": "EXERCISE"}):
+    invalid: list[Json] = [{"exerciseId": "zz"}, {"exerciseSets": []}, {"exerciseId": UNKNOWN}, {"type": "EXERCISE"}]
+    for wrong in invalid:
         assert (await coach.patch(path, wrong)).ok() == item
 
 

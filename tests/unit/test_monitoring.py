@@ -68,7 +68,7 @@ def selectors(node: Any) -> list[Any]:
 def result_labels(node: Any) -> set[str]:
     """The labels that the result of an expression has. Fails for an aggregation by labels that do not exist."""
     if isinstance(node, promql.VectorSelector):
-        return set(SERIES[node.name])
+        return set(SERIES[str(node.name)])
     inner = set().union(*(result_labels(child) for child in children(node)))
     if isinstance(node, promql.AggregateExpr):
         if str(node.op) in ("topk", "bottomk"):

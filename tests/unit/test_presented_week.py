@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_items_are_those_of_the_service(planned: dict[str, Any]) -> None:
     [presented] = present_week([deepcopy(block)], "lb")
     presented["items"][0]["exercise"] = exercise
     for item in expected:
-        for each in item.get("exerciseSets", ()):
+        for each in cast("list[dict[str, Any]]", item.get("exerciseSets", [])):
             each["variables"] = list(each["variables"])
     assert presented["items"] == expected
 

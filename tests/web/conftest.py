@@ -12,6 +12,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
+from coaching_service.people.team.models import CustomersScope
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
 from tests.support.visitor import Visitor
@@ -53,7 +54,7 @@ async def owner_page(coach: CoachClient, visitor: Visitor) -> Visitor:
 async def colleague(coach: CoachClient, new_visitor: NewVisitor, password_hash: str) -> Colleague:
     """Creates an employee with permissions, and signs them in."""
 
-    async def sign_in(*permissions: str, scope: str = "all") -> Visitor:
+    async def sign_in(*permissions: str, scope: CustomersScope = "all") -> Visitor:
         email = f"eli-{secrets.token_hex(6)}@example.com"
         await team.create_employee(coach.ctx, "Eli", email, list(permissions), scope, password_hash)
         visitor = new_visitor()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -219,16 +220,17 @@ async def test_week_is_planned_on_the_calendar(coach: CoachClient, owner_page: V
     added.ok().says("Garage Squat added.", "4 × 5–6, 82.5 kg")
     (await owner_page.submit(added, f"{path}/tasks", title="Walk", description="Half an hour")).says("Walk added.")
 
-    (block,) = await coach.calendar(ana)
-    assert [item["type"] for item in block["items"]] == ["EXERCISE", "TASK"]
+    (stored,) = await coach.calendar(ana)
+    assert [item["type"] for item in stored["items"]] == ["EXERCISE", "TASK"]
     (await owner_page.get(week_of(ana))).says("Legs", "Garage Squat", "4 × 5–6, 82.5 kg", "Half an hour")
 
 
 async def test_item_is_moved_to_another_day(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     legs, arms = await coach.schedule(ana, MONDAY, "Legs"), await coach.schedule(ana, TUESDAY, "Arms")
-    for block, titles in ((legs, ("Walk", "Run")), (arms, ("Swim",))):
-        for title in titles:
+    plans: list[tuple[dict[str, Any], list[str]]] = [(legs, ["Walk", "Run"]), (arms, ["Swim"])]
+    for block, tasks in plans:
+        for title in tasks:
             path = f"/coach/customers/{ana['_id']}/wblocks/{block['_id']}/witems"
             (await coach.post(path, {"type": "TASK", "taskFields": {"title": title}})).ok(201)
     week = await owner_page.get(week_of(ana))
@@ -261,7 +263,7 @@ async def test_calendar_describes_every_type_of_item(coach: CoachClient, owner_p
     for item in await training.one_of_each(coach):
         await training.add(coach, block, item)
     timed = await coach.create_exercise("Plank")
-    sets = [
+    sets: list[dict[str, Any]] = [
         {"type": "time", "minPlannedSeconds": 30, "maxPlannedSeconds": 45},
         {"type": "distance", "plannedMeters": 400},
         {"type": "reps", "isWarmup": True},

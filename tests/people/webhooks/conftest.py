@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import BaseTestServer, TestServer
 
 from coaching_service import runtime
 from coaching_service.app import create_app
@@ -46,14 +46,14 @@ async def own_services(own_settings: Settings) -> AsyncIterator[Services]:
 
 
 @pytest.fixture(scope="package")
-async def own_server(own_settings: Settings, own_services: Services) -> AsyncIterator[TestServer]:
+async def own_server(own_settings: Settings, own_services: Services) -> AsyncIterator[BaseTestServer]:
     """The application that sends the webhooks."""
     async with TestServer(create_app(own_settings, own_services)) as server:
         yield server
 
 
 @pytest.fixture
-async def new_coach(own_services: Services, own_server: TestServer, password_hash: str) -> AsyncIterator[NewCoach]:
+async def new_coach(own_services: Services, own_server: BaseTestServer, password_hash: str) -> AsyncIterator[NewCoach]:
     """Makes a company on that database; returns a client with its owner's key."""
     clients: list[CoachClient] = []
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from aiohttp.test_utils import TestServer
-from playwright.async_api import Page
+from playwright.async_api import Page, ViewportSize
 
 from coaching_service.web import views
 from tests.support.client import CoachClient
@@ -112,7 +112,8 @@ async def test_pages_of_a_signed_in_coach(
     assert wrong == [], "\n".join(wrong)
 
 
-SIZES = {"phone": {"width": 360, "height": 740}, "desktop": {"width": 1280, "height": 800}}
+SIZES: dict[str, ViewportSize] = {"phone": {"width": 360, "height": 740}, "desktop": {"width": 1280, "height": 800}}
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 FIRST_LOAD, LATER_LOAD = 120_000, 30_000
 
 
@@ -125,7 +126,7 @@ async def test_pages_of_a_client(
     wrong = []
     for client_page in OF_CLIENTS:
         path = filled(client_page, world)
-        for size, scheme in itertools.product(SIZES, ("light", "dark")):
+        for size, scheme in itertools.product(SIZES, SCHEMES):
             await page.set_viewport_size(SIZES[size])
             await page.emulate_media(color_scheme=scheme)
             if (size, scheme) == ("phone", "light"):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import FilePayload, Page, expect
 
 from tests.support.client import CoachClient
 from tests.support.transfer import run
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 
 SHEET = b"name,email,birthday,shoe size\nAna,ana@example.com,,38\nBo,no address,2026-02-30,40\n,nobody@example.com,,\n"
-LOOKS = {
+LOOKS: dict[str, dict[str, Any]] = {
     "wide": {},
     "dark": {"color_scheme": "dark"},
     "phone": {"viewport": {"width": 360, "height": 740}},
@@ -43,8 +45,8 @@ async def test_a_spreadsheet_is_checked_before_it_is_imported(
 async def _upload(page: Page, coach: CoachClient) -> None:
     """Send a spreadsheet to check, and wait until it is."""
     await page.goto("/app/settings/transfer")
-    file = {"name": "clients.csv", "mimeType": "text/csv", "buffer": SHEET}
-    await page.get_by_label("File", exact=True).set_input_files([file])  # type: ignore[list-item]  # a FilePayload
+    file: FilePayload = {"name": "clients.csv", "mimeType": "text/csv", "buffer": SHEET}
+    await page.get_by_label("File", exact=True).set_input_files([file])
     await expect(page.get_by_label("Check only")).to_be_checked()
     await page.get_by_role("button", name="Upload").click()
     await page.wait_for_url("**/settings/transfer/*")

@@ -7,6 +7,7 @@ import re
 from tests.core.test_uploads import PDF, picture
 from tests.progress.test_message_attachments import MP4
 from tests.support.client import CoachClient
+from tests.support.stored import stored_document
 from tests.support.training import Json, client_path
 from tests.web.conftest import ClientPage
 
@@ -29,7 +30,7 @@ async def test_client_reads_and_answers(coach: CoachClient, client_page: ClientP
     (await ana.get(MESSAGES)).ok().says("No messages yet")
     first = await send(coach, customer, "Well <b>done</b>")
     await send(coach, customer, "See https://example.com/squat")
-    sent = await coach.ctx.db["messages"].find_one({"text": "Well <b>done</b>"})
+    sent = await stored_document(coach.ctx.db["messages"], {"text": "Well <b>done</b>"})
     await coach.ctx.db["messages"].update_one(
         {"_id": sent["_id"]}, {"$set": {"createdAt": sent["createdAt"].replace(year=2026, month=3, day=3, hour=2)}}
     )

@@ -13,6 +13,7 @@ from coaching_service.core.ids import ObjectId
 from tests.conftest import PASSWORD
 from tests.core.test_uploads import picture
 from tests.support.client import CoachClient
+from tests.support.stored import stored_document
 from tests.support.training import Json, client_path
 from tests.support.visitor import Visitor
 from tests.web.conftest import ClientPage, NewVisitor
@@ -32,7 +33,7 @@ async def ana(coach: CoachClient, customer: Json, client_page: ClientPage) -> Vi
 
 
 async def stored(coach: CoachClient, customer: Json) -> Json:
-    profile: Json = await coach.ctx.db["customers"].find_one({"_id": ObjectId(customer["_id"])})
+    profile: Json = await stored_document(coach.ctx.db["customers"], {"_id": ObjectId(customer["_id"])})
     return profile
 
 
@@ -117,7 +118,7 @@ async def test_devices_are_listed_and_signed_out(
     tablet, phone, laptop = [await client_page(coach, customer) for _ in range(3)]
     sessions = coach.ctx.db["sessions"]
     used = {"device": "Mozilla/5.0 (iPad) Safari/605", "lastUsedAt": now() - timedelta(days=9)}
-    newest = await sessions.find_one({"companyId": coach.ctx.company_id}, sort=[("createdAt", -1)])
+    newest = await stored_document(sessions, {"companyId": coach.ctx.company_id}, sort=[("createdAt", -1)])
     await sessions.update_one({"_id": newest["_id"]}, {"$set": used})
 
     page = (await ana.get(path)).ok().says("Safari on iPad", "Last used")
