@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from email.headerregistry import UniqueSingleAddressHeader
+from email.headerregistry import AddressHeader
 from email.message import Message
 from typing import Any
 
@@ -82,7 +82,7 @@ async def test_names_are_shown_as_they_are_on_one_line(
     assert "Bcc" not in message
     assert message["To"] == "ana@example.com"
     header = message["From"]
-    assert isinstance(header, UniqueSingleAddressHeader)
+    assert isinstance(header, AddressHeader)
     [sender] = header.addresses
     assert sender.addr_spec == "coaching@localhost"
     assert kind != "plain" or sender.display_name == shown
