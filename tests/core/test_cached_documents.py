@@ -51,7 +51,7 @@ WRITES: dict[str, Write] = {
     "upsert_many": lambda ctx, key: keys.upsert_many(ctx, ("_id",), [{"_id": key["_id"], "name": "b"}]),
     "update_many": lambda ctx, key: keys.update_many(ctx, {"_id": key["_id"]}, {"$set": {"name": "b"}}),
     "update_each": lambda ctx, key: keys.update_each(ctx, {"_id": key["_id"]}, {"name": "b"}),
-    "restore_each": lambda ctx, key: keys.restore_each(ctx, [(key, {"$set": {"name": "b"}}, {**key, "name": "b"})]),
+    "restore_each": lambda ctx, key: keys.restore_each(ctx, [({**key}, {"$set": {"name": "b"}}, {**key, "name": "b"})]),
     "delete": lambda ctx, key: keys.delete(ctx, {"_id": key["_id"]}),
     "delete_many": lambda ctx, key: keys.delete_many(ctx, {"_id": key["_id"]}),
 }
