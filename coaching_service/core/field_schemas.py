@@ -59,9 +59,12 @@ def _request(
     return _schema(model, name, bases or (Input,), declared, description)
 
 
-def with_schemas(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a route or page with schemas of its query, body and form instead of TypedDicts."""
-    makers = {"query": query_of, "body": input_of, "form": input_of}
+def with_schemas(options: Mapping[str, Any], *, in_browser: bool = False) -> dict[str, Any]:
+    """Return the options of a route or page with schemas of its query, body and form instead of TypedDicts.
+
+    `in_browser`: queries are those of pages, which are read as forms are (a box that is not checked is not sent).
+    """
+    makers = {"query": input_of if in_browser else query_of, "body": input_of, "form": input_of}
     return {name: makers[name](each)() if is_typeddict(each) else each for name, each in options.items()}
 
 

@@ -197,7 +197,7 @@ class Pages:
     def _declare(
         self, method: Literal["GET", "POST"], path: str, access: Access, options: dict[str, Any]
     ) -> Callable[[Handler], Handler]:
-        options = with_schemas(options)
+        options = with_schemas(options, in_browser=True)
         full_path = self.prefix + path
         parameters = tuple((name, snake_case(name)) for name in re.findall(r"{(\w+)}", full_path))
 

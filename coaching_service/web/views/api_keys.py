@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import session_only
 from coaching_service.core.auth.permissions import ACTIONS, AREAS
@@ -12,8 +12,9 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date, next_midnight
 from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Boolean, Date, Input, Text
+from coaching_service.core.validation import Date
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.api_keys.models import ApiKey, NewRestrictions
 from coaching_service.people.team import service as team
@@ -25,11 +26,11 @@ _ONE_MILLISECOND = timedelta(milliseconds=1)
 _MAX_YEAR = 2999
 
 
-class _NewKey(Input):
-    name = Text(required=True)
-    readOnly = Boolean(load_default=False)
-    permissions = Permissions(load_default=list)
-    expires = Date(allow_none=True, load_default=None)
+class _NewKey(TypedDict):
+    name: str
+    readOnly: Annotated[bool, Default(False)]
+    permissions: Annotated[list[str], Permissions(), Default(list)]
+    expires: Annotated[str | None, Date()]
 
 
 @pages.get("", access=session_only(), template="settings/api_keys.html")
@@ -52,8 +53,8 @@ async def api_keys_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@pages.post("", access=session_only(), form=_NewKey(), on=api_keys_page)
-async def create_api_key(ctx: Context, form: dict[str, Any]) -> Render:
+@pages.post("", access=session_only(), form=_NewKey, on=api_keys_page)
+async def create_api_key(ctx: Context, form: _NewKey) -> Render:
     """Create a key and show its secret."""
     if not set(form["permissions"]) <= ctx.caller.permissions:
         raise invalid_field("permissions", "must be among your own", code="PERMISSION_NOT_HELD")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
 
@@ -12,7 +12,6 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.models import Grant, Scope
 from coaching_service.people.team import service as team
@@ -23,8 +22,8 @@ pages = Pages("/app/settings/assistants")
 _SCOPE_NAMES: dict[Scope, str] = {"read": "Read", "change": "Change", "outreach": "Contact people"}
 
 
-class _ChangesQuery(Input):
-    after = fields.String(load_default=None)
+class _ChangesQuery(TypedDict):
+    after: Annotated[str | None, fields.String()]
 
 
 @pages.get("", access=session_only(), template="settings/assistants.html")
@@ -40,9 +39,9 @@ async def assistants_page(ctx: Context) -> dict[str, Any]:
 
 
 @pages.get(
-    "/{assistantId}", access=session_only(CUSTOMERS.VIEW), query=_ChangesQuery(), template="settings/assistant.html"
+    "/{assistantId}", access=session_only(CUSTOMERS.VIEW), query=_ChangesQuery, template="settings/assistant.html"
 )
-async def assistant_page(ctx: Context, assistant_id: ObjectId, query: dict[str, Any]) -> dict[str, Any] | Redirect:
+async def assistant_page(ctx: Context, assistant_id: ObjectId, query: _ChangesQuery) -> dict[str, Any] | Redirect:
     """What an assistant may do and what it has changed, newest first, with Undo."""
     assistant = await _get_assistant(ctx, assistant_id)
     path = f"/app/settings/assistants/{assistant_id}"

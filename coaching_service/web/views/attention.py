@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypedDict, cast
 from urllib.parse import urlencode
 
 from marshmallow import fields
@@ -13,8 +13,9 @@ from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict, InvalidFields
+from coaching_service.core.fields import Default, names_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Input, ListOf
+from coaching_service.core.validation import Choice, Date, ListOf
 from coaching_service.people.customers import derived_figures, listing
 from coaching_service.people.customers.models import ReasonType
 from coaching_service.people.team import service as team
@@ -35,18 +36,18 @@ _PATH = "/app/attention"
 _CLIENTS_PER_PAGE = 60
 
 
-class _AttentionFilter(Input):
+class _AttentionFilter(TypedDict):
     """The filters of the list, as in REST; they combine with AND."""
 
-    reason = ListOf(Choice(*WEIGHTS), maximum=len(WEIGHTS), load_default=list)
-    assignedTo = fields.List(fields.String(), load_default=list)
-    groups = fields.List(fields.String(), load_default=list)
+    reason: Annotated[list[str], ListOf(Choice(*WEIGHTS), maximum=len(WEIGHTS)), Default(list)]
+    assignedTo: Annotated[list[str], fields.List(fields.String()), Default(list)]
+    groups: Annotated[list[str], fields.List(fields.String()), Default(list)]
 
 
 class _Part(_AttentionFilter):
     """A part of the list: `after` is the cursor of the one before."""
 
-    after = fields.String(load_default=None)
+    after: Annotated[str | None, fields.String()]
 
 
 class _Filters(TypedDict):
@@ -57,15 +58,15 @@ class _Filters(TypedDict):
     trainers: list[ObjectId | None]
 
 
-class _Dismissal(Input):
+class _Dismissal(TypedDict):
     """The reasons to dismiss, and the date until which they are; without one until something new happens."""
 
-    reason = ListOf(Choice(*WEIGHTS), minimum=1, maximum=len(WEIGHTS), required=True)
-    until = Date(load_default=None, allow_none=True)
+    reason: Annotated[list[ReasonType], ListOf(Choice(*WEIGHTS), minimum=1, maximum=len(WEIGHTS))]
+    until: Annotated[str | None, Date()]
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), query=_Part(), template="attention.html")
-async def attention_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
+@pages.get("", access=coach(CUSTOMERS.VIEW), query=_Part, template="attention.html")
+async def attention_page(ctx: Context, query: _Part) -> dict[str, Any] | Redirect:
     """The clients who need a coach, the most urgent first."""
     filters = _filters_of(query)
     try:
@@ -82,7 +83,7 @@ async def attention_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] 
     following = {"after": page["nextCursor"]}
     return {
         "entries": [describe_entry(ctx, customer) for customer in page["docs"]],
-        "filters": describe_filters(query, counts, coaches),
+        "filters": describe_filters(cast("Mapping[str, Sequence[str]]", query), counts, coaches),
         "filter_query": _filter_query(query),
         "is_filtered": _is_filtered(query),
         "previews": None,
@@ -105,7 +106,7 @@ def _filters_of(query: Mapping[str, Any]) -> _Filters:
 
 def _filter_query(query: Mapping[str, Any], **more: str | None) -> str:
     """Return the query string with the filters of a query, with its question mark; empty without one."""
-    parameters = {name: query[name] for name in _AttentionFilter().fields} | more
+    parameters = {name: query[name] for name in names_of(_AttentionFilter)} | more
     given = {name: value for name, value in parameters.items() if value}
     return f"?{urlencode(given, doseq=True)}" if given else ""
 
@@ -116,15 +117,15 @@ def _path(query: Mapping[str, Any], **more: str | None) -> str:
 
 
 def _is_filtered(query: Mapping[str, Any]) -> bool:
-    return any(query[name] for name in _AttentionFilter().fields)
+    return any(query[name] for name in names_of(_AttentionFilter))
 
 
 async def _has_clients(ctx: Context) -> bool:
     return (await listing.list_customers(ctx, archived=False, page=1, size=1))["totalDocs"] > 0
 
 
-@pages.get("/{customerId}", access=coach(CUSTOMERS.VIEW), query=_AttentionFilter(), template="attention.html")
-async def attention_entry_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("/{customerId}", access=coach(CUSTOMERS.VIEW), query=_AttentionFilter, template="attention.html")
+async def attention_entry_page(ctx: Context, customer_id: ObjectId, query: _AttentionFilter) -> dict[str, Any]:
     """One client of the list, with what each reason is about: the part of the list that its forms change.
 
     Nothing is left of a client who has none of the reasons of the filter any more.
@@ -157,13 +158,11 @@ async def attention_entry_page(ctx: Context, customer_id: ObjectId, query: dict[
 @pages.post(
     "/{customerId}/dismiss",
     access=coach(CUSTOMERS.EDIT),
-    query=_AttentionFilter(),
-    form=_Dismissal(),
+    query=_AttentionFilter,
+    form=_Dismissal,
     on=attention_entry_page,
 )
-async def dismiss_attention(
-    ctx: Context, customer_id: ObjectId, query: dict[str, Any], form: dict[str, Any]
-) -> Redirect:
+async def dismiss_attention(ctx: Context, customer_id: ObjectId, query: _AttentionFilter, form: _Dismissal) -> Redirect:
     """Dismiss reasons for the whole company, until a date or until something new happens."""
     until = form["until"]
     try:
@@ -176,11 +175,13 @@ async def dismiss_attention(
 @pages.post(
     "/{customerId}/reply",
     access=coach(CUSTOMERS.EDIT),
-    query=_AttentionFilter(),
+    query=_AttentionFilter,
     form=MessageText(),
     on=attention_entry_page,
 )
-async def reply_to_client(ctx: Context, customer_id: ObjectId, query: dict[str, Any], form: dict[str, Any]) -> Redirect:
+async def reply_to_client(
+    ctx: Context, customer_id: ObjectId, query: _AttentionFilter, form: dict[str, Any]
+) -> Redirect:
     """Answer a client's messages, which count as read."""
     await conversation.mark_read(ctx, customer_id)
     await conversation.create(ctx, customer_id, {"text": form["text"]})
@@ -191,11 +192,11 @@ async def reply_to_client(ctx: Context, customer_id: ObjectId, query: dict[str, 
 @pages.post(
     "/{customerId}/read",
     access=coach(CUSTOMERS.EDIT),
-    query=_AttentionFilter(),
+    query=_AttentionFilter,
     on=attention_entry_page,
     idempotent=True,
 )
-async def mark_client_messages_read(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Redirect:
+async def mark_client_messages_read(ctx: Context, customer_id: ObjectId, query: _AttentionFilter) -> Redirect:
     """Mark a client's messages as read, for the whole company."""
     await conversation.mark_read(ctx, customer_id)
     await attention.renew(ctx, customer_id)
@@ -205,12 +206,12 @@ async def mark_client_messages_read(ctx: Context, customer_id: ObjectId, query: 
 @pages.post(
     "/{customerId}/responses/{responseId}/reviewed",
     access=coach(FORMS.EDIT),
-    query=_AttentionFilter(),
+    query=_AttentionFilter,
     on=attention_entry_page,
     idempotent=True,
 )
 async def mark_client_response_reviewed(
-    ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: dict[str, Any]
+    ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: _AttentionFilter
 ) -> Redirect:
     """Mark a response of a client as reviewed."""
     await form_responses.set_reviewed(ctx, response_id, reviewed=True)

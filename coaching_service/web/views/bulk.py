@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast
-
-from marshmallow import fields
+from typing import Annotated, Any, TypedDict, cast
 
 from coaching_service.core.auth.access import coach, lacks_permission
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, invalid_field
+from coaching_service.core.fields import Default, take
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Identifier, Input, ListOf, StringList, Text
+from coaching_service.core.validation import Choice, Date, Identifier, ListOf, StringList, Text
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
@@ -26,7 +26,7 @@ from coaching_service.people.customers import listing, models
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.limits import MAX_TEXT_LENGTH
 from coaching_service.training.programs import service as programs
-from coaching_service.training.schedule.models import ScheduleConflict
+from coaching_service.training.schedule.models import OnConflict, ScheduleConflict
 from coaching_service.training.schedule.schemas import on_conflict
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, QueuedTask, Redirect, Render, StreamedTask
@@ -51,25 +51,25 @@ _REQUIRED_FIELDS = {
 class _Selection(CustomerFilter):
     """The selected clients: `ids`, or with `all` every match of the filter; `page` is the page of the list shown."""
 
-    ids = ListOf(Identifier(), maximum=1_000, load_default=list)
-    all = fields.Boolean(load_default=False)
-    action = Choice(*ACTIONS, load_default="groups-add")
-    programId = Identifier(allow_none=True, load_default=None)
+    ids: Annotated[list[ObjectId], ListOf(Identifier(), maximum=1000), Default(list)]
+    all: Annotated[bool, Default(False)]
+    action: Annotated[str, Choice(*ACTIONS), Default("groups-add")]
+    programId: ObjectId | None
 
 
-class _ActionInput(Input):
-    selectionHash = Text(allow_blank=True, load_default="")
-    groupNames = StringList(load_default=list)
-    coachId = Text(allow_blank=True, load_default="")
-    programId = Identifier(allow_none=True, load_default=None)
-    startDate = Date(allow_none=True, load_default=None)
-    onConflict = on_conflict("skip")
-    metricsSetId = Identifier(allow_none=True, load_default=None)
-    text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
+class _ActionInput(TypedDict):
+    selectionHash: Annotated[str, Text(allow_blank=True), Default("")]
+    groupNames: Annotated[list[str], StringList(), Default(list)]
+    coachId: Annotated[str, Text(allow_blank=True), Default("")]
+    programId: ObjectId | None
+    startDate: Annotated[str | None, Date()]
+    onConflict: Annotated[OnConflict, on_conflict("skip")]
+    metricsSetId: ObjectId | None
+    text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH, allow_blank=True), Default("")]
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), query=_Selection(), template="customers/bulk.html")
-async def bulk_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
+@pages.get("", access=coach(CUSTOMERS.VIEW), query=_Selection, template="customers/bulk.html")
+async def bulk_page(ctx: Context, query: _Selection) -> dict[str, Any] | Redirect:
     """Confirmation of an action: the selected clients and the input it requires."""
     action = _get_action(ctx, query["action"])
     ids = await customer_bulk.list_selected(ctx, _to_service_selection(query))
@@ -93,18 +93,14 @@ async def bulk_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Red
     }
 
 
-@pages.post(
-    "", access=coach(CUSTOMERS.VIEW), query=_Selection(), form=_ActionInput(), on=bulk_page, request_class="bulk"
-)
-async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> StreamedTask | QueuedTask:
+@pages.post("", access=coach(CUSTOMERS.VIEW), query=_Selection, form=_ActionInput, on=bulk_page, request_class="bulk")
+async def bulk_change(ctx: Context, query: _Selection, form: _ActionInput) -> StreamedTask | QueuedTask:
     """Run an action on the clients that were confirmed, by a job if they are many.
 
     Raises Conflict if the selection has changed.
     """
     action = _get_action(ctx, query["action"])
     _require_input(action, form)
-    if action.field == "coachId":
-        (form["coachId"],) = parse_trainer_ids([form["coachId"]])
     ids = await customer_bulk.list_selected(ctx, _to_service_selection(query))
     if form["selectionHash"] != _selection_hash(ids):
         raise Conflict(
@@ -113,6 +109,8 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
         )
 
     arguments = action.read_arguments(form)
+    if action.field == "coachId":
+        (arguments["coachId"],) = parse_trainer_ids([form["coachId"]])
     if bulk_jobs.is_job(ctx, len(ids)):
         in_job = replace(ctx, operation=action.operation)
 
@@ -133,19 +131,23 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
 @pages.post(
     "/preview",
     access=coach(CUSTOMERS.VIEW),
-    query=_Selection(),
-    form=_ActionInput(),
+    query=_Selection,
+    form=_ActionInput,
     on=bulk_page,
     preview_of=bulk_change,
     request_class="bulk",
 )
-async def preview_bulk_assignment(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> Render:
+async def preview_bulk_assignment(ctx: Context, query: _Selection, form: _ActionInput) -> Render:
     """Show on which days of a program the first of the clients have workouts."""
     action = _get_action(ctx, "assign-program")
     _require_input(action, form)
     ids = (await customer_bulk.list_selected(ctx, _to_service_selection(query)))[:_MAX_PREVIEWED]
     result = await customer_bulk.assign_program(
-        ctx, {"ids": ids, "dryRun": True}, form["programId"], form["startDate"], form["onConflict"]
+        ctx,
+        {"ids": ids, "dryRun": True},
+        cast("ObjectId", form["programId"]),
+        cast("str", form["startDate"]),
+        form["onConflict"],
     )
     by_client: dict[ObjectId, list[ScheduleConflict]] = {}
     for conflict in result.get("conflicts", []):
@@ -161,10 +163,10 @@ async def preview_bulk_assignment(ctx: Context, query: dict[str, Any], form: dic
     return Render({"preview": preview}, PREVIEW_SHOWN)
 
 
-def _require_input(action: Action, form: dict[str, Any]) -> None:
+def _require_input(action: Action, form: _ActionInput) -> None:
     """Raise InvalidFields unless the form has the input that the action requires."""
     for name in _REQUIRED_FIELDS.get(action.field, ()):
-        if not form[name]:
+        if not cast("Mapping[str, object]", form)[name]:
             raise invalid_field(name, "is required", code="REQUIRED")
 
 
@@ -188,7 +190,7 @@ async def _load_options(ctx: Context, field: str) -> dict[str, Any]:
     return {}
 
 
-def _to_service_selection(query: dict[str, Any]) -> Selection:
+def _to_service_selection(query: _Selection) -> Selection:
     if not query["all"]:
         return {"ids": query["ids"], "dryRun": False}
     customer_filter: models.CustomerFilter = {"archived": query["archived"], "contains": query["keywords"]}
@@ -204,5 +206,5 @@ def _selection_hash(ids: list[ObjectId]) -> str:
     return hashlib.sha256(b"".join(customer_id.binary for customer_id in ids)).hexdigest()
 
 
-def _list_url(query: dict[str, Any]) -> str:
-    return list_path({name: query[name] for name in CustomerFilter().fields})
+def _list_url(query: _Selection) -> str:
+    return list_path(take(CustomerFilter, query))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from typing import Annotated, TypedDict
 
-from coaching_service.core.validation import Choice, Input
+from coaching_service.core.fields import Default
+from coaching_service.core.validation import Choice
 
 PERIODS = {"4": "4 weeks", "13": "3 months", "26": "6 months", "52": "1 year"}
 
 
-class PeriodQuery(Input):
+class PeriodQuery(TypedDict):
     """The number of weeks to show."""
 
-    weeks = Choice(*PERIODS, load_default="13")
+    weeks: Annotated[str, Choice(*PERIODS), Default("13")]
 
 
 def first_monday(today: date, weeks: int) -> date:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 from aiohttp import hdrs, web
 
 from coaching_service.core.auth.access import check_access, coach, public
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest
-from coaching_service.core.validation import Boolean, Choice, Input
+from coaching_service.core.fields import Default
 from coaching_service.oauth import authorize
 from coaching_service.web.pages import Pages
 
 pages = Pages("/oauth")
 
 
-class _Decision(Input):
-    decision = Choice("allow", "deny", required=True)
-    read = Boolean(load_default=False)
-    change = Boolean(load_default=False)
-    outreach = Boolean(load_default=False)
+class _Decision(TypedDict):
+    decision: Literal["allow", "deny"]
+    read: Annotated[bool, Default(False)]
+    change: Annotated[bool, Default(False)]
+    outreach: Annotated[bool, Default(False)]
 
 
 @pages.get("/authorize", access=public(), template="oauth/consent.html", with_request=True, external_redirect=True)
@@ -33,8 +33,8 @@ async def consent_page(ctx: Context, request: web.Request) -> dict[str, Any] | w
     return {"grant": authorization.grant_request, "query": request.rel_url.raw_query_string}
 
 
-@pages.post("/authorize", access=public(), form=_Decision(), on=consent_page, with_request=True, external_redirect=True)
-async def decide(ctx: Context, request: web.Request, form: dict[str, Any]) -> web.Response:
+@pages.post("/authorize", access=public(), form=_Decision, on=consent_page, with_request=True, external_redirect=True)
+async def decide(ctx: Context, request: web.Request, form: _Decision) -> web.Response:
     """Process the coach's decision and redirect the browser to the application."""
     try:
         authorization = await _read_authorization(ctx, request)

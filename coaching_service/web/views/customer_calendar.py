@@ -5,7 +5,7 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from marshmallow import ValidationError, validates_schema
 from marshmallow.validate import Regexp
@@ -15,9 +15,9 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import take
+from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Identifier, Input, Integer, Text
+from coaching_service.core.validation import Date, Input, Integer, Text
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockInput, WorkoutBlockFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
@@ -37,28 +37,28 @@ from coaching_service.web.views.workout.item_texts import (
 pages = Pages("/app/customers/{customerId}")
 
 
-class WeekQuery(Input):
+class WeekQuery(TypedDict):
     """`week` is any date of the week to show; the current week if absent."""
 
-    week = Date(load_default=None)
+    week: Annotated[str | None, Date()]
 
 
-class _MonthQuery(Input):
+class _MonthQuery(TypedDict):
     """`month` is `YYYY-MM`; the current month if absent."""
 
-    month = Text(load_default=None, validate=Regexp(r"(19|20|21)\d\d-(0[1-9]|1[0-2])\Z"))
+    month: Annotated[str | None, Text(validate=Regexp("(19|20|21)\\d\\d-(0[1-9]|1[0-2])\\Z"))]
 
 
-class _MoveForm(Input):
-    witemId = Identifier(required=True)
-    source = Identifier(required=True)
-    target = Identifier(required=True)
-    place = Integer(minimum=1, maximum=1_000, load_default=1_000)
+class _MoveForm(TypedDict):
+    witemId: ObjectId
+    source: ObjectId
+    target: ObjectId
+    place: Annotated[int, Integer(minimum=1, maximum=1000), Default(1000)]
 
 
-class _MoveWorkoutForm(Input):
-    date = Date(required=True)
-    place = Integer(minimum=1, maximum=1_000, load_default=1_000)
+class _MoveWorkoutForm(TypedDict):
+    date: Annotated[str, Date()]
+    place: Annotated[int, Integer(minimum=1, maximum=1000), Default(1000)]
 
 
 class WorkoutNameForm(Input):
@@ -80,8 +80,8 @@ class _NewWorkout(WorkoutBlockFields, NewWorkoutText):
 _NEW_WORKOUT = input_of(_NewWorkout, WorkoutNameForm, ItemsTextForm)()
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), query=WeekQuery(), template="customer/week.html")
-async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("", access=coach(CUSTOMERS.VIEW), query=WeekQuery, template="customer/week.html")
+async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> dict[str, Any]:
     """A week of the client's calendar."""
     customer = await load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
@@ -124,8 +124,8 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) 
     }
 
 
-@pages.get("/month", access=coach(CUSTOMERS.VIEW), query=_MonthQuery(), template="customer/month.html")
-async def month_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("/month", access=coach(CUSTOMERS.VIEW), query=_MonthQuery, template="customer/month.html")
+async def month_page(ctx: Context, customer_id: ObjectId, query: _MonthQuery) -> dict[str, Any]:
     """A month of the client's calendar, in weeks from Monday to Sunday."""
     customer = await load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
@@ -188,8 +188,8 @@ async def add_block(ctx: Context, customer_id: ObjectId, form: _NewWorkout) -> R
     return Redirect(path, f"{block['name']} added. Now add exercises to it.")
 
 
-@pages.post("/move", access=coach(CUSTOMERS.EDIT), form=_MoveForm(), on=week_page)
-async def move_item(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/move", access=coach(CUSTOMERS.EDIT), form=_MoveForm, on=week_page)
+async def move_item(ctx: Context, customer_id: ObjectId, form: _MoveForm) -> Redirect:
     """Move an item to a position in this or another workout."""
     block = await item_service.move_item(
         ctx,
@@ -200,8 +200,8 @@ async def move_item(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -
     return Redirect(week_path(customer_id, str(block["date"])), f"Moved to {block['name']}.")
 
 
-@pages.post("/blocks/{blockId}/move", access=coach(CUSTOMERS.EDIT), form=_MoveWorkoutForm(), on=week_page)
-async def move_workout(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/blocks/{blockId}/move", access=coach(CUSTOMERS.EDIT), form=_MoveWorkoutForm, on=week_page)
+async def move_workout(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: _MoveWorkoutForm) -> Redirect:
     """Move a workout to a position of the same or another day."""
     calendar = ClientCalendar(customer_id)
     await workouts.change(ctx, calendar, block_id, {"date": form["date"]})

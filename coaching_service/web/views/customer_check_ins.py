@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
 
@@ -10,8 +10,9 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS, METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.validation import Choice, Date, Input, Text
+from coaching_service.core.validation import Choice, Date, Text
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.progress.check_ins import service as check_ins
@@ -30,14 +31,19 @@ RHYTHMS = (
 )
 
 
-class _CheckInForm(Input):
+class CheckInChoice(TypedDict):
     """`content` is `task`, or `form-` or `metrics-` with an identifier; `title` is the title of a task."""
 
-    content = fields.String(required=True)
-    title = Text(allow_blank=True, load_default="")
-    rhythm = Choice(*(value for value, _ in RHYTHMS), required=True)
-    startDate = Date(required=True)
-    until = Date(allow_none=True, load_default=None)
+    content: Annotated[str, fields.String()]
+    title: Annotated[str, Text(allow_blank=True), Default("")]
+    rhythm: Annotated[str, Choice(*(value for value, _ in RHYTHMS))]
+
+
+class CheckInForm(CheckInChoice):
+    """A check-in to add, from its first day to its last one, if any."""
+
+    startDate: Annotated[str, Date()]
+    until: Annotated[str | None, Date()]
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), template="customer/check_ins.html")
@@ -72,14 +78,14 @@ def describe_rhythm(recurrence: Recurrence) -> str:
     return "Every day" if recurrence["everyDays"] == 1 else f"Every {recurrence['everyDays']} days"
 
 
-@pages.post("", access=coach(CUSTOMERS.EDIT), form=_CheckInForm(), on=check_ins_page)
-async def add_check_in(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("", access=coach(CUSTOMERS.EDIT), form=CheckInForm, on=check_ins_page)
+async def add_check_in(ctx: Context, customer_id: ObjectId, form: CheckInForm) -> Redirect:
     """Add a recurring check-in."""
     check_in = await check_ins.create(ctx, customer_id, to_check_in(form))
     return Redirect(_path(customer_id), f"{check_in['name']} is scheduled four weeks ahead.")
 
 
-def to_check_in(form: dict[str, Any]) -> CheckInInput:
+def to_check_in(form: CheckInForm) -> CheckInInput:
     """Return the check-in that the fields of the form describe. Raises InvalidFields."""
     kind, _, identifier = form["content"].partition("-")
     content_id = parse_id(identifier)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, NUTRITION
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.fields import Default
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
-from coaching_service.core.validation import Input, Integer, Text
+from coaching_service.core.validation import Integer, Text
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
@@ -31,19 +32,19 @@ _MAX_PHOTO_DATES = 50
 _PLANS_PER_PAGE = 25
 
 
-class _CompareQuery(Input):
+class _CompareQuery(TypedDict):
     """The two dates to compare; the first and the latest if absent."""
 
-    left = Text(allow_blank=True, load_default="")
-    right = Text(allow_blank=True, load_default="")
+    left: Annotated[str, Text(allow_blank=True), Default("")]
+    right: Annotated[str, Text(allow_blank=True), Default("")]
 
 
-class _PlansQuery(Input):
-    page = Integer(minimum=1, load_default=1)
+class _PlansQuery(TypedDict):
+    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
-@pages.get("/photos", access=coach(CUSTOMERS.VIEW), query=_CompareQuery(), template="customer/photos.html")
-async def photos_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("/photos", access=coach(CUSTOMERS.VIEW), query=_CompareQuery, template="customer/photos.html")
+async def photos_page(ctx: Context, customer_id: ObjectId, query: _CompareQuery) -> dict[str, Any]:
     """Compare the photos of two dates, with the weight at the time."""
     customer, page, weights = await gather_reads(
         ctx,
@@ -91,8 +92,8 @@ async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId)
     return Redirect(customer_path(customer_id, "/photos"), "Photos deleted.")
 
 
-@pages.get("/plans", access=coach(NUTRITION.VIEW), query=_PlansQuery(), template="customer/plans.html")
-async def plans_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("/plans", access=coach(NUTRITION.VIEW), query=_PlansQuery, template="customer/plans.html")
+async def plans_page(ctx: Context, customer_id: ObjectId, query: _PlansQuery) -> dict[str, Any]:
     """The versions of a client's nutrition plan."""
     customer, page = await gather_reads(
         ctx,

@@ -62,12 +62,10 @@ class SessionRow(TypedDict):
 @pages.get(
     "/progress/exercises/{exerciseId}",
     access=coach(CUSTOMERS.VIEW),
-    query=PeriodQuery(),
+    query=PeriodQuery,
     template="customer/lift.html",
 )
-async def lift_page(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: dict[str, Any]
-) -> dict[str, Any]:
+async def lift_page(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: PeriodQuery) -> dict[str, Any]:
     """A client's results in an exercise in the last weeks."""
     customer = await load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict
 from urllib.parse import urlencode
 
 from marshmallow import fields
@@ -13,10 +13,10 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import InvalidFields
+from coaching_service.core.fields import Default
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, NewMessage
@@ -29,20 +29,20 @@ _MESSAGES = "/customers/{customerId}/messages"
 _PAGE_SIZE = 30
 
 
-class PartQuery(Input):
+class PartQuery(TypedDict):
     """A part of a list: `after` is the cursor of the one before."""
 
-    after = fields.String(load_default=None)
+    after: Annotated[str | None, fields.String()]
 
 
-class FileQuery(Input):
+class FileQuery(TypedDict):
     """Which version of a picture: `small` or `full`."""
 
-    size = fields.String(load_default="full")
+    size: Annotated[str, fields.String(), Default("full")]
 
 
-@pages.get(_MESSAGES, access=coach(CUSTOMERS.VIEW), query=PartQuery(), template="messages/conversation.html")
-async def messages_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any] | Redirect:
+@pages.get(_MESSAGES, access=coach(CUSTOMERS.VIEW), query=PartQuery, template="messages/conversation.html")
+async def messages_page(ctx: Context, customer_id: ObjectId, query: PartQuery) -> dict[str, Any] | Redirect:
     """The messages of a client, oldest first, with a form to write.
 
     Opening the newest marks all as read for the company, if the coach may change the client.
@@ -94,11 +94,11 @@ async def write_message(ctx: Context, customer_id: ObjectId, form: dict[str, Any
 @pages.get(
     f"{_MESSAGES}/{{messageId}}/attachments/{{attachmentId}}/file",
     access=coach(CUSTOMERS.VIEW),
-    query=FileQuery(),
+    query=FileQuery,
     template="",
 )
 async def message_file(
-    ctx: Context, customer_id: ObjectId, message_id: ObjectId, attachment_id: ObjectId, query: dict[str, Any]
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId, attachment_id: ObjectId, query: FileQuery
 ) -> Download:
     """One file of a message of a client; browsers do not keep it."""
     return await attachments.read(ctx, customer_id, message_id, attachment_id, small=query["size"] == "small")

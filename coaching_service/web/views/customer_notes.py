@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
 
@@ -12,6 +12,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Input, Text, Version
 from coaching_service.people.activity import service as activity
@@ -27,10 +28,10 @@ pages = Pages("/app/customers/{customerId}")
 _RECENT_EVENTS = 15
 
 
-class _NoteForm(Input):
-    content = Text(max_length=TEXT_LENGTH, required=True)
-    isPinned = fields.Boolean(load_default=False)
-    isHealth = fields.Boolean(load_default=False)
+class _NoteForm(TypedDict):
+    content: Annotated[str, Text(max_length=TEXT_LENGTH)]
+    isPinned: Annotated[bool, Default(False)]
+    isHealth: Annotated[bool, Default(False)]
 
 
 class _NoteChangeForm(Input):
@@ -40,8 +41,8 @@ class _NoteChangeForm(Input):
     version = Version()
 
 
-class _PinForm(Input):
-    isPinned = fields.Boolean(load_default=False)
+class _PinForm(TypedDict):
+    isPinned: Annotated[bool, Default(False)]
 
 
 @pages.get("/notes", access=coach(CUSTOMERS.VIEW), template="customer/notes.html")
@@ -71,8 +72,8 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     }
 
 
-@pages.post("/notes", access=coach(CUSTOMERS.EDIT), form=_NoteForm(), on=notes_page)
-async def add_note(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/notes", access=coach(CUSTOMERS.EDIT), form=_NoteForm, on=notes_page)
+async def add_note(ctx: Context, customer_id: ObjectId, form: _NoteForm) -> Redirect:
     """Add a note: plain text in which an empty line starts a new paragraph."""
     html = to_html(form["content"])
     await notes.create(ctx, customer_id, {"content": html, "isPinned": form["isPinned"], "isHealth": form["isHealth"]})
@@ -105,8 +106,8 @@ async def change_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId, fo
     return Redirect(_notes_path(customer_id), "Note changed.")
 
 
-@pages.post("/notes/{noteId}/pin", access=coach(CUSTOMERS.EDIT), form=_PinForm(), on=notes_page)
-async def change_note_pin(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/notes/{noteId}/pin", access=coach(CUSTOMERS.EDIT), form=_PinForm, on=notes_page)
+async def change_note_pin(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: _PinForm) -> Redirect:
     """Show a note before the others, or no longer."""
     await notes.update(ctx, customer_id, note_id, {"isPinned": form["isPinned"]})
     return Redirect(_notes_path(customer_id), "Note pinned." if form["isPinned"] else "Note unpinned.")

@@ -112,8 +112,8 @@ class ComplianceSummary(TypedDict):
     weeks: list[tuple[str, int, int]]
 
 
-@pages.get("/progress", access=coach(CUSTOMERS.VIEW), query=PeriodQuery(), template="customer/progress.html")
-async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("/progress", access=coach(CUSTOMERS.VIEW), query=PeriodQuery, template="customer/progress.html")
+async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery) -> dict[str, Any]:
     """A client's progress in the last weeks."""
     customer = await load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
@@ -286,11 +286,11 @@ async def metric_page(
 @pages.post(
     "/progress/sets/{metricsSetId}/metrics/{metricId}/delete",
     access=coach(METRICS.EDIT),
-    form=ValueDate(),
+    form=ValueDate,
     on=metric_page,
 )
 async def delete_value(
-    ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, form: dict[str, Any]
+    ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, form: ValueDate
 ) -> Redirect:
     """Delete the value of a metric on a date."""
     await metrics.delete_value(ctx, customer_id, metrics_set_id, metric_id, form["date"])

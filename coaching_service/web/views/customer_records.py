@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from markupsafe import Markup
 
@@ -12,10 +12,11 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.core.text import normalize, straighten
-from coaching_service.core.validation import Identifier, Input, Integer, Number
+from coaching_service.core.validation import Identifier, Integer, Number
 from coaching_service.library.exercises import service as exercises
 from coaching_service.progress.exercise_history import lift_progress
 from coaching_service.progress.personal_records import service as personal_records
@@ -41,10 +42,10 @@ _LIFTS_PER_PAGE = 24
 _TREND = timedelta(weeks=52)
 
 
-class _RecordsQuery(Input):
-    exerciseId = Identifier(allow_none=True, load_default=None)
-    keywords = Keywords()
-    page = Integer(minimum=1, load_default=1)
+class _RecordsQuery(TypedDict):
+    exerciseId: ObjectId | None
+    keywords: Annotated[str, Keywords()]
+    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 class LiftCard(TypedDict):
@@ -70,8 +71,8 @@ class _NamedMax(TypedDict):
     updatedAt: datetime
 
 
-@pages.get("/records", access=coach(CUSTOMERS.VIEW), query=_RecordsQuery(), template="customer/records.html")
-async def records_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("/records", access=coach(CUSTOMERS.VIEW), query=_RecordsQuery, template="customer/records.html")
+async def records_page(ctx: Context, customer_id: ObjectId, query: _RecordsQuery) -> dict[str, Any]:
     """A client's personal records and training maximums; the query names the exercise to set the maximum of."""
     customer, records, maxes = await gather_reads(
         ctx,

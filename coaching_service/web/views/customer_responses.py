@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import page_document, skip_of
-from coaching_service.core.validation import Input, Integer
+from coaching_service.core.validation import Integer
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.form_responses.models import FormResponse
 from coaching_service.web.pages import Pages, Redirect
@@ -24,8 +25,8 @@ pages = Pages("/app/customers/{customerId}/check-ins/responses")
 _PAGE_SIZE = 8
 
 
-class _ResponsesQuery(Input):
-    page = Integer(minimum=1, maximum=10_000, load_default=1)
+class _ResponsesQuery(TypedDict):
+    page: Annotated[int, Integer(minimum=1, maximum=10000), Default(1)]
 
 
 class _ComparedAnswer(TypedDict):
@@ -48,8 +49,8 @@ class _ComparedResponse(TypedDict):
     answers: list[_ComparedAnswer]
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW, FORMS.VIEW), query=_ResponsesQuery(), template="customer/responses.html")
-async def responses_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("", access=coach(CUSTOMERS.VIEW, FORMS.VIEW), query=_ResponsesQuery, template="customer/responses.html")
+async def responses_page(ctx: Context, customer_id: ObjectId, query: _ResponsesQuery) -> dict[str, Any]:
     """The responses of a client, the latest first."""
     customer, responses = await gather_reads(
         ctx, load_header(ctx, customer_id), form_responses.list_between(ctx, customer_id, None, None)
@@ -91,11 +92,9 @@ def _form_key(response: FormResponse) -> object:
     return response["formId"] or response["formName"]
 
 
-@pages.post(
-    "/{responseId}/review", access=coach(CUSTOMERS.VIEW, FORMS.EDIT), on=responses_page, query=_ResponsesQuery()
-)
+@pages.post("/{responseId}/review", access=coach(CUSTOMERS.VIEW, FORMS.EDIT), on=responses_page, query=_ResponsesQuery)
 async def review_response(
-    ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: dict[str, Any]
+    ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: _ResponsesQuery
 ) -> Redirect:
     """Mark a response as reviewed."""
     response = await form_responses.set_reviewed(ctx, response_id, reviewed=True)

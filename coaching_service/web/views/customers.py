@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, TypedDict
 from urllib.parse import urlencode
 
 from marshmallow import fields
@@ -12,9 +12,10 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.pagination import Page
-from coaching_service.core.validation import Choice, Input, Integer
+from coaching_service.core.validation import Choice, Integer
 from coaching_service.people.customers import listing
 from coaching_service.people.customers.models import CustomerProfile, SortFigure
 from coaching_service.people.customers.schemas import NO_TRAINER
@@ -47,15 +48,15 @@ _SORT_NAMES = (
 )
 
 
-class CustomerFilter(Input):
+class CustomerFilter(TypedDict):
     """The filters of the client list, as sent in the query."""
 
-    keywords = Keywords()
-    groups = fields.List(fields.String(), load_default=list)
-    assignedTo = fields.List(fields.String(), load_default=list)
-    archived = fields.Boolean(load_default=False)
-    sort = Choice(*SORTS, load_default="name")
-    page = Integer(minimum=1, load_default=1)
+    keywords: Annotated[str, Keywords()]
+    groups: Annotated[list[str], fields.List(fields.String()), Default(list)]
+    assignedTo: Annotated[list[str], fields.List(fields.String()), Default(list)]
+    archived: Annotated[bool, Default(False)]
+    sort: Annotated[str, Choice(*SORTS), Default("name")]
+    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 def parse_trainer_ids(values: list[str]) -> list[ObjectId | None]:
@@ -66,7 +67,7 @@ def parse_trainer_ids(values: list[str]) -> list[ObjectId | None]:
     return [None if value == NO_TRAINER else parse_id(value) or ObjectId() for value in values]
 
 
-async def find_customers(ctx: Context, query: dict[str, Any]) -> Page[CustomerProfile]:
+async def find_customers(ctx: Context, query: CustomerFilter) -> Page[CustomerProfile]:
     """Find the page of the list that a query asks for."""
     sort, trainers = SORTS[query["sort"]], parse_trainer_ids(query["assignedTo"])
     if sort is not None and not query["keywords"]:
@@ -95,7 +96,7 @@ async def find_customers(ctx: Context, query: dict[str, Any]) -> Page[CustomerPr
 _DEFAULTS = (("page", 1), ("sort", "name"))
 
 
-def list_path(query: dict[str, Any], **changes: Any) -> str:
+def list_path(query: CustomerFilter, **changes: Any) -> str:
     """Return the path of the client list with a filter in which `changes` are replaced."""
     merged = query | changes
     parameters = {name: value for name, value in merged.items() if value and (name, value) not in _DEFAULTS}
@@ -104,8 +105,8 @@ def list_path(query: dict[str, Any], **changes: Any) -> str:
     return "/app/customers" + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), query=CustomerFilter(), template="customers/list.html")
-async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("", access=coach(CUSTOMERS.VIEW), query=CustomerFilter, template="customers/list.html")
+async def customers_page(ctx: Context, query: CustomerFilter) -> dict[str, Any]:
     """The clients in the coach's scope, by name."""
     page, groups, coaches = await gather_reads(
         ctx, find_customers(ctx, query), listing.list_groups(ctx), team.list_coaches(ctx)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Annotated, Any, TypedDict, cast
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import (
     TEXT_LENGTH,
     Choice,
     Identifier,
-    Input,
     Integer,
     Link,
     ListOf,
@@ -41,47 +41,47 @@ _TYPE_FILTERS = [
 ]
 
 
-class _Search(Input):
-    keywords = Keywords()
-    type = Choice(MINE, PUBLIC, *TYPES, load_default=None, allow_none=True)
-    page = Integer(minimum=1, load_default=1)
+class _Search(TypedDict):
+    keywords: Annotated[str, Keywords()]
+    type: Annotated[str | None, Choice(MINE, PUBLIC, *TYPES)]
+    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
-class _Exercise(Input):
-    name = Text(required=True)
-    aliases = StringList(max_length=200, load_default=list)
-    type = Choice(*TYPES, load_default="strength")
-    level = Choice(*LEVELS, allow_none=True, load_default=None)
-    equipment = Text(allow_none=True, load_default=None)
-    loadType = Choice(*LOAD_TYPES, load_default=LOAD)
-    defaultInstructions = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
-    videoLink = Link(allow_none=True, load_default=None)
-    tags = StringList(load_default=list)
-    primaryMuscles = ListOf(Identifier(), maximum=23, load_default=list)
-    secondaryMuscles = ListOf(Identifier(), maximum=23, load_default=list)
+class _Exercise(TypedDict):
+    name: str
+    aliases: Annotated[list[str], StringList(max_length=200), Default(list)]
+    type: Annotated[str, Choice(*TYPES), Default("strength")]
+    level: Annotated[str | None, Choice(*LEVELS)]
+    equipment: str | None
+    loadType: Annotated[str, Choice(*LOAD_TYPES), Default(LOAD)]
+    defaultInstructions: Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
+    videoLink: Annotated[str | None, Link()]
+    tags: Annotated[list[str], StringList(), Default(list)]
+    primaryMuscles: Annotated[list[ObjectId], ListOf(Identifier(), maximum=23), Default(list)]
+    secondaryMuscles: Annotated[list[ObjectId], ListOf(Identifier(), maximum=23), Default(list)]
 
 
 class _ExerciseChange(_Exercise):
-    version = Version(required=True)
+    version: Annotated[int, Version()]
 
 
 def _form_options() -> Document:
     return {"types": TYPES, "levels": LEVELS, "load_types": _LOAD_TYPES, "muscles": exercises.list_muscle_groups()}
 
 
-def _to_input(form: dict[str, Any]) -> Document:
+def _to_input(form: _Exercise) -> Document:
     """Return the form values as the service accepts them. Raises InvalidFields for a muscle in both lists."""
-    primary, secondary = form.pop("primaryMuscles"), form.pop("secondaryMuscles")
+    primary, secondary = form["primaryMuscles"], form["secondaryMuscles"]
     if set(primary) & set(secondary):
         raise invalid_field("secondaryMuscles", "must not contain a primary muscle", code="DUPLICATE")
     roles = {"primary": primary, "secondary": secondary}
-    return form | {
-        "muscleGroups": [{"_id": muscle_id, "role": role} for role, ids in roles.items() for muscle_id in ids]
-    }
+    details = {name: value for name, value in form.items() if name not in ("primaryMuscles", "secondaryMuscles")}
+    muscles = [{"_id": muscle_id, "role": role} for role, ids in roles.items() for muscle_id in ids]
+    return {**details, "muscleGroups": muscles}
 
 
-@pages.get("", access=coach(EXERCISES.VIEW), query=_Search(), template="library/exercises.html")
-async def exercises_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("", access=coach(EXERCISES.VIEW), query=_Search, template="library/exercises.html")
+async def exercises_page(ctx: Context, query: _Search) -> dict[str, Any]:
     """The exercises available to the company."""
     page = await listing.list_exercises(
         ctx, page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"], kind=query["type"] or None
@@ -95,8 +95,8 @@ async def new_exercise_page(_: Context) -> dict[str, Any]:
     return _form_options()
 
 
-@pages.post("/new", access=coach(EXERCISES.CREATE), form=_Exercise(), on=new_exercise_page)
-async def create_exercise(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("/new", access=coach(EXERCISES.CREATE), form=_Exercise, on=new_exercise_page)
+async def create_exercise(ctx: Context, form: _Exercise) -> Redirect:
     """Create an exercise of the company."""
     exercise = await exercises.create(ctx, cast("ExerciseInput", _to_input(form) | {"media": []}))
     return Redirect(f"/app/exercises/{exercise['_id']}", f"{exercise['name']} added to your library.")
@@ -116,8 +116,8 @@ async def edit_exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, A
     return {"exercise": exercise, "version": exercise["version"], **_form_options()}
 
 
-@pages.post("/{exerciseId}/edit", access=coach(EXERCISES.EDIT), form=_ExerciseChange(), on=edit_exercise_page)
-async def update_exercise(ctx: Context, exercise_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/{exerciseId}/edit", access=coach(EXERCISES.EDIT), form=_ExerciseChange, on=edit_exercise_page)
+async def update_exercise(ctx: Context, exercise_id: ObjectId, form: _ExerciseChange) -> Redirect:
     """Change an exercise of the company; workouts that contain it show the change."""
     await exercises.change(ctx, exercise_id, cast("ExerciseChange", _to_input(form)))
     return Redirect(f"/app/exercises/{exercise_id}", "Changes saved.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import InvalidFields
@@ -21,10 +21,10 @@ class ConfirmedValues(Input):
     confirmed = Boolean(load_default=False)
 
 
-class ValueDate(Input):
+class ValueDate(TypedDict):
     """The date of the value to delete."""
 
-    date = Date(required=True)
+    date: Annotated[str, Date()]
 
 
 async def require_confirmed_rows(

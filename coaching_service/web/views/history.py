@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import Annotated, Any, TypedDict, cast
 from urllib.parse import urlencode
 
 from marshmallow import fields
@@ -61,9 +61,9 @@ _REASONS = {
 _UNDONE_ALREADY = "This change has been undone already."
 
 
-class _HistoryQuery(Input):
-    via = Choice(*INTERFACES, load_default=None)
-    after = fields.String(load_default=None)
+class _HistoryQuery(TypedDict):
+    via: Annotated[Interface | None, Choice(*INTERFACES)]
+    after: Annotated[str | None, fields.String()]
 
 
 class _UndoForm(Input):
@@ -73,18 +73,16 @@ class _UndoForm(Input):
     next = fields.String(load_default=None)
 
 
-@pages.get(_OF_CLIENT, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery(), template="customer/history.html")
-async def customer_history_page(
-    ctx: Context, customer_id: ObjectId, query: dict[str, Any]
-) -> dict[str, Any] | Redirect:
+@pages.get(_OF_CLIENT, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery, template="customer/history.html")
+async def customer_history_page(ctx: Context, customer_id: ObjectId, query: _HistoryQuery) -> dict[str, Any] | Redirect:
     """The changes of a client, newest first."""
     customer = await load_header(ctx, customer_id)
     variables = await _list_changes(ctx, customer_path(customer_id, "/history"), query, customer_id)
     return variables | {"customer": customer} if isinstance(variables, dict) else variables
 
 
-@pages.get(_OF_COMPANY, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery(), template="settings/history.html")
-async def history_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
+@pages.get(_OF_COMPANY, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery, template="settings/history.html")
+async def history_page(ctx: Context, query: _HistoryQuery) -> dict[str, Any] | Redirect:
     """The changes of the company that the caller may see, newest first."""
     return await _list_changes(ctx, f"/app{_OF_COMPANY}", query, None)
 
@@ -179,7 +177,7 @@ async def _describe_all(ctx: Context, listed: Sequence[ChangeSummary]) -> list[d
 
 
 async def _list_changes(
-    ctx: Context, path: str, query: dict[str, Any], customer_id: ObjectId | None
+    ctx: Context, path: str, query: _HistoryQuery, customer_id: ObjectId | None
 ) -> dict[str, Any] | Redirect:
     """Return the variables of a list of changes."""
     try:

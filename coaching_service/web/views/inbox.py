@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
-
-from marshmallow import fields
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import InvalidFields
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.form_requests import service as form_requests
@@ -29,11 +28,11 @@ _CONVERSATIONS, _FORMS, _OVERDUE, _UPCOMING = 30, 20, 100, 10
 class _InboxQuery(PartQuery):
     """With `all` also the conversations in which everything has been read."""
 
-    all = fields.Boolean(load_default=False)
+    all: Annotated[bool, Default(False)]
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), query=_InboxQuery(), template="messages/inbox.html")
-async def inbox_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
+@pages.get("", access=coach(CUSTOMERS.VIEW), query=_InboxQuery, template="messages/inbox.html")
+async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any] | Redirect:
     """The conversations with unread messages, or all of them; with the permission, the forms of clients."""
     unread = None if query["all"] else True
     try:

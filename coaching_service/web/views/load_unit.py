@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from coaching_service.core.auth.access import even_while_converting, owner_session
 from coaching_service.core.database.context import Context
-from coaching_service.core.validation import Choice, Input
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ConversionWork
 from coaching_service.integrations.load_unit import service as load_unit
 from coaching_service.people.account import service as account
+from coaching_service.people.account.models import LoadUnit
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings/load-unit")
@@ -18,8 +18,8 @@ _PATH = "/app/settings/load-unit"
 _NAMES = {"kg": "kilograms", "lb": "pounds"}
 
 
-class _UnitForm(Input):
-    loadUnit = Choice(*_NAMES, required=True)
+class _UnitForm(TypedDict):
+    loadUnit: LoadUnit
 
 
 @pages.get("", access=even_while_converting(owner_session()), template="settings/load_unit.html")
@@ -43,15 +43,15 @@ async def load_unit_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@pages.post("/count", access=owner_session(), form=_UnitForm(), on=load_unit_page)
-async def count_loads(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("/count", access=owner_session(), form=_UnitForm, on=load_unit_page)
+async def count_loads(ctx: Context, form: _UnitForm) -> Redirect:
     """Count what would be converted."""
     await load_unit.begin(ctx, form["loadUnit"], dry_run=True)
     return Redirect(_PATH, "Counting has begun.")
 
 
-@pages.post("", access=owner_session(), form=_UnitForm(), on=load_unit_page)
-async def convert_loads(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("", access=owner_session(), form=_UnitForm, on=load_unit_page)
+async def convert_loads(ctx: Context, form: _UnitForm) -> Redirect:
     """Convert all loads."""
     await load_unit.begin(ctx, form["loadUnit"], dry_run=False)
     return Redirect(_PATH, "The conversion has begun.")

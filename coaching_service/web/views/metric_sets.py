@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
-
-from marshmallow import fields
+from typing import Annotated, Any, TypedDict, TypeVar
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Identifier, Input, Text, Version
+from coaching_service.core.validation import Version
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSet, MetricSetChange, NewMetric
 from coaching_service.web.pages import Pages, Redirect
@@ -23,22 +22,22 @@ _MAX_METRICS = 100
 NamedMetric = TypeVar("NamedMetric", Metric, NewMetric)
 
 
-class _NewMetricSet(Input):
-    name = Text(required=True)
-    assignAutomatically = fields.Boolean(load_default=False)
-    metricName = Text(required=True)
-    metricUnitId = Identifier(required=True)
+class _NewMetricSet(TypedDict):
+    name: str
+    assignAutomatically: Annotated[bool, Default(False)]
+    metricName: str
+    metricUnitId: ObjectId
 
 
-class _MetricSetUpdate(Input):
-    name = Text(required=True)
-    assignAutomatically = fields.Boolean(required=True)
-    version = Version(required=True)
+class _MetricSetUpdate(TypedDict):
+    name: str
+    assignAutomatically: bool
+    version: Annotated[int, Version()]
 
 
-class _MetricName(Input):
-    metricId = Identifier(required=True)
-    name = Text(required=True)
+class _MetricName(TypedDict):
+    metricId: ObjectId
+    name: str
 
 
 def _set_path(set_id: ObjectId) -> str:
@@ -55,8 +54,8 @@ async def metric_sets_page(ctx: Context) -> dict[str, Any]:
     return {"sets": await metric_sets.list_all(ctx), "units": _unit_options()}
 
 
-@pages.post("", access=coach(METRICS.CREATE), form=_NewMetricSet(), on=metric_sets_page)
-async def create_metric_set(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("", access=coach(METRICS.CREATE), form=_NewMetricSet, on=metric_sets_page)
+async def create_metric_set(ctx: Context, form: _NewMetricSet) -> Redirect:
     """Create a set with its first metric."""
     metric: NewMetric = {"name": form["metricName"], "metricUnitId": form["metricUnitId"]}
     metric_set = await metric_sets.create(
@@ -72,7 +71,7 @@ async def metric_set_page(ctx: Context, metrics_set_id: ObjectId) -> dict[str, A
     return {"set": metric_set, "version": metric_set["version"], "units": _unit_options()}
 
 
-@pages.post("/{metricsSetId}", access=coach(METRICS.EDIT), form=_MetricSetUpdate(), on=metric_set_page)
+@pages.post("/{metricsSetId}", access=coach(METRICS.EDIT), form=_MetricSetUpdate, on=metric_set_page)
 async def update_metric_set(ctx: Context, metrics_set_id: ObjectId, form: MetricSetChange) -> Redirect:
     """Rename a set, and set whether it is assigned to new clients automatically."""
     await metric_sets.change(ctx, metrics_set_id, form)
@@ -91,8 +90,8 @@ async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: NewMetric) ->
     return Redirect(_set_path(metrics_set_id), f"{form['name']} added.")
 
 
-@pages.post("/{metricsSetId}/names", access=coach(METRICS.EDIT), form=_MetricName(), on=metric_set_page)
-async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/{metricsSetId}/names", access=coach(METRICS.EDIT), form=_MetricName, on=metric_set_page)
+async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: _MetricName) -> Redirect:
     """Rename a metric; its recorded values stay."""
     metric_set = await metric_sets.read(ctx, metrics_set_id)
     metrics = _to_input(metric_set)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 
 from marshmallow import fields
 
@@ -11,6 +11,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, Text
 from coaching_service.people.customers import creation, listing
@@ -22,7 +23,7 @@ from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.customer_check_ins import RHYTHMS, list_contents, to_check_in
+from coaching_service.web.views.customer_check_ins import RHYTHMS, CheckInChoice, list_contents, to_check_in
 from coaching_service.web.views.customer_layout import customer_path, week_path
 
 pages = Pages("/app/customers/new")
@@ -39,14 +40,11 @@ class _NewCustomerForm(NewCustomer):
     rhythm = Choice(*(value for value, _ in RHYTHMS), load_default="weekday-7")
 
 
-class _Beginning(TypedDict):
+class _Beginning(CheckInChoice):
     """The program and the check-in of a new client as the form sent them; blank or None: not chosen."""
 
     programId: ObjectId | None
     programStart: str | None
-    content: str
-    title: str
-    rhythm: str
 
 
 @pages.get("", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
@@ -118,7 +116,7 @@ async def _begin(ctx: Context, customer_id: ObjectId, beginning: _Beginning) -> 
         location, added = week_path(customer_id, start), f" {quantity(assignment['blocks'], 'workout')} scheduled."
     if beginning["content"]:
         check_in = await check_ins.create(
-            ctx, customer_id, to_check_in({**beginning, "startDate": start, "until": None})
+            ctx, customer_id, to_check_in({**take(CheckInChoice, beginning), "startDate": start, "until": None})
         )
         added += f" {check_in['name']} is scheduled four weeks ahead."
     return location, added

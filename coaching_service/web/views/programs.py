@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict, cast
-
-from marshmallow import fields
+from typing import Annotated, Any, TypedDict, cast
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Identifier, Input, Integer, Text
+from coaching_service.core.validation import Date, Integer, Text
 from coaching_service.people.customers import listing
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments.models import AssignmentResult
@@ -40,30 +39,30 @@ _PAGE_SIZE = 24
 _MAX_CLIENTS = 50
 
 
-class _Search(Input):
-    keywords = Keywords()
-    archived = fields.Boolean(load_default=False)
-    page = Integer(minimum=1, load_default=1)
+class _Search(TypedDict):
+    keywords: Annotated[str, Keywords()]
+    archived: Annotated[bool, Default(False)]
+    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 class _NewProgramForm(NewProgram, ConfirmedValues):
     text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
 
 
-class _ProgramQuery(Input):
-    client = Keywords()
-    day = Integer(minimum=1, maximum=LAST_DAY, load_default=None)
+class _ProgramQuery(TypedDict):
+    client: Annotated[str, Keywords()]
+    day: Annotated[int | None, Integer(minimum=1, maximum=LAST_DAY)]
 
 
-class _Assignment(Input):
-    customerId = Identifier(required=True)
-    startDate = Date(required=True)
-    onConflict = conflict_field("skip")
-    repeat = fields.Boolean(load_default=False)
+class _Assignment(TypedDict):
+    customerId: ObjectId
+    startDate: Annotated[str, Date()]
+    onConflict: Annotated[OnConflict, conflict_field("skip")]
+    repeat: Annotated[bool, Default(False)]
 
 
-@pages.get("", access=coach(PROGRAMS.VIEW), query=_Search(), template="library/programs.html")
-async def programs_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("", access=coach(PROGRAMS.VIEW), query=_Search, template="library/programs.html")
+async def programs_page(ctx: Context, query: _Search) -> dict[str, Any]:
     """The programs, by name."""
     page = await programs.list_page(
         ctx, archived=query["archived"], page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"]
@@ -80,8 +79,8 @@ async def create_program(ctx: Context, form: dict[str, Any]) -> Redirect:
     return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created.{remarks}")
 
 
-@pages.get("/{programId}", access=coach(PROGRAMS.VIEW), query=_ProgramQuery(), template="library/program.html")
-async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("/{programId}", access=coach(PROGRAMS.VIEW), query=_ProgramQuery, template="library/program.html")
+async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery) -> dict[str, Any]:
     """A program by week, and the clients it can be assigned to."""
     program, blocks, clients, template_names = await gather_reads(
         ctx,
@@ -130,8 +129,8 @@ def _group_by_week(blocks: Sequence[Block], unit: str) -> dict[int, list[tuple[i
     return {week + 1: [(day, tiles.get(day, [])) for day in range(week * 7 + 1, week * 7 + 8)] for week in weeks}
 
 
-@pages.post("/{programId}/assign", access=coach(CUSTOMERS.EDIT), form=_Assignment(), on=program_page)
-async def assign_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/{programId}/assign", access=coach(CUSTOMERS.EDIT), form=_Assignment, on=program_page)
+async def assign_program(ctx: Context, program_id: ObjectId, form: _Assignment) -> Redirect:
     """Schedule every workout of a program on a client's calendar."""
     customer_id, start_date, on_conflict = form["customerId"], form["startDate"], form["onConflict"]
     is_repeated = on_conflict == "add" and not form["repeat"]
@@ -152,11 +151,11 @@ async def assign_program(ctx: Context, program_id: ObjectId, form: dict[str, Any
 @pages.post(
     "/{programId}/assign/preview",
     access=coach(CUSTOMERS.EDIT),
-    form=_Assignment(),
+    form=_Assignment,
     on=program_page,
     preview_of=assign_program,
 )
-async def preview_assignment(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Render:
+async def preview_assignment(ctx: Context, program_id: ObjectId, form: _Assignment) -> Render:
     """Show what assigning a program would do."""
     on_conflict = form["onConflict"]
     assignment = await assignments.assign(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict
 from urllib.parse import urlencode
 
 from aiohttp import web
 
 from coaching_service.core.auth.access import public, session_only
 from coaching_service.core.database.context import Context
-from coaching_service.core.validation import Input, Text, Timezone
+from coaching_service.core.fields import Default
+from coaching_service.core.validation import Text, Timezone
 from coaching_service.people.sessions import confirmations, passwords, web_sessions
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import EmailConfirmation as EmailConfirmationForm
@@ -35,22 +36,22 @@ from coaching_service.web.rendering import CLIENT_LAYOUT
 pages = Pages("/app")
 
 
-class _Next(Input):
-    next = Text(max_length=4000, load_default=None)
+class _Next(TypedDict):
+    next: Annotated[str | None, Text(max_length=4000)]
 
 
-class TokenQuery(Input):
+class TokenQuery(TypedDict):
     """The token of a link in an e-mail."""
 
-    token = Text(max_length=500, load_default="")
+    token: Annotated[str, Text(max_length=500), Default("")]
 
 
 class _SignUp(SignUp):
     timezone = Timezone(allow_none=True, load_default=None)
 
 
-@pages.get("/sign-in", access=public(), query=_Next(), template="sign_in/sign_in.html")
-async def sign_in_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
+@pages.get("/sign-in", access=public(), query=_Next, template="sign_in/sign_in.html")
+async def sign_in_page(ctx: Context, query: _Next) -> dict[str, Any] | Redirect:
     """The sign-in page of coaches and clients; a signed-in user is redirected."""
     if ctx.principal is not None:
         return Redirect(landing_path("coach" if ctx.principal.is_coach else "customer", query["next"]))
@@ -63,13 +64,13 @@ async def sign_in_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | 
 @pages.post(
     "/sign-in",
     access=public(),
-    query=_Next(),
+    query=_Next,
     form=Credentials(),
     on=sign_in_page,
     request_class="unlimited",
     with_request=True,
 )
-async def sign_in(ctx: Context, query: dict[str, Any], form: dict[str, Any], request: web.Request) -> Redirect:
+async def sign_in(ctx: Context, query: _Next, form: dict[str, Any], request: web.Request) -> Redirect:
     """Sign in, with the same limits on attempts as REST; a client lands on /train, a coach on /app."""
     session = await web_sessions.sign_in(
         ctx, form["email"], form["password"], device_of(request), device_tokens_of(ctx.services, request)
@@ -94,8 +95,8 @@ async def sign_up(ctx: Context, form: dict[str, Any]) -> Redirect:
     return Redirect("/app", f"Welcome, {form['name']}. {form['companyName']} is ready.", session=session)
 
 
-@pages.get("/confirm-email", access=public(), query=TokenQuery(), template="sign_in/confirm_email.html")
-async def confirm_email_page(_: Context, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("/confirm-email", access=public(), query=TokenQuery, template="sign_in/confirm_email.html")
+async def confirm_email_page(_: Context, query: TokenQuery) -> dict[str, Any]:
     """The page to confirm an e-mail address, linked from the e-mail."""
     return {"token": query["token"]}
 
@@ -142,8 +143,8 @@ async def request_password_reset(ctx: Context, form: dict[str, Any], request: we
     )
 
 
-@pages.get("/reset-password", access=public(), query=TokenQuery(), template="sign_in/reset_password.html")
-async def reset_password_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("/reset-password", access=public(), query=TokenQuery, template="sign_in/reset_password.html")
+async def reset_password_page(ctx: Context, query: TokenQuery) -> dict[str, Any]:
     """The page to choose a new password, linked from the e-mail."""
     return {"token": query["token"], "api_keys": await passwords.count_api_keys(ctx, query["token"])}
 
@@ -173,7 +174,7 @@ def describe_api_keys(new_password: NewPassword) -> str:
     return " Your API key still works." if number == 1 else f" Your {number} API keys still work."
 
 
-@pages.get("/first-access", access=public(), query=TokenQuery(), template="")
-async def old_first_access_page(_: Context, query: dict[str, Any]) -> Redirect:
+@pages.get("/first-access", access=public(), query=TokenQuery, template="")
+async def old_first_access_page(_: Context, query: TokenQuery) -> Redirect:
     """Redirect from the address in older invitations."""
     return Redirect("/train/first-access?" + urlencode({"token": query["token"]}))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, take
-from coaching_service.core.validation import Input, Integer, Text
+from coaching_service.core.validation import Integer, Text
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.editing import TemplatePlan
 from coaching_service.training.templates.models import TemplateDetails
@@ -24,9 +24,9 @@ pages = Pages("/app/templates")
 _PAGE_SIZE = 24
 
 
-class _Search(Input):
-    keywords = Keywords()
-    page = Integer(minimum=1, load_default=1)
+class _Search(TypedDict):
+    keywords: Annotated[str, Keywords()]
+    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 class _NewTemplate(TemplateDetails):
@@ -34,8 +34,8 @@ class _NewTemplate(TemplateDetails):
     confirmed: bool
 
 
-@pages.get("", access=coach(PROGRAMS.VIEW), query=_Search(), template="library/templates.html")
-async def templates_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("", access=coach(PROGRAMS.VIEW), query=_Search, template="library/templates.html")
+async def templates_page(ctx: Context, query: _Search) -> dict[str, Any]:
     """The templates, by name."""
     page = await templates.list_page(ctx, page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"])
     unit = ctx.caller.company.load_unit

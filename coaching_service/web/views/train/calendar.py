@@ -5,13 +5,13 @@ from __future__ import annotations
 from calendar import monthrange
 from datetime import date, timedelta
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from marshmallow.validate import Regexp
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
-from coaching_service.core.validation import Date, Input, Text
+from coaching_service.core.validation import Date, Text
 from coaching_service.progress.own_calendar import service as own_calendar
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.train.dates import label_day, label_month
@@ -22,20 +22,20 @@ _YEARS = (1900, 2200)
 _WEEK = timedelta(days=7)
 
 
-class MonthQuery(Input):
+class MonthQuery(TypedDict):
     """`month` is `YYYY-MM`."""
 
-    month = Text(load_default=None, validate=Regexp(r"(19|20|21)\d\d-(0[1-9]|1[0-2])\Z"))
+    month: Annotated[str | None, Text(validate=Regexp("(19|20|21)\\d\\d-(0[1-9]|1[0-2])\\Z"))]
 
 
 class _CalendarQuery(MonthQuery):
     """`week` is any date of the week to show; the current week if there is neither."""
 
-    week = Date(load_default=None)
+    week: Annotated[str | None, Date()]
 
 
-@pages.get("/calendar", access=customer(), query=_CalendarQuery(), template="train/calendar.html")
-async def calendar_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("/calendar", access=customer(), query=_CalendarQuery, template="train/calendar.html")
+async def calendar_page(ctx: Context, query: _CalendarQuery) -> dict[str, Any]:
     """The days of a week or month with their workouts."""
     today = ctx.caller.today()
     shared = {"today": today, "label_day": partial(label_day, today=today), "this_month": f"{today:%Y-%m}"}

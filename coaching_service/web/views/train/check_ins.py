@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import NotFound
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import page_document, skip_of
-from coaching_service.core.validation import Boolean, Input, Integer
+from coaching_service.core.validation import Integer
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import service as logs
@@ -33,18 +34,18 @@ _PAGE_SIZE = 10
 _MAX_COMMENTS = 50
 
 
-class _FormQuery(Input):
+class _FormQuery(TypedDict):
     """`edit`: show the form though it has been answered."""
 
-    edit = Boolean(load_default=False)
+    edit: Annotated[bool, Default(False)]
 
 
-class _ResponsesQuery(Input):
-    page = Integer(minimum=1, maximum=10_000, load_default=1)
+class _ResponsesQuery(TypedDict):
+    page: Annotated[int, Integer(minimum=1, maximum=10000), Default(1)]
 
 
-@pages.get(_FORM, access=customer(), query=_FormQuery(), template="train/form.html")
-async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get(_FORM, access=customer(), query=_FormQuery, template="train/form.html")
+async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query: _FormQuery) -> dict[str, Any]:
     """The questions of a form, or the answers if there are any."""
     block, item = await _read_form(ctx, wblock_id, witem_id)
     results = describe_results(item, ctx.caller.load_unit)
@@ -98,8 +99,8 @@ async def answer_form(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, for
     return Redirect(_back_path(block), f"{item['form']['name']} sent. Your coach will see your answers.")
 
 
-@pages.get("/form-responses", access=customer(), query=_ResponsesQuery(), template="train/form_responses.html")
-async def form_responses_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("/form-responses", access=customer(), query=_ResponsesQuery, template="train/form_responses.html")
+async def form_responses_page(ctx: Context, query: _ResponsesQuery) -> dict[str, Any]:
     """The answers to forms, the latest first."""
     responses = await form_responses.list_between(ctx, ctx.caller.id, None, None)
     first = skip_of(query["page"], _PAGE_SIZE)

@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from markupsafe import Markup
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Input, Integer
+from coaching_service.core.validation import Choice, Integer
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import record_types
 from coaching_service.progress.exercise_history import lift_progress
@@ -49,9 +50,9 @@ _COLUMNS: dict[record_types.RecordType, str] = {
 }
 
 
-class _ExerciseQuery(Input):
-    months = Choice(*_PERIODS, load_default="12")
-    page = Integer(minimum=1, load_default=1)
+class _ExerciseQuery(TypedDict):
+    months: Annotated[str, Choice(*_PERIODS), Default("12")]
+    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 class LiftChart(TypedDict):
@@ -78,8 +79,8 @@ class Session(TypedDict):
     sets: list[DoneSet]
 
 
-@pages.get("", access=customer(), query=_ExerciseQuery(), template="train/exercise.html")
-async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("", access=customer(), query=_ExerciseQuery, template="train/exercise.html")
+async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: _ExerciseQuery) -> dict[str, Any]:
     """An exercise with the client's records, progress and workouts."""
     client_id, today = ctx.caller.id, ctx.caller.today()
     first = today - timedelta(days=round(int(query["months"]) * _DAYS_PER_MONTH))

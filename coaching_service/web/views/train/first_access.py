@@ -26,8 +26,8 @@ class _FirstAccess(FirstAccess):
     timezone = fields.String(load_default=None)  # the browser's, which is ignored if it is unknown here
 
 
-@pages.get("/first-access", access=public(), query=TokenQuery(), template="train/first_access.html")
-async def first_access_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
+@pages.get("/first-access", access=public(), query=TokenQuery, template="train/first_access.html")
+async def first_access_page(ctx: Context, query: TokenQuery) -> dict[str, Any] | Redirect:
     """The page where an invited client chooses a password; a used link opens the application if it can."""
     is_valid = await customer_access.is_token_valid(ctx, query["token"])
     if not is_valid and ctx.principal is not None:

@@ -16,8 +16,8 @@ from coaching_service.web.views.train.workout.feelings import FEELINGS
 pages = Pages("/train")
 
 
-@pages.get("/history", access=customer(), query=MonthQuery(), template="train/history.html")
-async def history_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("/history", access=customer(), query=MonthQuery, template="train/history.html")
+async def history_page(ctx: Context, query: MonthQuery) -> dict[str, Any]:
     """The workouts done in a month, the latest one that has any if none is named."""
     return {
         "done": await own_calendar.read_done_month(ctx, query["month"]),

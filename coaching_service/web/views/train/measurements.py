@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
 
@@ -26,8 +26,8 @@ _MAX_VALUES = 200
 _LATEST = 30  # how many values are shown at once
 
 
-class _DateQuery(Input):
-    date = Date(allow_none=True, load_default=None)
+class _DateQuery(TypedDict):
+    date: Annotated[str | None, Date()]
 
 
 class _Value(Input):
@@ -41,8 +41,8 @@ class _Values(ConfirmedValues):
     values = ListOf(fields.Nested(_Value), maximum=_MAX_VALUES, load_default=list)
 
 
-@pages.get("", access=customer(), query=_DateQuery(), template="train/measurements.html")
-async def measurements_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("", access=customer(), query=_DateQuery, template="train/measurements.html")
+async def measurements_page(ctx: Context, query: _DateQuery) -> dict[str, Any]:
     """The latest value of each metric, and the form to enter values for today or another date."""
     today = ctx.caller.today()
     return {
@@ -97,10 +97,8 @@ async def measurement_page(ctx: Context, metrics_set_id: ObjectId, metric_id: Ob
     }
 
 
-@pages.post("/{metricsSetId}/{metricId}/delete", access=customer(), form=ValueDate(), on=measurement_page)
-async def delete_own_value(
-    ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId, form: dict[str, Any]
-) -> Redirect:
+@pages.post("/{metricsSetId}/{metricId}/delete", access=customer(), form=ValueDate, on=measurement_page)
+async def delete_own_value(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId, form: ValueDate) -> Redirect:
     """Delete the value of a metric on a date."""
     await metrics.delete_value(ctx, ctx.caller.id, metrics_set_id, metric_id, form["date"])
     return Redirect(f"{pages.prefix}/{metrics_set_id}/{metric_id}", "Value deleted.")

@@ -25,8 +25,8 @@ _PATH = "/train/messages"
 _PAGE_SIZE = 30
 
 
-@pages.get("", access=customer(), query=PartQuery(), template="train/messages.html")
-async def messages_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
+@pages.get("", access=customer(), query=PartQuery, template="train/messages.html")
+async def messages_page(ctx: Context, query: PartQuery) -> dict[str, Any] | Redirect:
     """The messages by day, the newest last, with a form to write; opening the newest marks all as read."""
     try:
         page = await conversation.list_messages(ctx, ctx.caller.id, limit=_PAGE_SIZE, after=query["after"])
@@ -68,8 +68,8 @@ async def send_own_message(ctx: Context, form: dict[str, Any], file: StoredFile 
     return Redirect(_PATH)
 
 
-@pages.get("/{messageId}/attachments/{attachmentId}/file", access=customer(), query=FileQuery(), template="")
-async def message_file(ctx: Context, message_id: ObjectId, attachment_id: ObjectId, query: dict[str, Any]) -> Download:
+@pages.get("/{messageId}/attachments/{attachmentId}/file", access=customer(), query=FileQuery, template="")
+async def message_file(ctx: Context, message_id: ObjectId, attachment_id: ObjectId, query: FileQuery) -> Download:
     """One file of a message, for the client who is signed in; browsers do not keep it."""
     return await attachments.read(ctx, ctx.caller.id, message_id, attachment_id, small=query["size"] == "small")
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.fields import Default
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Input, Integer, Text
+from coaching_service.core.validation import Choice, Date, Integer, Text
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.models import ProgressPhotos
@@ -30,19 +31,19 @@ _DATES_PER_PAGE = 6
 _COMPARED_DATES = 100
 
 
-class _PhotosQuery(Input):
+class _PhotosQuery(TypedDict):
     """`left` and `right` are dates to compare; `date` is the one with which the form for photos begins."""
 
-    left = Text(allow_blank=True, load_default="")
-    right = Text(allow_blank=True, load_default="")
-    side = Choice(*SIDES, load_default=None, allow_none=True)
-    date = Date(load_default=None, allow_none=True)
-    page = Integer(minimum=1, load_default=1)
+    left: Annotated[str, Text(allow_blank=True), Default("")]
+    right: Annotated[str, Text(allow_blank=True), Default("")]
+    side: Annotated[str | None, Choice(*SIDES)]
+    date: Annotated[str | None, Date()]
+    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
-class _PictureQuery(Input):
-    side = Choice(*SIDES, load_default="front")
-    size = Choice("small", "full", load_default="full")
+class _PictureQuery(TypedDict):
+    side: Annotated[str, Choice(*SIDES), Default("front")]
+    size: Annotated[Literal["small", "full"], Default("full")]
 
 
 class PhotoDate(TypedDict):
@@ -75,8 +76,8 @@ def describe_photos(record: ProgressPhotos, weights: Weights | None = None) -> P
     }
 
 
-@pages.get("", access=customer(), query=_PhotosQuery(), template="train/photos.html")
-async def photos_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("", access=customer(), query=_PhotosQuery, template="train/photos.html")
+async def photos_page(ctx: Context, query: _PhotosQuery) -> dict[str, Any]:
     """The photos by date, two of them side by side, and the form to add one."""
     page, newest, weights = await gather_reads(
         ctx,
@@ -110,7 +111,7 @@ async def photos_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _compare(newest_first: Sequence[PhotoDate], query: dict[str, Any]) -> Comparison | None:
+def _compare(newest_first: Sequence[PhotoDate], query: _PhotosQuery) -> Comparison | None:
     """Choose two dates and a side that both have, as far as the query leaves a choice; None without two such dates."""
     by_side = {side: [each for each in newest_first if side in each["sides"]] for side in SIDES}
     sides = [side for side in SIDES if len(by_side[side]) > 1]
@@ -147,8 +148,8 @@ async def add_own_photos(ctx: Context, form: dict[str, Any], files: ReceivedFile
     return Redirect(f"{pages.prefix}?date={day}" if missing_sides(record) else pages.prefix, notice)
 
 
-@pages.get("/{photoId}/picture", access=customer(), query=_PictureQuery(), template="")
-async def picture(ctx: Context, photo_id: ObjectId, query: dict[str, Any]) -> Download:
+@pages.get("/{photoId}/picture", access=customer(), query=_PictureQuery, template="")
+async def picture(ctx: Context, photo_id: ObjectId, query: _PictureQuery) -> Download:
     """One picture, for the client who is signed in; browsers do not keep it."""
     is_small = query["size"] == "small"
     return await progress_photos.read_picture(ctx, ctx.caller.id, photo_id, query["side"], small=is_small)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from markupsafe import Markup
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input, Integer
+from coaching_service.core.validation import Integer
 from coaching_service.library.exercises import service as exercises
 from coaching_service.progress.exercise_history import done_exercises, lift_progress
 from coaching_service.progress.exercise_history.models import DoneExercise
@@ -37,8 +38,8 @@ _TREND = timedelta(weeks=26)
 _MAX_MEASUREMENTS = 4
 
 
-class _PageQuery(Input):
-    page = Integer(minimum=1, load_default=1)
+class _PageQuery(TypedDict):
+    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 class LiftCard(TypedDict):
@@ -53,8 +54,8 @@ class LiftCard(TypedDict):
     trend: Markup | None
 
 
-@pages.get("", access=customer(), query=_PageQuery(), template="train/progress.html")
-async def progress_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("", access=customer(), query=_PageQuery, template="train/progress.html")
+async def progress_page(ctx: Context, query: _PageQuery) -> dict[str, Any]:
     """The client's exercises, the one done latest first; the latest measurements and photos on the first page."""
     client_id, today = ctx.caller.id, ctx.caller.today()
     done, records, metric_sets, photos = await gather_reads(

@@ -13,8 +13,8 @@ from coaching_service.web.views.sign_in import TokenQuery, set_new_password
 pages = Pages("/train/reset-password")
 
 
-@pages.get("", access=public(), query=TokenQuery(), template="sign_in/reset_password.html")
-async def reset_password_page(_: Context, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get("", access=public(), query=TokenQuery, template="sign_in/reset_password.html")
+async def reset_password_page(_: Context, query: TokenQuery) -> dict[str, Any]:
     """The page to choose a new password."""
     return {"token": query["token"], "api_keys": 0}
 

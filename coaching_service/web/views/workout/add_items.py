@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any, TypedDict, cast
 from urllib.parse import urlencode
 
 from marshmallow import Schema
@@ -11,6 +11,7 @@ from marshmallow import Schema
 from coaching_service.core.auth.permissions import EXERCISES, FORMS, METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Identifier, Input, Integer, Number, Text
 from coaching_service.library.exercises import listing
@@ -60,11 +61,11 @@ class _ItemsTextForm(ConfirmedValues):
     text = Text(max_length=MAX_TEXT_LENGTH, required=True)
 
 
-class ExerciseSearch(Input):
+class ExerciseSearch(TypedDict):
     """The search for an exercise to add."""
 
-    keywords = Keywords()
-    page = Integer(minimum=1, load_default=1)
+    keywords: Annotated[str, Keywords()]
+    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 def search_path(block_path: str, query: Mapping[str, Any]) -> str:
@@ -101,9 +102,9 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
 
 
 def _declare_exercise_form(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    @owner_pages.post(f"{BLOCK}/items", query=ExerciseSearch(), form=_ExerciseForm(), on=workout_page)
+    @owner_pages.post(f"{BLOCK}/items", query=ExerciseSearch, form=_ExerciseForm(), on=workout_page)
     async def add_exercise(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, query: dict[str, Any], form: dict[str, Any]
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, query: ExerciseSearch, form: dict[str, Any]
     ) -> Redirect:
         """Add an exercise at the end of a workout, of one of its circuits, or of a new circuit."""
         owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)

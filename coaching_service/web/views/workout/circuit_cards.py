@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Annotated, Any, TypedDict, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input, Integer, Text, Version
+from coaching_service.core.validation import Integer, Version
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
@@ -29,14 +29,14 @@ from coaching_service.web.views.workout.unusual_loads import loads_of, require_c
 _EXERCISE = f"{ITEM}/exercises/{{exerciseId}}"
 
 
-class _RoundsForm(Input):
-    version = Version(required=True)
-    circuitName = Text(required=True)
-    rounds = Integer(minimum=1, maximum=1_000, required=True)
+class _RoundsForm(TypedDict):
+    version: Annotated[int, Version()]
+    circuitName: str
+    rounds: Annotated[int, Integer(minimum=1, maximum=1000)]
 
 
-class _PlaceForm(Input):
-    place = Integer(minimum=1, maximum=1_000, required=True)
+class _PlaceForm(TypedDict):
+    place: Annotated[int, Integer(minimum=1, maximum=1000)]
 
 
 def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
@@ -47,9 +47,9 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
 
 
 def _declare_rounds(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    @owner_pages.post(f"{ITEM}/rounds", form=_RoundsForm(), on=workout_page)
+    @owner_pages.post(f"{ITEM}/rounds", form=_RoundsForm, on=workout_page)
     async def change_rounds(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: _RoundsForm
     ) -> Redirect:
         """Change the name and the number of rounds of a circuit."""
         owner = owner_pages.owner_type(owner_id)
@@ -89,14 +89,14 @@ def _declare_sets(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None
 
 
 def _declare_order(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    @owner_pages.post(f"{_EXERCISE}/move", form=_PlaceForm(), on=workout_page)
+    @owner_pages.post(f"{_EXERCISE}/move", form=_PlaceForm, on=workout_page)
     async def place_circuit_exercise(
         ctx: Context,
         owner_id: ObjectId,
         block_id: ObjectId,
         witem_id: ObjectId,
         exercise_id: ObjectId,
-        form: dict[str, Any],
+        form: _PlaceForm,
     ) -> Redirect:
         """Move an exercise to another position in its circuit."""
         owner = owner_pages.owner_type(owner_id)

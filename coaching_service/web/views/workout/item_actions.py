@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
-from marshmallow import fields
+from typing import Annotated, Any, TypedDict, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Identifier, Input, Integer
+from coaching_service.core.validation import Integer
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.items import content as items
@@ -23,21 +22,21 @@ from coaching_service.web.views.workout.circuits import exercises_of
 from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
 
 
-class _MoveForm(Input):
-    target = Identifier(required=True)
-    place = Integer(minimum=1, maximum=1_000, load_default=1_000)
+class _MoveForm(TypedDict):
+    target: ObjectId
+    place: Annotated[int, Integer(minimum=1, maximum=1000), Default(1000)]
 
 
-class _RemoveForm(Input):
-    confirmed = fields.Boolean(load_default=False)
+class _RemoveForm(TypedDict):
+    confirmed: Annotated[bool, Default(False)]
 
 
 def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
     """Declare the forms on `workout_page` that move, duplicate and remove an item."""
 
-    @owner_pages.post(f"{ITEM}/move", form=_MoveForm(), on=workout_page)
+    @owner_pages.post(f"{ITEM}/move", form=_MoveForm, on=workout_page)
     async def place_item(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: _MoveForm
     ) -> Redirect:
         """Move an item to a position in this or another workout, and open that workout."""
         source: MoveSource = {"wblockId": block_id, "witemId": witem_id}
@@ -75,9 +74,9 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
             "records": [record for record in records if record["witemId"] == witem_id],
         }
 
-    @owner_pages.post(f"{ITEM}/delete", form=_RemoveForm(), on=delete_item_page)
+    @owner_pages.post(f"{ITEM}/delete", form=_RemoveForm, on=delete_item_page)
     async def delete_item(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: _RemoveForm
     ) -> Redirect:
         """Remove an item from a workout; one with results only after confirmation."""
         owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)

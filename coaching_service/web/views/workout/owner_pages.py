@@ -49,9 +49,7 @@ class WorkoutOwnerPages:
     load_comments: Callable[[Context, ObjectId, ObjectId], Awaitable[dict[str, Any]]] | None = None
     is_single: bool = False
 
-    def get(
-        self, path: str, *, permission: str, template: str, query: Schema | None = None
-    ) -> Callable[[Handler], Handler]:
+    def get(self, path: str, *, permission: str, template: str, query: Any = None) -> Callable[[Handler], Handler]:
         """Declare a page; its handler receives the owner's identifier as `owner_id`."""
 
         def declare(handler: Handler) -> Handler:
@@ -62,7 +60,7 @@ class WorkoutOwnerPages:
         return declare
 
     def post(
-        self, path: str, *, on: Handler, form: Schema | None = None, query: Schema | None = None, permission: str = ""
+        self, path: str, *, on: Handler, form: Any = None, query: Any = None, permission: str = ""
     ) -> Callable[[Handler], Handler]:
         """Declare a form of the page `on`; its handler receives the owner's identifier as `owner_id`.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any, TypedDict, cast
 
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Identifier, Input, Text
+from coaching_service.core.validation import Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import Exercise
 from coaching_service.library.exercises.suggestions import suggest_exercises
@@ -28,24 +29,22 @@ _SUGGESTIONS = 12
 _NOTHING_ENTERED = dict.fromkeys(("sets", "low", "high", "load", "rest"))
 
 
-class _Search(Input):
-    keywords = Keywords()
+class _Search(TypedDict):
+    keywords: Annotated[str, Keywords()]
 
 
-class _SuggestionForm(Input):
-    exerciseId = Identifier(required=True)
-    circuit = Text(allow_blank=True, load_default="")
+class _SuggestionForm(TypedDict):
+    exerciseId: ObjectId
+    circuit: Annotated[str, Text(allow_blank=True), Default("")]
 
 
 def declare(owner_pages: WorkoutOwnerPages) -> None:
     """Declare the page of suggested exercises, and its form that adds one."""
 
     @owner_pages.get(
-        f"{BLOCK}/exercises", permission=owner_pages.edit, query=_Search(), template="workout/exercises.html"
+        f"{BLOCK}/exercises", permission=owner_pages.edit, query=_Search, template="workout/exercises.html"
     )
-    async def suggestions_page(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, query: dict[str, Any]
-    ) -> dict[str, Any]:
+    async def suggestions_page(ctx: Context, owner_id: ObjectId, block_id: ObjectId, query: _Search) -> dict[str, Any]:
         """The exercises suggested for a workout, those that the company uses most first."""
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)
         suggested: Sequence[Exercise] = []
@@ -53,9 +52,9 @@ def declare(owner_pages: WorkoutOwnerPages) -> None:
             suggested = await suggest_exercises(ctx, query["keywords"], _SUGGESTIONS)
         return {**variables, "query": query, "exercises": with_proposed_ranges(suggested)}
 
-    @owner_pages.post(f"{BLOCK}/exercises", form=_SuggestionForm(), on=suggestions_page)
+    @owner_pages.post(f"{BLOCK}/exercises", form=_SuggestionForm, on=suggestions_page)
     async def add_suggested_exercise(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: _SuggestionForm
     ) -> Redirect:
         """Add an exercise at the end of a workout, planned as in the client's last workout with it, or of a circuit."""
         owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)

@@ -36,9 +36,9 @@ class _NameForm(Input):
 def declare(owner_pages: WorkoutOwnerPages) -> Handler:
     """Declare the page of a workout and the forms that change the whole workout; returns the page's handler."""
 
-    @owner_pages.get(BLOCK, permission=owner_pages.view, query=ExerciseSearch(), template="workout/workout.html")
+    @owner_pages.get(BLOCK, permission=owner_pages.view, query=ExerciseSearch, template="workout/workout.html")
     async def workout_page(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, query: dict[str, Any]
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, query: ExerciseSearch
     ) -> dict[str, Any]:
         """A workout with its items and results, and what can be added to it."""
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from marshmallow import fields
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import TEXT_LENGTH, Boolean, Identifier, Input, ListOf, Number, Text
+from coaching_service.core.validation import TEXT_LENGTH, Identifier, Input, ListOf, Number, Text
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.own_changes import LogFields
 from coaching_service.progress.logs.schemas import PAIN_LENGTH, NewSkip
@@ -19,8 +19,8 @@ from coaching_service.web.views.train.sessions import item_path
 from coaching_service.web.views.train.workout.page import ITEM, pages, workout_page
 
 
-class _CompletionForm(Input):
-    isCompleted = Boolean(required=True)
+class _CompletionForm(TypedDict):
+    isCompleted: bool
 
 
 class _CommentForm(Input):
@@ -37,8 +37,8 @@ class _ValuesForm(ConfirmedValues):
     values = ListOf(fields.Nested(_ValueRow), load_default=list)
 
 
-@pages.post(f"{ITEM}/completion", access=customer(), form=_CompletionForm(), on=workout_page)
-async def log_completion(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post(f"{ITEM}/completion", access=customer(), form=_CompletionForm, on=workout_page)
+async def log_completion(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _CompletionForm) -> Redirect:
     """Mark a task or reminder as done, or as not done."""
     return await change_item(ctx, wblock_id, witem_id, {"isCompleted": form["isCompleted"]})
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input
 from coaching_service.library.exercises import alternatives, listing
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import NewSwap
@@ -24,12 +23,12 @@ from coaching_service.web.views.train.workout.page import ITEM, pages, workout_p
 _SUGGESTIONS, _RESULTS = 12, 20
 
 
-class _Search(Input):
-    keywords = Keywords()
+class _Search(TypedDict):
+    keywords: Annotated[str, Keywords()]
 
 
-@pages.get(f"{ITEM}/swap", access=customer(), query=_Search(), template="train/workout/swap.html")
-async def swap_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+@pages.get(f"{ITEM}/swap", access=customer(), query=_Search, template="train/workout/swap.html")
+async def swap_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query: _Search) -> dict[str, Any]:
     """Exercises to do in place of a planned one: similar ones, or those that match a search."""
     block, item = await _read_exercise(ctx, wblock_id, witem_id)
     swap = item.get("swappedFor")
