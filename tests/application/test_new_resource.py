@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 COPIED = ("coaching_service", "docs", "scripts", "tests", "pyproject.toml", "CHANGELOG.md")
 # What the guide says to run, but for mypy and the tests of all other operations, which take minutes.
 TESTS = (
-    "tests/progress/test_race_goals.py",
+    "tests/progress/test_training_diaries.py",
     "tests/contract/test_policy.py",
     "tests/contract/test_sharding.py::test_every_collection_has_the_placement_of_the_policy",
 )
@@ -46,19 +46,24 @@ def run(folder: Path, *command: str) -> str:
 
 
 def test_resource_of_the_script_passes_what_the_guide_says(copy: Path) -> None:
-    assert "Wrote coaching_service/progress/race_goals" in run(copy, "scripts/new_resource.py", "race_goals")
+    assert "Wrote coaching_service/progress/training_diaries" in run(
+        copy, "scripts/new_resource.py", "training_diaries"
+    )
     package = (
-        "coaching_service/progress/race_goals",
-        "tests/progress/test_race_goals.py",
+        "coaching_service/progress/training_diaries",
+        "tests/progress/test_training_diaries.py",
         "coaching_service/features.py",
     )
-    run(copy, "-m", "ruff", "check", "--fix", *package)
-    run(copy, "-m", "ruff", "format", *package)
+    for command in (["format"], ["check", "--fix"], ["format"]):
+        run(copy, "-m", "ruff", *command, *package)
     run(
-        copy, "scripts/check_vocabulary.py", "coaching_service/progress/race_goals", "tests/progress/test_race_goals.py"
+        copy,
+        "scripts/check_vocabulary.py",
+        "coaching_service/progress/training_diaries",
+        "tests/progress/test_training_diaries.py",
     )
     (copy / "docs" / "errors.md").write_text(run(copy, "-m", "coaching_service.error_reference"))
-    assert "`RACE_GOAL_NOT_FOUND`" in (copy / "docs" / "errors.md").read_text("utf-8")
+    assert "`TRAINING_DIARY_NOT_FOUND`" in (copy / "docs" / "errors.md").read_text("utf-8")
 
     run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS)
 
