@@ -23,6 +23,7 @@ from coaching_service.core.fields import (
     labels_of,
     names_of,
     nulls_of,
+    private_of,
     take,
 )
 from coaching_service.core.ids import ObjectId
@@ -105,6 +106,11 @@ def test_a_request_can_have_the_fields_and_checks_of_a_schema() -> None:
     assert list(schema.fields) == ["startDate", "endDate", "isVisible"]
     with pytest.raises(ValidationError):
         schema.load({"startDate": "2026-03-03", "endDate": "2026-03-02", "isVisible": True})
+
+
+def test_private_fields_are_those_with_the_annotation() -> None:
+    assert set(private_of(Record)) == {"companyId", "secret"}
+    assert private_of(Plan) == ()
 
 
 def test_a_response_has_the_stored_fields_without_private_ones_and_limits() -> None:
