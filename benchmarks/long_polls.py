@@ -202,6 +202,7 @@ async def _run(rounds: int, seconds: float) -> bool:
             "SECRET_KEYS": secret,
             "DATA_DIR": str(folder),
             "LOG_FORMAT": "json",
+            "MAX_CONNECTIONS_PER_ADDRESS": "1000",  # all who wait are on this machine
         }
         server = stack.enter_context(running("service", ["coaching_service", "serve"], environment, 0, folder / "log"))
         reached = _show(await _measure(server.base_url, companies, rounds, seconds))

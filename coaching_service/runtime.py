@@ -255,6 +255,8 @@ async def serve(
         stopping = asyncio.create_task(stop.event.wait())
         await asyncio.wait((preparation, stopping), return_when=asyncio.FIRST_COMPLETED)
         if preparation.done():
+            if preparation.exception() is not None:
+                _exit_after(settings.shutdown_seconds + _FORCED_EXIT_SECONDS, 1)
             preparation.result()
             await stopping
         patience = retire_seconds(settings.shutdown_seconds) if stop.reason == "retired" else 0.0

@@ -67,7 +67,8 @@ def _is_local(host: str) -> bool:
 
 
 def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], Awaitable[None]]:
-    """Return the function that completes a start once the database is prepared."""
+    """Return the function that completes a start once the database is prepared. Raises OSError without that folder."""
+    demo_file = existing_folder(settings) / "demo.json" if with_demo else settings.data_dir / "demo.json"
 
     async def complete(services: Services) -> None:
         await shared.publish(services)
@@ -78,9 +79,8 @@ def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], 
                 log.warning(
                     "the demo company is for trying the service out, and others can reach this address",
                     host=settings.host,
-                    demo_file=str(settings.data_dir / "demo.json"),
+                    demo_file=str(demo_file),
                 )
-            demo_file = existing_folder(settings) / "demo.json"
             facts = await demo.ensure_demo(services)
         click.echo(f"Address  {services.base_url}\nDocs     {services.base_url}/docs")
         if with_demo:

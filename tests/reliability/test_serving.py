@@ -239,6 +239,9 @@ async def test_demo_on_another_database_creates_its_folder(service: Service, own
 
 
 def test_folder_that_demo_json_cannot_be_written_to_is_refused(tmp_path: Path, own_database: dict[str, str]) -> None:
+    """At once, even if the database waits for `migrate`: it has a document, and no migration is recorded."""
+    with MongoClient[Any](own_database["MONGODB_URI"]) as client:
+        client[own_database["MONGODB_DATABASE"]]["customers"].insert_one({})
     (tmp_path / "file").write_text("")
     sentence = refused(tmp_path / "file" / "data", **own_database)
     assert sentence == f"{tmp_path}/file/data cannot be written (Not a directory)"
