@@ -11,12 +11,12 @@ from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input, Text, patch_of
+from coaching_service.core.validation import patch_of
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.models import TemplateDetails
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import Block, BlockChange
+from coaching_service.training.workouts.blocks.models import Block, BlockChange, BlockName
 from coaching_service.training.workouts.items import content as items
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_descriptions import describe_item
@@ -27,10 +27,6 @@ from coaching_service.web.views.workout.cards import card_variables, superset_la
 from coaching_service.web.views.workout.circuits import circuits_of
 from coaching_service.web.views.workout.lift_facts import load_lift_facts
 from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, WorkoutOwnerPages
-
-
-class _NameForm(Input):
-    name = Text(required=True)
 
 
 def declare(owner_pages: WorkoutOwnerPages) -> Handler:
@@ -95,7 +91,7 @@ def _same_day_next_week(block: Block) -> str | int:
 
 
 def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler, place_form: type[Schema]) -> None:
-    change_form = patch_of(_NameForm, place_form, name="WorkoutForm")
+    change_form = patch_of(input_of(BlockName), place_form, name="WorkoutForm")
 
     @owner_pages.post(BLOCK, form=change_form, on=workout_page)
     async def change_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
