@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, is_type
 
 from marshmallow import Schema, fields, missing
 
-from coaching_service.core.fields import Declaration, Default, Description, Optional, Private, declarations_of
+from coaching_service.core.fields import UNSET, Declaration, Default, Description, Optional, Private, declarations_of
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.query import QueryBoolean, QueryInteger, QueryTime
 from coaching_service.core.validation import (
@@ -73,15 +73,17 @@ _FIRST, _LAST = ("_id",), ("createdAt", "updatedAt", "version")
 
 
 @cache
-def output_of(model: Any, *bases: type[Schema], name: str = "") -> type[Schema]:
+def output_of(model: Any, *bases: type[Schema], name: str = "", with_private: tuple[str, ...] = ()) -> type[Schema]:
     """Return the schema of responses with the fields of a TypedDict, and the fields of other schemas.
 
+    `with_private` are private fields that this response has.
     A schema is returned as it is.
     """
     if not is_typeddict(model):
         built: type[Schema] = model
         return built
-    declarations = {each.name: each for each in declarations_of(model).values() if not each.has(Private)}
+    declared = declarations_of(model).values()
+    declarations = {each.name: each for each in declared if not each.has(Private) or each.name in with_private}
     inherited = {field for base in bases for field in base._declared_fields}
     order = [field for field in declarations if field not in (*_FIRST, *_LAST, *inherited)]
     ordered = [field for field in (*_FIRST, *order, *_LAST) if field in declarations]
@@ -136,7 +138,7 @@ def _input_field(declaration: Declaration, types: _Types) -> fields.Field[Any]:
     field = _input_type(declaration.hint, types) if declared is None else copy.deepcopy(declared)
     default, is_nullable = declaration.find(Default), declaration.is_nullable
     if default is not None:
-        field.load_default = default.value
+        field.load_default = missing if default.value is UNSET else default.value
     elif is_nullable and declaration.is_required:
         field.load_default = None
     elif field.load_default is missing:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from typing import (
     Annotated,
@@ -29,9 +30,21 @@ from coaching_service.core.ids import NameOrId
 T = TypeVar("T")
 
 
+class Unset(Enum):
+    """The type of UNSET."""
+
+    UNSET = "unset"
+
+
+UNSET = Unset.UNSET
+
+
 @dataclass(frozen=True)
 class Default:
-    """The value of a field that a request does not have; a function is called for each request."""
+    """The value of a field that a request does not have; a function is called for each request.
+
+    UNSET: the field remains absent.
+    """
 
     value: Any
 

@@ -16,9 +16,11 @@ from coaching_service.core.external_identity import (
     stored_identity,
     upsert,
 )
+from coaching_service.core.fields import names_of
 from coaching_service.people.customers import service, store
 from coaching_service.people.customers.events import CustomerCreation, CustomersCreated
 from coaching_service.people.customers.models import (
+    ContactDetails,
     CreatedCustomer,
     Customer,
     CustomerChange,
@@ -68,13 +70,9 @@ def build_document(
 ) -> NewCustomerDocument:
     """Return a new client's document, without what the database package adds."""
     search = search_fields(details["name"], details.get("surname"), details.get("email"))
-    document: NewCustomerDocument = {
-        "name": details["name"],
-        "surname": details.get("surname"),
-        "email": details.get("email"),
-        "phone": details.get("phone"),
-        "birthday": details.get("birthday"),
-        "timezone": details.get("timezone"),
+    contact = cast("ContactDetails", {name: details.get(name) for name in names_of(ContactDetails)})
+    document = {
+        **contact,
         "role": "CUSTOMER",
         "profilePhoto": None,
         "lastActivityDate": None,

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
+
+from marshmallow import ValidationError, fields
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.entries import InvalidEntry
 from coaching_service.core.errors import FieldError
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
-from coaching_service.core.fields import Part
+from coaching_service.core.fields import UNSET, Change, Default, Description, Label, Part, Partial
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, Email, StringList, Text, Timezone
+
+_EARLIEST_ZONE = timedelta(hours=14)
+
+
+class OwnNotifications(TypedDict):
+    """Which mails the client gets."""
+
+    messages: Annotated[bool, Description("Whether to send mail about unread messages of the coaches.")]
 
 
 class ProfilePhoto(TypedDict):
@@ -21,24 +32,23 @@ class ProfilePhoto(TypedDict):
     thumbnailId: ObjectId | None
 
 
+# In percent, derived; null without workout days.
+_Rate: TypeAlias = Annotated[float | None, fields.Float(metadata={"minimum": 0, "maximum": 100})]
+
+
 class CustomerRoleData(TypedDict):
-    """A client's status in the company.
+    """A client's status in the company."""
 
-    `assignedTo` is the trainer. Derived: the compliance rates in percent (0 to 100) as of `complianceDate`, null
-    without workout days; `lastWorkoutDate`, the last scheduled date; `lastTrainedDate`, the date of the latest session
-    with completed work. Dates are `YYYY-MM-DD`.
-    """
-
-    isArchived: bool
+    isArchived: Annotated[bool, Label("Archived")]
     groups: list[str]
-    assignedTo: ObjectId | None
+    assignedTo: Annotated[ObjectId | None, Description("The trainer of the client."), Label("Trainer")]
     customerType: Literal["REAL", "SAMPLE"]
-    complianceRate7d: float | None
-    complianceRate30d: float | None
-    complianceRate90d: float | None
-    complianceDate: str | None
-    lastWorkoutDate: str | None
-    lastTrainedDate: str | None
+    complianceRate7d: _Rate
+    complianceRate30d: _Rate
+    complianceRate90d: _Rate
+    complianceDate: Annotated[str | None, Date()]
+    lastWorkoutDate: Annotated[str | None, Date(), Description("The last date with a scheduled workout.")]
+    lastTrainedDate: Annotated[str | None, Date(), Description("The date of the latest session with completed work.")]
     firstLoginDate: datetime | None
 
 
@@ -95,21 +105,54 @@ class DatedCount(TypedDict):
     newest: datetime
 
 
-class ContactDetails(TypedDict):
-    """Who a client is, and how to reach them; `timezone` None: the company's."""
+class Birthday(Date):
+    """A date from 1900-01-01 to today, in the time zone that is furthest ahead."""
 
-    name: str
-    surname: str | None
-    email: str | None
-    phone: str | None
-    birthday: str | None
-    timezone: str | None
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
+        birthday = super()._deserialize(value, attr, data, **options)
+        if not "1900-01-01" <= birthday <= str((datetime.now(UTC) + _EARLIEST_ZONE).date()):
+            raise ValidationError("must not be in the future or before 1900")
+        return birthday
 
 
-class _ProfileFields(ContactDetails):
+class _Names(TypedDict):
+    name: Annotated[str, Text()]
+    surname: Annotated[str | None, Text(allow_blank=True), Default(UNSET)]
+    email: Annotated[str | None, Email(), Default(UNSET)]
+
+
+class OwnContact(TypedDict):
+    """What clients change of how to reach them."""
+
+    phone: Annotated[str | None, Text(max_length=50, allow_blank=True), Default(UNSET)]
+    birthday: Annotated[str | None, Birthday(), Default(UNSET)]
+    timezone: Annotated[
+        str | None,
+        Timezone(),
+        Default(UNSET),
+        Description(response="IANA name; null: the company's time zone."),
+        Label("Time zone"),
+    ]
+
+
+class ContactDetails(_Names, OwnContact):
+    """Who a client is, and how to reach them."""
+
+
+class _Role(TypedDict):
     role: Literal["CUSTOMER"]
-    lastActivityDate: datetime | None
+
+
+class _Status(TypedDict):
+    lastActivityDate: Annotated[
+        datetime | None,
+        Description("The time of the client's own latest action; what a coach logs does not change it."),
+    ]
     customerRoleData: CustomerRoleData
+
+
+class _ProfileFields(ContactDetails, _Role, _Status):
+    pass
 
 
 class _Profile(_ProfileFields, Stored):
@@ -163,41 +206,60 @@ class Customer(_Profile, StoredIdentity):
     figuresChangedAt: NotRequired[datetime]
     attention: NotRequired[Attention]
     scheduleChanges: NotRequired[int]
-    notifications: NotRequired[Notifications]
+    notifications: NotRequired[OwnNotifications]
     language: NotRequired[str | None]
     loadUnit: NotRequired[Literal["kg", "lb"] | None]
     erasureRequestedAt: NotRequired[datetime]
 
 
-class CustomerProfile(_Profile, Identity):
-    """A client as interfaces return one; `profilePhotoUrl` is a signed link."""
+class _Photo(TypedDict):
+    profilePhotoUrl: Annotated[str | None, fields.Url()]
 
-    profilePhotoUrl: str | None
+
+class CustomerProfile(ContactDetails, _Role, Stored, _Photo, _Status, Identity):
+    """A client."""
 
 
 class CreatedCustomer(CustomerProfile):
-    """A client just created, with the token for the client's first access in plain text."""
+    """A client just created, with the token by which the client sets a password."""
 
-    firstAccessToken: str
+    firstAccessToken: Annotated[str, fields.UUID()]
 
 
-class CustomerDetails(IdentityInput, total=False):
+class WrittenDetails(ContactDetails):
     """The fields of a client that a coach writes."""
 
-    name: str
-    surname: str | None
-    email: str | None
-    phone: str | None
-    birthday: str | None
-    timezone: str | None
-    groups: list[str]
-    assignedTo: ObjectId | None
+    groups: Annotated[list[str], StringList(), Default(UNSET)]
+    assignedTo: Annotated[ObjectId | None, Default(UNSET)]
 
 
-class NewCustomer(CustomerDetails):
+class SentCustomer(WrittenDetails):
     """A client to create."""
 
-    sendInvitation: bool
+    sendInvitation: Annotated[bool, Default(True)]
+
+
+class SentBatchCustomer(WrittenDetails):
+    """A client to create together with others."""
+
+    sendInvitation: Annotated[
+        bool,
+        Default(False),
+        Description("Whether to send an invitation to the e-mail address. Default: false."),
+    ]
+
+
+class _Details(WrittenDetails, IdentityInput):
+    pass
+
+
+class _NewCustomer(SentCustomer, IdentityInput):
+    pass
+
+
+CustomerDetails: TypeAlias = Partial[_Details]
+CustomerChange: TypeAlias = Change[_Details]
+NewCustomer: TypeAlias = Partial[_NewCustomer]
 
 
 # What becomes of an entry whose identifier in another system a client has.
@@ -234,18 +296,6 @@ class ArchiveRequest(TypedDict):
     version: NotRequired[int]
 
 
-class CustomerChange(CustomerDetails, total=False):
-    """The fields of a client to change; `version` is the one the change is based on."""
-
-    version: int
-
-
-class Notifications(TypedDict):
-    """Which mails a client, or the company, wants: `messages`, about unread messages."""
-
-    messages: bool
-
-
 class CustomerReference(TypedDict):
     """A client by identifier and full name."""
 
@@ -257,18 +307,6 @@ class CustomerRate(CustomerReference):
     """A client with one of the stored compliance rates in percent; None without a workout day."""
 
     rate: float | None
-
-
-class OwnDetails(TypedDict, total=False):
-    """The fields that clients change of their own record; `version` is the one the change is based on."""
-
-    phone: str | None
-    birthday: str | None
-    timezone: str | None
-    language: str | None
-    loadUnit: Literal["kg", "lb"] | None
-    notifications: Notifications
-    version: int
 
 
 class GroupCount(TypedDict):

@@ -2,45 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any
-
-from marshmallow import ValidationError, fields
+from marshmallow import fields
 
 from coaching_service.core.entries import EntryError, IndependentEntries
 from coaching_service.core.external_identity import ExternalIdFilter, IdentityFields, IdentityResult
+from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.list_selection import UpdatedSinceOrSorted
 from coaching_service.core.pagination import PageQuery
 from coaching_service.core.query import FormVersion, QueryBoolean
 from coaching_service.core.validation import (
-    Boolean,
     Choice,
-    Date,
-    DateTime,
     DryRun,
-    Email,
     Identifier,
     Input,
     Output,
-    StringList,
-    Text,
-    Timezone,
     Version,
 )
+from coaching_service.people.customers import models
 
 NO_TRAINER = "none"
 MAX_CUSTOMERS = 500
-_EARLIEST_ZONE = timedelta(hours=14)
-
-
-class Birthday(Date):
-    """A date from 1900-01-01 to today, in the time zone that is furthest ahead."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
-        birthday = super()._deserialize(value, attr, data, **options)
-        if not "1900-01-01" <= birthday <= str((datetime.now(UTC) + _EARLIEST_ZONE).date()):
-            raise ValidationError("must not be in the future or before 1900")
-        return birthday
 
 
 class CustomerQuery(PageQuery, ExternalIdFilter, UpdatedSinceOrSorted):
@@ -55,36 +36,9 @@ class CustomerQuery(PageQuery, ExternalIdFilter, UpdatedSinceOrSorted):
     email = fields.String(metadata={"description": "The whole e-mail address, without regard to case."})
 
 
-class CustomerDetails(Input):
-    """The fields of a client that a coach writes."""
-
-    name = Text(required=True)
-    surname = Text(allow_blank=True, allow_none=True)
-    email = Email(allow_none=True)
-    phone = Text(max_length=50, allow_blank=True, allow_none=True)
-    birthday = Birthday(allow_none=True)
-    timezone = Timezone(allow_none=True)
-    groups = StringList()
-    assignedTo = Identifier(allow_none=True)
-
-
-class CustomerFields(CustomerDetails, IdentityFields):
-    """The fields of a client that a coach writes, and what another system knows the client by."""
-
-
-class NewCustomer(CustomerFields):
-    """A client to create."""
-
-    sendInvitation = Boolean(load_default=True)
-
-
-class BatchCustomer(CustomerFields):
-    """A client to create together with others."""
-
-    sendInvitation = Boolean(
-        load_default=False,
-        metadata={"description": "Whether to send an invitation to the e-mail address. Default: false."},
-    )
+CustomerFields = input_of(models.WrittenDetails, IdentityFields, name="CustomerFields")
+NewCustomer = input_of(models.SentCustomer, IdentityFields, name="NewCustomer")
+BatchCustomer = input_of(models.SentBatchCustomer, IdentityFields, name="BatchCustomer")
 
 
 class CustomerBatch(DryRun):
@@ -143,59 +97,8 @@ class CustomerReference(Input):
     version = Version()
 
 
-_PERCENT = {"minimum": 0, "maximum": 100}
-
-
-class CustomerRoleData(Output):
-    """A client's status in the company."""
-
-    isArchived = fields.Boolean()
-    groups = fields.List(fields.String())
-    assignedTo = Identifier(allow_none=True, metadata={"description": "The trainer of the client."})
-    customerType = Choice("REAL", "SAMPLE")
-    complianceRate7d = fields.Float(allow_none=True, metadata=_PERCENT)
-    complianceRate30d = fields.Float(allow_none=True, metadata=_PERCENT)
-    complianceRate90d = fields.Float(allow_none=True, metadata=_PERCENT)
-    complianceDate = Date(allow_none=True)
-    lastWorkoutDate = Date(allow_none=True, metadata={"description": "The last date with a scheduled workout."})
-    lastTrainedDate = Date(
-        allow_none=True, metadata={"description": "The date of the latest session with completed work."}
-    )
-    firstLoginDate = DateTime(allow_none=True)
-
-
-class ContactDetails(Output):
-    """Who a client is, and how to reach them."""
-
-    _id = Identifier()
-    name = fields.String()
-    surname = fields.String(allow_none=True)
-    email = fields.String(allow_none=True, metadata={"format": "idn-email"})
-    phone = fields.String(allow_none=True)
-    birthday = Date(allow_none=True)
-    timezone = fields.String(allow_none=True, metadata={"description": "IANA name; null: the company's time zone."})
-
-
-class Customer(ContactDetails, IdentityResult):
-    """A client."""
-
-    role = Choice("CUSTOMER")
-    companyId = Identifier()
-    profilePhotoUrl = fields.Url(allow_none=True)
-    lastActivityDate = DateTime(
-        allow_none=True,
-        metadata={"description": "The time of the client's own latest action; what a coach logs does not change it."},
-    )
-    customerRoleData = fields.Nested(CustomerRoleData)
-    createdAt = DateTime()
-    updatedAt = DateTime()
-    version = fields.Integer()
-
-
-class CreatedCustomer(Customer):
-    """A client just created, with the token by which the client sets a password."""
-
-    firstAccessToken = fields.UUID()
+Customer = output_of(models.CustomerProfile, IdentityResult, name="Customer", with_private=("companyId",))
+CreatedCustomer = output_of(models.CreatedCustomer, Customer)
 
 
 class NamedCustomer(Output):

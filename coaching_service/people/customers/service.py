@@ -27,10 +27,10 @@ from coaching_service.people.customers.models import (
     CustomerNames,
     CustomerProfile,
     CustomerReference,
-    Notifications,
-    OwnDetails,
+    OwnNotifications,
     ProfilePhoto,
 )
+from coaching_service.people.customers.own_models import OwnDetails
 from coaching_service.people.customers.search import search_fields
 from coaching_service.people.team import service as team
 
@@ -134,9 +134,9 @@ async def select_ids_in_scope(ctx: Context, customer_id: ObjectId | None) -> lis
     return [customer_id] if in_scope is None or customer_id in in_scope else []
 
 
-def get_notifications(customer: Customer) -> Notifications:
+def get_notifications(customer: Customer) -> OwnNotifications:
     """Return which mails a client wants; all of them unless the client has changed it."""
-    notifications: Notifications = {"messages": True}
+    notifications: OwnNotifications = {"messages": True}
     return customer.get("notifications", notifications)
 
 

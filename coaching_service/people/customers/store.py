@@ -14,7 +14,7 @@ from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHE
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import BY_UPDATE
 from coaching_service.core.media import IMAGE_TYPES
-from coaching_service.core.validation import Date, Email, Text, Timezone
+from coaching_service.core.validation import Date, Text
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import counters
 from coaching_service.people.customers.models import (
@@ -135,12 +135,6 @@ customers = Documents[Customer](
         ),
         checks={
             **IDENTITY_CHECKS,
-            "name": Text(),
-            "surname": Text(allow_blank=True),
-            "email": Email(),
-            "phone": Text(max_length=50, allow_blank=True),
-            "birthday": Date(),
-            "timezone": Timezone(),
             "customerRoleData.groups": Text(max_length=100),
             "customerRoleData.lastWorkoutDate": Date(),
             "customerRoleData.lastTrainedDate": Date(),

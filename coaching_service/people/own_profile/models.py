@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, TypedDict
+from typing import Annotated, TypedDict
+
+from marshmallow import fields
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers.models import ContactDetails, Notifications
+from coaching_service.people.customers.models import ContactDetails
+from coaching_service.people.customers.own_models import OwnSettings
 
 
-class OwnProfile(ContactDetails):
-    """What a client sees of their own record."""
+class OwnProfile(ContactDetails, OwnSettings):
+    """A client's own record."""
 
     _id: ObjectId
-    language: str | None
-    loadUnit: Literal["kg", "lb"] | None
-    notifications: Notifications
-    profilePhotoUrl: str | None
+    profilePhotoUrl: Annotated[str | None, fields.Url()]
     createdAt: datetime
     updatedAt: datetime
     version: int

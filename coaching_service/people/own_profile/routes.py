@@ -11,7 +11,7 @@ from coaching_service.core.errors import Forbidden, TooManyRequests
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import patch_of
-from coaching_service.people.customers.models import OwnDetails
+from coaching_service.people.customers.own_models import OwnDetails
 from coaching_service.people.customers.schemas import ProfilePhotoFields
 from coaching_service.people.own_profile import models, schemas, service
 from coaching_service.people.sessions.models import NewPasswordResponse

@@ -11,7 +11,8 @@ from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.http.downloads import Download
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import Customer, OwnDetails
+from coaching_service.people.customers.models import Customer
+from coaching_service.people.customers.own_models import OwnDetails
 from coaching_service.people.files import service as stored_files
 from coaching_service.people.own_profile.models import ErasureRequest, OwnProfile
 from coaching_service.people.sessions import passwords

@@ -15,6 +15,7 @@ from coaching_service.core.fields import labels_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.changes.models import DocumentValues
 from coaching_service.people.changes.service import name_kind
+from coaching_service.people.customers.models import Customer, CustomerRoleData
 from coaching_service.progress.notes.models import Note
 from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.web.formatting import format_date
@@ -26,7 +27,6 @@ Values = Mapping[str, Any]
 _LABELS = {
     "aliases": "Other names",
     "assignAutomatically": "For new clients",
-    "assignedTo": "Trainer",
     "circuitExercises": "Exercises",
     "circuitName": "Name",
     "completedAt": "Completed at",
@@ -40,7 +40,6 @@ _LABELS = {
     "exerciseInstructions": "Instructions",
     "exerciseSets": "Planned sets",
     "formName": "Form",
-    "isArchived": "Archived",
     "isCompleted": "Completed",
     "label": "Question",
     "metricId": "Metric",
@@ -52,11 +51,10 @@ _LABELS = {
     "supersetId": "Superset",
     "since": "Reason since",
     "swappedFor": "Exercise done instead",
-    "timezone": "Time zone",
     "unassignedAt": "Unassigned",
     "url": "Address",
     "videoLink": "Video",
-    **labels_of(Note, StoredBlock),
+    **labels_of(Note, StoredBlock, Customer, CustomerRoleData),
 }
 # Identifiers, and what is derived from other fields or of no use to a coach.
 _HIDDEN = frozenset(

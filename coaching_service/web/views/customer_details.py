@@ -9,14 +9,14 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.integrations.calendar_feed import service as calendar_feed
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import listing
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import CustomerChange
-from coaching_service.people.customers.schemas import CustomerDetails
+from coaching_service.people.customers.models import CustomerChange, WrittenDetails
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
 from coaching_service.progress.customer_profile import service as customer_profile
@@ -24,7 +24,7 @@ from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header
 
 pages = Pages("/app/customers/{customerId}")
-_DETAILS_FORM = patch_of(CustomerDetails, name="CustomerForm")
+_DETAILS_FORM = patch_of(input_of(WrittenDetails), name="CustomerForm")
 
 
 @pages.get("/details", access=coach(CUSTOMERS.VIEW), template="customer/details.html")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Annotated, Any, TypedDict, cast
 
 from marshmallow import fields
 
@@ -11,12 +11,11 @@ from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.fields import take
+from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Identifier, Text
+from coaching_service.core.validation import Choice, Date, Text
 from coaching_service.people.customers import creation, listing
-from coaching_service.people.customers.models import CustomerDetails
-from coaching_service.people.customers.schemas import NewCustomer
+from coaching_service.people.customers.models import CustomerDetails, SentCustomer, WrittenDetails
 from coaching_service.people.team import service as team
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.training.assignments import service as assignments
@@ -30,21 +29,18 @@ pages = Pages("/app/customers/new")
 _MAX_PROGRAMS = 500
 
 
-class _NewCustomerForm(NewCustomer):
-    """A client to create, with the program and the check-in to begin with, if any."""
-
-    programId = Identifier(allow_none=True, load_default=None)
-    programStart = Date(allow_none=True, load_default=None)
-    content = fields.String(load_default="")
-    title = Text(allow_blank=True, load_default="")
-    rhythm = Choice(*(value for value, _ in RHYTHMS), load_default="weekday-7")
-
-
-class _Beginning(CheckInChoice):
+class _Beginning(TypedDict):
     """The program and the check-in of a new client as the form sent them; blank or None: not chosen."""
 
     programId: ObjectId | None
-    programStart: str | None
+    programStart: Annotated[str | None, Date()]
+    content: Annotated[str, fields.String(), Default("")]
+    title: Annotated[str, Text(allow_blank=True), Default("")]
+    rhythm: Annotated[str, Choice(*(value for value, _ in RHYTHMS)), Default("weekday-7")]
+
+
+class _NewCustomer(SentCustomer, _Beginning):
+    """A client to create, with the program and the check-in to begin with, if any."""
 
 
 @pages.get("", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
@@ -75,18 +71,11 @@ def _sees_assigned_only(ctx: Context) -> bool:
     return ctx.caller.customers_scope == "assigned"
 
 
-@pages.post("", access=coach(CUSTOMERS.CREATE), form=_NewCustomerForm(), on=new_customer_page)
-async def new_customer(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("", access=coach(CUSTOMERS.CREATE), form=_NewCustomer, on=new_customer_page)
+async def new_customer(ctx: Context, form: _NewCustomer) -> Redirect:
     """Add a client; send an invitation, assign a program and add a check-in if requested."""
-    beginning: _Beginning = {
-        "programId": form.pop("programId"),
-        "programStart": form.pop("programStart"),
-        "content": form.pop("content"),
-        "title": form.pop("title"),
-        "rhythm": form.pop("rhythm"),
-    }
-    send_invitation = form.pop("sendInvitation")
-    details = cast("CustomerDetails", form)
+    send_invitation = form["sendInvitation"]
+    details = cast("CustomerDetails", take(WrittenDetails, form))
     if _sees_assigned_only(ctx):
         details["assignedTo"] = ctx.caller.id
     customer = await creation.create_customer(ctx, details, send_invitation=send_invitation)
@@ -95,7 +84,7 @@ async def new_customer(ctx: Context, form: dict[str, Any]) -> Redirect:
         notice += " Invitation sent."
     elif send_invitation:
         notice += " No invitation was sent because the client has no email address."
-    location, added = await _begin(ctx, customer["_id"], beginning)
+    location, added = await _begin(ctx, customer["_id"], take(_Beginning, form))
     return Redirect(location, notice + added, customer_id=customer["_id"])
 
 

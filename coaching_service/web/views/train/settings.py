@@ -13,7 +13,7 @@ from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import patch_of
 from coaching_service.lifecycle.export import own as own_export
-from coaching_service.people.customers.models import OwnDetails
+from coaching_service.people.customers.own_models import OwnDetails
 from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.people.own_profile import schemas
 from coaching_service.people.own_profile import service as own_profile
