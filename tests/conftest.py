@@ -63,6 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """The process that collects starts the database; workers receive its address."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     os.environ["WORKERS"] = "1"  # of services that tests start, on machines of any size
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each start of a service would compile all modules again
     if hasattr(config, "workerinput"):
         return
     running = running_database(three_members=config.getoption("--replica-set"))
