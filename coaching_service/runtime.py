@@ -223,7 +223,7 @@ class _Stop:
 async def serve(
     opened: OpenedDatabase,
     sockets: Sockets,
-    on_ready: Callable[[Services], Awaitable[None]],
+    on_ready: Callable[[Services], Awaitable[object]],
     supervisor: SupervisorConnection | None = None,
 ) -> None:
     """Serve on `sockets` until SIGINT or SIGTERM; a worker until its `supervisor` lets it end.
@@ -359,7 +359,7 @@ async def _prepare(
     opened: OpenedDatabase,
     services: Services,
     availability: Availability,
-    on_ready: Callable[[Services], Awaitable[None]],
+    on_ready: Callable[[Services], Awaitable[object]],
     *,
     prepares: bool,
 ) -> None:

@@ -46,13 +46,9 @@ def work(worker_socket: int) -> None:
     metrics = instructions.metrics_listening
     on_ready = _completion(given, with_demo=instructions.with_demo)
     if not instructions.listens_at_once:  # the service runs already
-        on_ready = _publish_library if instructions.prepares else _do_nothing
+        on_ready = shared.publish if instructions.prepares else _do_nothing
     with Sockets(api, None if metrics is None else socket.socket(fileno=metrics)) as sockets:
         uvloop.run(runtime.serve(opened, sockets, on_ready, supervisor))
-
-
-async def _publish_library(services: Services) -> None:
-    await shared.publish(services)
 
 
 async def _do_nothing(_: Services) -> None:
@@ -66,7 +62,7 @@ def _is_local(host: str) -> bool:
     return host == "localhost"
 
 
-def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], Awaitable[None]]:
+def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], Awaitable[object]]:
     """Return the function that completes a start once the database is prepared. Raises OSError without that folder."""
     demo_file = existing_folder(settings) / "demo.json" if with_demo else settings.data_dir / "demo.json"
 

@@ -75,7 +75,6 @@ class DomainEvent:
     changes_nothing: ClassVar[bool] = False
 
 
-Subscriber = Callable[["Context", Any], Awaitable[None]]
 E = TypeVar("E", bound=DomainEvent)
 
 

@@ -43,7 +43,6 @@ _READING_SECONDS = 1.0
 SIGN_IN_FAILURES = ("unknown_address", "wrong_password", "no_access", "too_many_failures")
 UPLOAD_OUTCOMES = ("stored", "rejected")
 WEBHOOK_OUTCOMES = ("succeeded", "rejected")  # the others are the reasons why there was no response
-JOB_OUTCOMES = ("done", "continued", "interrupted", "failed")
 DATABASE_COMMANDS = (
     *("find", "getMore", "aggregate", "count", "distinct"),
     *("insert", "update", "delete", "findAndModify"),
@@ -115,7 +114,6 @@ class Metrics:
         self.request_seconds = self._histogram(
             "http_request_duration_seconds", "Time to answer.", _REQUEST_BUCKETS, "method", "route"
         )
-        self._request_metrics: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.requests_in_flight = self._gauge(
             "http_requests_in_flight", "Requests that are being answered, those that wait for events included."
         )
@@ -139,13 +137,9 @@ class Metrics:
         )
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request to a declared route, and measure it; the metrics of these labels are looked up once."""
-        key = method, route, status
-        if (observed := self._request_metrics.get(key)) is None:
-            counter = self.requests.labels(method, route, str(status))
-            observed = self._request_metrics[key] = counter, self.request_seconds.labels(method, route)
-        observed[0].inc()
-        observed[1].observe(seconds)
+        """Count a request to a declared route, and measure it."""
+        self.requests.labels(method, route, str(status)).inc()
+        self.request_seconds.labels(method, route).observe(seconds)
 
     def _declare_database(self) -> None:
         self.connections_in_use = self._gauge(

@@ -48,7 +48,7 @@ def normalize(text: str) -> str:
 
 def apostrophe_pattern(text: str) -> str:
     """Return a regular expression that matches a normalized text with any kind of apostrophe in place of its own."""
-    return _APOSTROPHES.sub(f"[{_APOSTROPHE}]", escape_regex(straighten(text)))
+    return _APOSTROPHES.sub(f"[{_APOSTROPHE}]", re.escape(straighten(text)))
 
 
 def without_apostrophes(text: str) -> str:
@@ -78,7 +78,7 @@ def keyword_filter(keywords: str) -> dict[str, Any]:
     """
     words = keywords.split()
     longest = max(map(longest_part, words), key=len)
-    condition: dict[str, Any] = {"suf": {"$regex": "^" + escape_regex(longest[:SUFFIX_LENGTH])}}
+    condition: dict[str, Any] = {"suf": {"$regex": "^" + re.escape(longest[:SUFFIX_LENGTH])}}
     rest = [word for word in words if word != longest or len(word) > SUFFIX_LENGTH]
     if rest:
         condition["$and"] = [{"search": {"$regex": apostrophe_pattern(word)}} for word in rest]
@@ -94,11 +94,6 @@ def search_fields_of(*texts: str) -> dict[str, Any]:
     """Return the private fields by which `keyword_filter` finds a document with these texts."""
     parts = [normalize(text) for text in texts]
     return {"search": "\n".join(parts), "suf": suffixes(*parts)}
-
-
-def escape_regex(text: str) -> str:
-    """Return a regular expression that matches `text` literally."""
-    return re.escape(text)
 
 
 def camel_case(name: str) -> str:

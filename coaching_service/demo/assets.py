@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 COMPANY = "Demo Coaching"
 SIDES = {"1": "front", "2": "back", "3": "side"}
-PHOTO_DATES = 3
 PLAN_VERSIONS = 2
 _PLAN_LINES = (
     "Breakfast: oats, yoghurt, berries",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from urllib.parse import urlsplit
 
 import orjson
@@ -109,7 +109,6 @@ class McpEndpoint:
         return _error(401, "invalid_token", description, {hdrs.WWW_AUTHENTICATE: challenge})
 
 
-@lru_cache(64)  # assistants send the same header every time
 def _negotiate(accept: str) -> str | None:
     """Return the content type of the response for an `Accept` header, preferably JSON; None if neither is accepted."""
     accepted = {part.split(";")[0].strip() for part in accept.lower().split(",") if not _EXCLUDED.search(part)} - {""}

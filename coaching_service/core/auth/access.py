@@ -131,15 +131,10 @@ def find_denial(access: Access, principal: Principal, *, writes: bool) -> Forbid
     missing = [permission for permission in access.permissions if permission not in principal.permissions]
     if access.any_permission and not principal.permissions.intersection(access.any_permission):
         missing += access.any_permission
-    return lacks_permission(missing[0]) if missing else None
+    return PermissionMissing(missing[0]) if missing else None
 
 
 def require_permission(principal: Principal, permission: str) -> None:
     """Raise Forbidden unless `principal` has the permission."""
     if permission not in principal.permissions:
-        raise lacks_permission(permission)
-
-
-def lacks_permission(permission: str) -> PermissionMissing:
-    """Return the error for a missing permission, which it names."""
-    return PermissionMissing(permission)
+        raise PermissionMissing(permission)

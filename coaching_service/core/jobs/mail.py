@@ -197,7 +197,7 @@ async def enqueue_mail(ctx: Context, mail: NewMail) -> None:
 async def enqueue_mails(ctx: Context, mails: Sequence[NewMail]) -> None:
     """Queue mails in the caller's transaction, as `enqueue_mail` does each of them."""
     if ctx.principal is not None and ctx.principal.company.is_sandbox:
-        await sandbox_mail.store_many(
+        await sandbox_mail.mails.insert_many(
             ctx,
             [
                 {"to": each.to, "subject": to_line(each.subject), "text": each.text, "about": each.about}

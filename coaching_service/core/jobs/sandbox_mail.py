@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import TypedDict
 
@@ -39,11 +38,6 @@ mails = Documents[SandboxMail](
     expire=("createdAt", int(RETENTION.total_seconds())),
     transfer=NotExported("mail of a sandbox"),
 )
-
-
-async def store_many(ctx: Context, new_mails: Sequence[NewSandboxMail]) -> None:
-    """Store mails, in the caller's transaction."""
-    await mails.insert_many(ctx, new_mails)
 
 
 async def list_mails(ctx: Context, where: Filter, limit: int) -> list[SandboxMail]:

@@ -196,11 +196,6 @@ def numbered(page: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in page.items() if name != "nextCursor"}
 
 
-def input_schema(schema: Schema) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's arguments: closed objects, without references."""
-    return _object_schema(schema)
-
-
 @cache
 def _converter() -> OpenAPIConverter:
     # apispec writes a schema without a name where it is used.
@@ -208,7 +203,8 @@ def _converter() -> OpenAPIConverter:
     return OpenAPIConverter("3.1.0", schema_name_resolver=lambda _: None, spec=spec)
 
 
-def _object_schema(schema: Schema) -> dict[str, Any]:
+def input_schema(schema: Schema) -> dict[str, Any]:
+    """Return the JSON Schema of a tool's arguments: closed objects, without references."""
     listed = {name: field for name, field in schema.fields.items() if not field.metadata.get("unlisted")}
     properties = {name: _property(field) for name, field in listed.items()}
     required = [name for name, field in listed.items() if field.required or field.metadata.get("listedAsRequired")]
@@ -218,7 +214,7 @@ def _object_schema(schema: Schema) -> dict[str, Any]:
 
 def _property(field: fields.Field[Any]) -> dict[str, Any]:
     if isinstance(field, fields.Nested):
-        return _object_schema(field.schema) | _description(field)
+        return input_schema(field.schema) | _description(field)
     if isinstance(field, fields.List):
         limits = {key: value for key, value in field.metadata.items() if key in ("minItems", "maxItems")}
         return {"type": "array", "items": _property(field.inner), **limits, **_description(field)}

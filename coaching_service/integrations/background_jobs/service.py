@@ -86,9 +86,7 @@ async def read_with_work(ctx: Context, job_id: ObjectId) -> JobWork:
     return job
 
 
-async def list_latest(ctx: Context, kind: JobKind, limit: int) -> list[StoredCompanyJob]:
-    """Return the latest jobs of a kind with what their steps need, newest first."""
-    return await store.find_latest(ctx, kind, limit)
+list_latest = store.find_latest
 
 
 async def find_unfinished(ctx: Context, job_id: ObjectId) -> JobWork | None:
@@ -114,9 +112,7 @@ async def load_step(
     return None if stored is None else (ctx, stored)
 
 
-async def list_unfinished(services: Services, kind: JobKind) -> dict[ObjectId, ObjectId]:
-    """Return the jobs of a kind, of all companies, that have not ended, with their companies."""
-    return await store.list_unfinished(services, kind)
+list_unfinished = store.list_unfinished
 
 
 async def update(

@@ -28,7 +28,7 @@ from coaching_service.integrations.company_import.references import ReferenceChe
 from coaching_service.library.exercises import muscles
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets.units import UNITS
-from coaching_service.people.identities import service as identities
+from coaching_service.people.identities import addresses
 from coaching_service.people.team import service as team
 
 _MAX_COACHES = 10_000
@@ -154,12 +154,12 @@ async def _find_fixed_ids(
     account = reader.read_object(ACCOUNT)
     if (company_id := parse_id(account.get("_id"))) is not None:
         fixed[company_id] = ctx.company_id
-    own = {identities.account_key(coach["email"]): coach["_id"] for coach in await team.list_coaches(ctx)}
+    own = {addresses.account_key(coach["email"]): coach["_id"] for coach in await team.list_coaches(ctx)}
     authors: dict[ObjectId, ObjectId] = {}
     problems: list[JobError] = []
     for number, coach in enumerate(await asyncio.to_thread(_read_coaches, reader), 1):
         coach_id, email = parse_id(coach.get("_id")), coach.get("email")
-        same = own.get(identities.account_key(str(email)))
+        same = own.get(addresses.account_key(str(email)))
         target = ctx.caller.id if coach.get("role") == "OWNER" else same
         if coach_id is not None and same is not None:
             authors[coach_id] = same

@@ -113,9 +113,7 @@ async def load_trained_muscles(ctx: Context, exercise_ids: Sequence[ObjectId]) -
     return {exercise["_id"]: exercise["muscleGroups"] for exercise in exercises}
 
 
-async def list_shared_ids(ctx: Context) -> list[ObjectId]:
-    """Return the identifiers of the shared exercises, deleted ones included."""
-    return await store.find_shared_ids(ctx)
+list_shared_ids = store.find_shared_ids
 
 
 def count_uses(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
@@ -20,10 +19,7 @@ from coaching_service.library.forms.models import (
     QuestionInput,
 )
 
-
-async def list_all(ctx: Context, *, updated_since: datetime | None = None) -> list[Form]:
-    """Return the company's forms, sorted by name; with `updated_since` (UTC), those changed at this time or later."""
-    return await store.find_all(ctx, updated_since=updated_since)
+list_all = store.find_all
 
 
 async def read(ctx: Context, form_id: ObjectId) -> Form:

@@ -37,8 +37,8 @@ forms = Documents[Form](
 _BY_UPDATE = forms.index_name(UPDATED)
 
 
-async def find_all(ctx: Context, *, updated_since: datetime | None) -> list[Form]:
-    """Return the company's forms, or those changed at `updated_since` (UTC) or later, sorted by name."""
+async def find_all(ctx: Context, *, updated_since: datetime | None = None) -> list[Form]:
+    """Return the company's forms, sorted by name; with `updated_since` (UTC), those changed at this time or later."""
     where, hint = ({}, None) if updated_since is None else ({UPDATED: {"$gte": updated_since}}, _BY_UPDATE)
     return await forms.find(ctx, where, sort=("sortName", "_id"), hint=hint)
 

@@ -155,14 +155,7 @@ async def end_conversion(ctx: Context, conversion: LoadConversion) -> None:
     await queue.continue_paused(ctx)
 
 
-async def find_conversion(ctx: Context) -> LoadConversion | None:
-    """Return the conversion of the company's loads that is in progress, or None."""
-    return await store.find_conversion(ctx)
-
-
-async def has_stored_loads(ctx: Context) -> bool:
-    """Return whether loads are stored in the company's unit, also if that has just changed."""
-    return await store.has_stored_loads(ctx)
+has_stored_loads = store.has_stored_loads
 
 
 async def lock_stored_unit(ctx: Context) -> None:

@@ -63,7 +63,7 @@ async def holds_mail(services: Services, company_id: ObjectId) -> bool:
 
 
 async def has_stored_loads(ctx: Context) -> bool:
-    """Return whether the caller's company stores loads."""
+    """Return whether loads are stored in the company's unit, also if that has just changed."""
     company = await companies.find_one(ctx, {}, ("keepsLoads",))
     return company is not None and company["keepsLoads"]
 
@@ -175,7 +175,7 @@ async def find(services: Services, company_id: ObjectId) -> Account | None:
 
 
 async def find_existing(services: Services, company_ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Return which of the companies exist."""
+    """Return which of the companies have not been deleted."""
     cursor = companies.across_companies(services).find({"_id": {"$in": list(company_ids)}}, {"_id": 1})
     return [company["_id"] async for company in cursor]
 

@@ -53,9 +53,7 @@ async def _with_sandbox(ctx: Context) -> list[Context]:
     return [ctx, in_sandbox] if await store.find_own(in_sandbox) else [ctx]
 
 
-async def list_suspended(services: Services) -> set[ObjectId]:
-    """Return the companies that are suspended."""
-    return await store.list_suspended(services)
+list_suspended = store.list_suspended
 
 
 async def require_active(services: Services, company_id: ObjectId) -> None:

@@ -110,14 +110,9 @@ async def revoke_own(ctx: Context, since: datetime | None) -> None:
         await audit.record(ctx, "apiKey.revoked", keyId=key["_id"])
 
 
-async def delete_all_of_coach(ctx: Context, coach_id: ObjectId) -> None:
-    """Delete every key of a coach, in the caller's transaction."""
-    await store.delete_all(ctx, coach_id)
-
-
 async def delete_keys_of_coach(ctx: Context, event: CoachRemoved) -> None:
     """Delete every key of a removed coach."""
-    await delete_all_of_coach(ctx, event.coach_id)
+    await store.delete_all(ctx, event.coach_id)
 
 
 async def find_secret(ctx: Context, name: str) -> str | None:

@@ -207,9 +207,7 @@ async def list_assistants(ctx: Context) -> list[Grant]:
     return await store.list_in_use(ctx, _manageable(ctx))
 
 
-async def is_connected(ctx: Context, grant_id: ObjectId) -> bool:
-    """Return whether the company has this grant and it has not expired."""
-    return await store.exists(ctx, grant_id)
+is_connected = store.exists
 
 
 @transactional
@@ -220,9 +218,7 @@ async def revoke(ctx: Context, grant_id: ObjectId) -> None:
     await audit.record(ctx, "assistant.revoked", grantId=grant_id)
 
 
-async def revoke_all_of_coach(ctx: Context, coach_id: ObjectId) -> None:
-    """Delete every grant of a coach, in the caller's transaction."""
-    await store.delete_all(ctx, coach_id)
+revoke_all_of_coach = store.delete_all
 
 
 async def revoke_grants_of_coach(ctx: Context, event: CoachRemoved) -> None:

@@ -61,7 +61,7 @@ def with_scopes(grant: Grant) -> Grant:
 
 
 async def exists(ctx: Context, grant_id: ObjectId) -> bool:
-    """Return whether there is this grant, and it has not expired."""
+    """Return whether the company has this grant and it has not expired."""
     return await grants.find_one(ctx, {"_id": grant_id, "expiresAt": {"$gt": now()}}, ("_id",)) is not None
 
 
@@ -71,7 +71,7 @@ async def delete(ctx: Context, where: Filter) -> bool:
 
 
 async def delete_all(ctx: Context, coach_id: ObjectId) -> None:
-    """Delete every grant of a coach."""
+    """Delete every grant of a coach, in the caller's transaction."""
     await grants.delete_many(ctx, {"coachId": coach_id})
 
 

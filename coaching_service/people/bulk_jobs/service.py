@@ -133,9 +133,7 @@ async def read(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
     return job
 
 
-async def list_own(ctx: Context, limit: int) -> list[StoredBulkJob]:
-    """Return the latest jobs that the caller has requested, newest first; of `work` only the operation."""
-    return await store.find_latest(ctx, limit)
+list_own = store.find_latest
 
 
 async def read_operation(ctx: Context, job_id: ObjectId) -> str:
@@ -146,9 +144,7 @@ async def read_operation(ctx: Context, job_id: ObjectId) -> str:
     return job["work"]["operation"]
 
 
-async def find_last_undo(ctx: Context, change_id: ObjectId) -> StoredBulkJob | None:
-    """Return the last job, of any coach, that undoes a batch; None if there is none."""
-    return await store.find_last_undo(ctx, change_id)
+find_last_undo = store.find_last_undo
 
 
 def join(ctx: Context, job: StoredBulkJob) -> Accepted:

@@ -46,13 +46,13 @@ async def find_with_work(ctx: Context, job_id: ObjectId) -> StoredBulkJob | None
 
 
 async def find_latest(ctx: Context, limit: int) -> list[StoredBulkJob]:
-    """Return the latest jobs that the caller has requested, newest first."""
+    """Return the latest jobs that the caller has requested, newest first; of `work` only the operation."""
     fields = ("kind", "status", "done", "total", "result", "createdAt", "work.operation")
     return await jobs.find(ctx, {"coachId": ctx.caller.id}, sort=("-createdAt",), limit=limit, fields=fields)
 
 
 async def find_last_undo(ctx: Context, change_id: ObjectId) -> StoredBulkJob | None:
-    """Return the last job that undoes a batch, or None."""
+    """Return the last job, of any coach, that undoes a batch; None if there is none."""
     fields = ("status", "done", "total", "coachId", "batchId", "result")
     latest = await jobs.find(ctx, {"changeId": change_id}, sort=("-createdAt",), limit=1, fields=fields)
     return latest[0] if latest else None

@@ -149,11 +149,6 @@ async def list_visible(ctx: Context, change_id: ObjectId) -> list[StoredChange]:
     return [change for change in limited if change is not None]
 
 
-def describe_changes(changes: Sequence[StoredChange]) -> str:
-    """Return what changes have done in words, such as `3 workouts created, 1 client changed`."""
-    return _describe([reference for change in changes for reference in _references(change)])
-
-
 def describe_undo(changes: Sequence[StoredChange]) -> str:
     """Return what undoing changes does in words, such as `removed 3 workouts, restored 1 client`."""
     counts = Counter(

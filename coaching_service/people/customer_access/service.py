@@ -17,6 +17,7 @@ from coaching_service.people.customers import first_access
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersCreated
 from coaching_service.people.customers.models import Customer, CustomerProfile
+from coaching_service.people.identities import addresses
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.invitations import service as invitations
@@ -91,7 +92,7 @@ def _invitation(ctx: Context, customer: Customer, email: str, token: str, after:
         "decline": invitations.decline_link(ctx, email),
     }
     subject = subject_with(company, "{} invites you to your training plan", "You are invited to your training plan")
-    return NewMail(identities.stored_form(email), subject, body, customer["_id"], after=after)
+    return NewMail(addresses.normalize_email(email), subject, body, customer["_id"], after=after)
 
 
 def _email_missing(message: str) -> InvalidFields:

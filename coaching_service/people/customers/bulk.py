@@ -77,9 +77,7 @@ async def remove_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) ->
     await bulk_store.remove_groups(ctx, ids, groups)
 
 
-async def assign_trainer(ctx: Context, ids: list[ObjectId], coach_id: ObjectId | None) -> None:
-    """Assign clients to a coach known to exist; None leaves them without a trainer."""
-    await bulk_store.set_trainer(ctx, ids, coach_id)
+assign_trainer = bulk_store.set_trainer
 
 
 @transactional

@@ -169,25 +169,13 @@ async def store_figures(
     await figures_store.set_figures(ctx, figures, valid_until, attention or {}, marks)
 
 
-async def mark_due(ctx: Context, customer_ids: Sequence[ObjectId]) -> None:
-    """Mark the figures of clients as no longer valid, in the caller's transaction."""
-    await store.mark_figures_due(ctx, customer_ids)
+mark_due = store.mark_figures_due
 
 
-async def mark_all_due(services: Services, company_id: ObjectId, last: ObjectId | None, limit: int) -> ObjectId | None:
-    """Mark the figures of a company's next `limit` clients after the client `last` as no longer valid.
-
-    Returns the last of them; None if there are none.
-    """
-    return await figures_store.mark_figures_due_after(services, company_id, last, limit)
+mark_all_due = figures_store.mark_figures_due_after
 
 
-async def find_due_companies(services: Services, lane: FigureLane, limit: int) -> list[ObjectId]:
-    """Return the companies of active clients whose figures are due, longest due first.
-
-    Due by a change: of all clients; due by the day: of the `limit` clients that are due for longest.
-    """
-    return await figures_store.find_due_companies(services, lane, limit)
+find_due_companies = figures_store.find_due_companies
 
 
 async def count_due(services: Services, lane: FigureLane) -> Backlog:
@@ -195,14 +183,7 @@ async def count_due(services: Services, lane: FigureLane) -> Backlog:
     return await figures_store.count_due(services, lane, MOST_DUE)
 
 
-async def list_due(
-    services: Services, company_id: ObjectId, lane: FigureLane, last: ObjectId | None, limit: int
-) -> list[Customer]:
-    """Return the company's next `limit` active clients after the client `last` whose figures are due, by identifier.
-
-    Each has only `_id`, `timezone` and the fields of its mark.
-    """
-    return await figures_store.list_due(services, company_id, lane, last, limit)
+list_due = figures_store.list_due
 
 
 async def read_metrics(services: Services) -> None:
@@ -222,11 +203,7 @@ def mark_of(client: Customer) -> FigureMark:
     }
 
 
-async def postpone(
-    services: Services, company_id: ObjectId, lane: FigureLane, ids: Sequence[ObjectId], delay: timedelta
-) -> None:
-    """Leave the figures of a company's clients as they are for a while, so that others are computed first."""
-    await figures_store.postpone_figures(services, company_id, lane, ids, delay)
+postpone = figures_store.postpone_figures
 
 
 def next_renewal(company_id: ObjectId, today: date, timezone: str) -> datetime:

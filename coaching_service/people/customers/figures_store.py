@@ -190,9 +190,9 @@ async def count_due(services: Services, lane: FigureLane, limit: int) -> Backlog
 async def list_due(
     services: Services, company_id: ObjectId, lane: FigureLane, last: ObjectId | None, limit: int
 ) -> list[Customer]:
-    """Return the company's next `limit` active clients after `last` whose figures are due, by identifier.
+    """Return the company's next `limit` active clients after the client `last` whose figures are due, by identifier.
 
-    Each has `_id`, `timezone`, and the fields of its mark.
+    Each has only `_id`, `timezone` and the fields of its mark.
     """
     where = {"companyId": company_id, **_due(lane)} | ({} if last is None else {"_id": {"$gt": last}})
     fields = dict.fromkeys(("timezone", "figuresUntil", "figuresChangedAt", "scheduleChanges"), 1)
@@ -221,6 +221,6 @@ async def mark_figures_due_after(
 async def postpone_figures(
     services: Services, company_id: ObjectId, lane: FigureLane, ids: Sequence[ObjectId], delay: timedelta
 ) -> None:
-    """Treat the figures of a company's clients as not due for `delay` from now on."""
+    """Leave the figures of a company's clients as they are for a while, so that others are computed first."""
     where = {"companyId": company_id, "_id": {"$in": list(ids)}, **_due(lane)}
     await customers.across_companies(services).update_many(where, {"$set": {LANE_FIELD[lane]: now() + delay}})

@@ -42,9 +42,7 @@ async def load_principal(services: Services, company_id: ObjectId, customer_id: 
     return to_principal(customer, account.to_company(customer["company"]), customer_id)
 
 
-async def record_sign_in(ctx: Context, customer_id: ObjectId) -> None:
-    """Record that a client has signed in: an action of the client, and `firstLoginDate` if it is the first time."""
-    await first_access_store.set_signed_in(ctx, customer_id)
+record_sign_in = first_access_store.set_signed_in
 
 
 async def create_first_access_token(ctx: Context, customer_id: ObjectId) -> str:

@@ -63,7 +63,7 @@ async def use_first_access_hash(ctx: Context, customer_id: ObjectId, token_hash:
 
 
 async def set_signed_in(ctx: Context, customer_id: ObjectId) -> None:
-    """Set the time of a client's latest action, and of the first sign-in unless it is set."""
+    """Record that a client has signed in: an action of the client, and `firstLoginDate` if it is the first time."""
     at = now()
     first = {"_id": customer_id, "customerRoleData.firstLoginDate": None}
     await customers.set_derived(ctx, first, {"$set": {"customerRoleData.firstLoginDate": at}})

@@ -173,7 +173,7 @@ async def find_selected_page(
 
 
 async def find_by_emails(ctx: Context, emails: Collection[str]) -> list[Customer]:
-    """Return names and addresses of the clients with one of these e-mail addresses, without regard to case."""
+    """Return names and e-mail addresses of the clients with one of these addresses, without regard to case."""
     where, fields = {"email": {"$in": list(emails)}}, ("name", "surname", "email")
     return await customers.find(ctx, where, fields=fields, hint=EMAIL_INDEX, ignore_case=True) if emails else []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypedDict
 
@@ -11,7 +12,6 @@ from coaching_service.core.list_parts import ListPart
 from coaching_service.core.text import (
     SUFFIX_LENGTH,
     apostrophe_pattern,
-    escape_regex,
     longest_part,
     normalize,
     suffixes,
@@ -76,7 +76,7 @@ def match_words(text: str) -> Match | None:
 
 
 def _by_suffix(normalized: str) -> Filter:
-    return {"suf": {"$regex": "^" + escape_regex(normalized[:SUFFIX_LENGTH])}}
+    return {"suf": {"$regex": "^" + re.escape(normalized[:SUFFIX_LENGTH])}}
 
 
 async def search_page(

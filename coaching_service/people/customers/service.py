@@ -7,7 +7,7 @@ from datetime import date, datetime
 from typing import Any, cast
 
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import PipelineStage, now, version_conflict
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
@@ -43,9 +43,7 @@ _SEARCHED_FIELDS = {"name", "surname", "email"}
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-async def find_by_emails(ctx: Context, emails: Sequence[str]) -> list[Customer]:
-    """Return names and e-mail addresses of the clients with one of these addresses, without regard to case."""
-    return await list_store.find_by_emails(ctx, emails)
+find_by_emails = list_store.find_by_emails
 
 
 async def read(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
@@ -153,9 +151,7 @@ def active_customer_stage(ctx: Context) -> PipelineStage:
     return store.active_lookup_stage(ctx, ("name", "surname", "timezone"))
 
 
-async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId) -> bool:
-    """Return whether a company has this client."""
-    return await store.exists(services, company_id, customer_id)
+exists = store.exists
 
 
 async def list_assigned_ids(ctx: Context) -> list[ObjectId]:
@@ -163,9 +159,7 @@ async def list_assigned_ids(ctx: Context) -> list[ObjectId]:
     return await store.find_ids_of_trainer(ctx, ctx.caller.id)
 
 
-async def has_any(ctx: Context) -> bool:
-    """Return whether the company has a client, archived or not."""
-    return await store.has_any(ctx)
+has_any = store.has_any
 
 
 def to_response(ctx: Context, customer: Customer) -> CustomerProfile:
@@ -324,19 +318,7 @@ async def erase(ctx: Context, customer_id: ObjectId) -> None:
     await ctx.publish(CustomersDeleted([customer_id]))
 
 
-async def count_restored(ctx: Context, before: Sequence[Customer], after: Sequence[Customer]) -> None:
-    """Count clients whose fields were restored, in the transaction that restored them."""
-    await store.count_restored(ctx, before, after)
-
-
-async def unassign_from_coach(ctx: Context, coach_id: ObjectId) -> None:
-    """Leave a coach's clients without a trainer."""
-    await store.unassign(ctx, coach_id)
-
-
-async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
-    """Return the next clients of the company after the client `last`, archived ones included, for background jobs."""
-    return await store.find_ids_after(ctx, last, limit)
+list_ids_after = store.find_ids_after
 
 
 async def lock(ctx: Context, customer_id: ObjectId) -> None:

@@ -296,7 +296,7 @@ async def insert_samples(ctx: Context, new: Sequence[NewCustomerDocument]) -> No
 
 
 async def has_any(ctx: Context) -> bool:
-    """Return whether the company has a client."""
+    """Return whether the company has a client, archived or not."""
     return bool(await customers.find(ctx, {}, limit=1, fields=("_id",), hint=BY_ID))
 
 
@@ -333,7 +333,7 @@ async def set_last_activity(ctx: Context, customer_id: ObjectId) -> None:
 
 
 async def find_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
-    """Return the identifiers of the company's next clients after the client `last`, in order."""
+    """Return the next clients of the company after the client `last`, archived ones included, for background jobs."""
     where: Filter = {} if last is None else {"_id": {"$gt": last}}
     page = await customers.find(ctx, where, sort=("_id",), limit=limit, fields=("_id",), hint=BY_ID)
     return [customer["_id"] for customer in page]

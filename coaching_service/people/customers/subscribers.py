@@ -14,7 +14,7 @@ from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.account.events import LoadUnitChanged
-from coaching_service.people.customers import counters, group_totals, service
+from coaching_service.people.customers import counters, group_totals, service, store
 from coaching_service.people.customers.models import Customer
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
@@ -46,7 +46,7 @@ async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> No
             [cast("Customer", each.before) for each in both],
             [cast("Customer", each.after) for each in both],
         )
-        await service.count_restored(ctx, before, after)
+        await store.count_restored(ctx, before, after)
 
 
 async def count_groups(services: Services, job: Job) -> RunAgain | None:
@@ -63,7 +63,7 @@ async def count_groups(services: Services, job: Job) -> RunAgain | None:
 async def unassign_customers_of_coach(ctx: Context, event: CoachRemoved) -> None:
     """Leave the clients of a removed coach without a trainer, and queue a second pass."""
     ctx.changes.prevent_undo()  # the coach cannot be restored
-    await service.unassign_from_coach(ctx, event.coach_id)
+    await store.unassign(ctx, event.coach_id)
     arguments = {"companyId": ctx.company_id, "coachId": event.coach_id}
     await queue.enqueue(ctx, UNASSIGN, arguments, after=_SECOND_PASS)
 
@@ -72,6 +72,4 @@ async def repeat_unassignment(services: Services, job: Job) -> None:
     """Run the second pass for the coach `coachId` of `companyId`."""
     with suppress(NotFound):  # the company has been deleted
         owner = await team.load_owner(services, job.arguments["companyId"])
-        await service.unassign_from_coach(
-            Context(services, owner, operation=UNASSIGN, interface="system"), job.arguments["coachId"]
-        )
+        await store.unassign(Context(services, owner, operation=UNASSIGN, interface="system"), job.arguments["coachId"])

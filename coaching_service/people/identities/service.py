@@ -88,16 +88,6 @@ async def _displace_unconfirmed(ctx: Context, email: str) -> None:
         await ctx.publish(IdentityDisplaced(displaced["companyId"], displaced["subjectId"]))
 
 
-def stored_form(email: str) -> str:
-    """Return the form of an e-mail address that is stored: what was typed may be another mailbox."""
-    return addresses.normalize_email(email)
-
-
-def account_key(email: str) -> str:
-    """Return what is the same for all spellings of an e-mail address."""
-    return addresses.account_key(email)
-
-
 async def find_by_email(services: Services, email: str) -> Identity | None:
     """Return the identity with an e-mail address, or None."""
     stored = await store.find_by_email(services, email)
@@ -165,9 +155,7 @@ async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -
     return await store.set_password(ctx, subject_id, password_hash)
 
 
-async def remove(ctx: Context, subject_id: ObjectId) -> None:
-    """Remove the identity of a coach or client of the company."""
-    await store.delete(ctx, subject_id)
+remove = store.delete
 
 
 def _to_identity(stored: StoredIdentity | IdentityClaim | PasswordReset) -> Identity:

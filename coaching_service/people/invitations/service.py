@@ -17,7 +17,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, TooManyRequests
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.people.identities import service as identities
+from coaching_service.people.identities import addresses
 from coaching_service.people.invitations import store
 from coaching_service.people.invitations.models import Recipient
 
@@ -72,7 +72,7 @@ async def _find_known(ctx: Context, emails: Sequence[str]) -> dict[str, Recipien
     """Return the recipients among these addresses by their current hash, also those stored under an older key."""
     vault, current = ctx.services.vault, dict[str, str]()
     for email in emails:
-        newest, *older = vault.keyed_hashes(identities.account_key(email))
+        newest, *older = vault.keyed_hashes(addresses.account_key(email))
         current |= dict.fromkeys((newest, *older), newest)
     stored = await store.find_many(ctx, list(current))
     # A person who declined under an older key has declined.
@@ -129,4 +129,4 @@ def _declined(company_id: ObjectId, address_hash: str) -> str:
 
 
 def _hash(services: Services, email: str) -> str:
-    return services.vault.keyed_hash(identities.account_key(email))
+    return services.vault.keyed_hash(addresses.account_key(email))

@@ -179,9 +179,7 @@ async def sign_out(ctx: Context) -> None:
     await store.delete(ctx, ctx.caller.credential_id)
 
 
-async def end_sessions(ctx: Context, subject_id: ObjectId) -> None:
-    """End every session of a coach or client of the company, in the caller's transaction."""
-    await store.delete_all(ctx, subject_id)
+end_sessions = store.delete_all
 
 
 async def end_sessions_of_coach(ctx: Context, event: CoachRemoved | SignInEmailChanged) -> None:
@@ -194,9 +192,7 @@ async def end_displaced_sessions(ctx: Context, event: IdentityDisplaced) -> None
     await store.delete_all_in_company(ctx, event.company_id, event.subject_id)
 
 
-async def count_open(ctx: Context, subject_id: ObjectId) -> int:
-    """Return the number of sessions of a coach or client of the company that have not ended."""
-    return await store.count_open(ctx, subject_id)
+count_open = store.count_open
 
 
 # --- authentication --------------------------------------------------------------------------------------------------

@@ -135,7 +135,7 @@ async def list_of_application(ctx: Context, subject_id: ObjectId, application: s
 
 
 async def count_open(ctx: Context, subject_id: ObjectId) -> int:
-    """Return the number of sessions of a coach or client that have not ended."""
+    """Return the number of sessions of a coach or client of the company that have not ended."""
     return await sessions.count(ctx, {"subjectId": subject_id, "expiresAt": {"$gt": now()}})
 
 
@@ -156,7 +156,7 @@ async def delete(ctx: Context, session_id: ObjectId) -> None:
 
 
 async def delete_all(ctx: Context, subject_id: ObjectId) -> None:
-    """Delete every session of a coach or client of the company."""
+    """End every session of a coach or client of the company, in the caller's transaction."""
     await sessions.delete_many(ctx, {"subjectId": subject_id})
 
 

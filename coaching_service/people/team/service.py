@@ -16,6 +16,7 @@ from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import NewMail
 from coaching_service.core.jobs.mail_body import MailBody, subject_with
 from coaching_service.people.account import service as account
+from coaching_service.people.identities import addresses
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.events import EmailConfirmed
 from coaching_service.people.invitations import service as invitations
@@ -138,14 +139,10 @@ async def require_coach(ctx: Context, coach_id: ObjectId) -> Coach:
     return coach
 
 
-async def list_coaches(ctx: Context) -> list[Coach]:
-    """Return every coach of the company: the owner, then employees by date of creation."""
-    return await store.list_all(ctx)
+list_coaches = store.list_all
 
 
-async def list_employees(ctx: Context) -> list[Coach]:
-    """Return the employees by date of creation."""
-    return await store.list_employees(ctx)
+list_employees = store.list_employees
 
 
 async def get_employee(ctx: Context, employee_id: ObjectId) -> Coach:
@@ -224,7 +221,7 @@ async def _send_invitation(ctx: Context, employee_id: ObjectId, name: str, email
     }
     addition = f"Applications can send the password with this token to POST /auth/password/reset: {token}"
     subject = subject_with(company, "Welcome to the team of {}", "Welcome to the team")
-    welcome = NewMail(identities.stored_form(email), subject, body, text_addition=addition)
+    welcome = NewMail(addresses.normalize_email(email), subject, body, text_addition=addition)
     await mail.enqueue_mail(ctx, welcome)
 
 

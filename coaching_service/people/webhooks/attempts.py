@@ -109,11 +109,6 @@ async def record(ctx: Context, message: Message, response: Response) -> datetime
     return result["nextAttemptAt"]
 
 
-async def record_success(ctx: Context, webhook_id: ObjectId) -> None:
-    """Record that a webhook works."""
-    await store.set_working(ctx, webhook_id)
-
-
 async def _load_event(ctx: Context, delivery: Delivery) -> Mapping[str, object] | None:
     """Return the event as `GET /coach/events` returns it; None if it is gone."""
     if delivery["type"] == TEST_EVENT:

@@ -12,7 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.signals import Listener
 from coaching_service.people.team import service as team
 from coaching_service.people.webhooks import store
-from coaching_service.people.webhooks.attempts import Message, Response, prepare, record, record_success, send
+from coaching_service.people.webhooks.attempts import Message, Response, prepare, record, send
 from coaching_service.people.webhooks.models import Delivery
 from coaching_service.people.webhooks.pace import AttemptSlots, Lane, Pace
 from coaching_service.people.webhooks.planning import plan_deliveries
@@ -127,7 +127,7 @@ class Endpoint:
             self._may_be_failing = True
         elif self._may_be_failing:
             self._may_be_failing = False
-            await record_success(ctx, self._webhook_id)
+            await store.set_working(ctx, self._webhook_id)
 
     def _leave(self, lane: Lane, delivery: Delivery) -> None:
         lane.leave()

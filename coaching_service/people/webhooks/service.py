@@ -40,9 +40,7 @@ _URL_MESSAGES = {
 }
 
 
-async def list_webhooks(ctx: Context) -> list[Webhook]:
-    """Return the webhooks of the company, oldest first."""
-    return await store.list_webhooks(ctx)
+list_webhooks = store.list_webhooks
 
 
 async def read(ctx: Context, webhook_id: ObjectId) -> Webhook:

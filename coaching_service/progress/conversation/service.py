@@ -19,7 +19,6 @@ from coaching_service.core.pagination import CursorPage
 from coaching_service.people.customers import activity_dates, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersDeleted
-from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.conversation import attachments, store
 from coaching_service.progress.conversation.events import MessageCreated, MessagesRead
 from coaching_service.progress.conversation.models import (
@@ -125,9 +124,7 @@ async def count_own_unread(ctx: Context) -> int:
     return 0 if stored is None else stored["unread"]["client"]
 
 
-async def count_unread(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
-    """Return how many messages the company has not read, of clients with any. Access is not checked."""
-    return await store.count_unread(ctx, customer_ids)
+count_unread = store.count_unread
 
 
 def _last_message(

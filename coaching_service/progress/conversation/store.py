@@ -167,7 +167,7 @@ async def mark_read(ctx: Context, customer_id: ObjectId, side: Side, block_id: O
 
 
 async def count_unread(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
-    """Return how many messages the company has not read, of clients with any."""
+    """Return how many messages the company has not read, of clients with any. Access is not checked."""
     where: Filter = {"customerId": {"$in": list(customer_ids)}, "unreadBy": "company"}
     group = {"_id": "$customerId", "count": {"$sum": 1}, "newest": {"$max": "$createdAt"}}
     return await messages.aggregate(ctx, where, {"$group": group}, hint=_BY_UNREAD)

@@ -7,10 +7,11 @@ from typing import Any
 
 from marshmallow import validates_schema
 
-from coaching_service.core.auth.access import coach, lacks_permission
+from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import PermissionMissing
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional
 from coaching_service.core.mcp.confirmation import Reason
@@ -156,6 +157,6 @@ async def review_check_in(ctx: Context, response_id: ObjectId, *, is_reviewed: b
     if reply is None:
         return Written(line, identifiers)
     if CUSTOMERS.EDIT not in ctx.caller.permissions:
-        raise lacks_permission(CUSTOMERS.EDIT)
+        raise PermissionMissing(CUSTOMERS.EDIT)
     sent = await write_message(ctx, customer["_id"], reply)
     return Written(f"{line} {sent.line}", {**identifiers, **sent.identifiers}, sent.reasons)

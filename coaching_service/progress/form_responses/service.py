@@ -15,7 +15,6 @@ from coaching_service.core.pagination import CursorPage
 from coaching_service.library.forms.models import Question
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.form_responses import store
 from coaching_service.progress.form_responses.answers import find_error, is_blank
 from coaching_service.progress.form_responses.models import FormResponse, ReceivedResponse, ReviewFields
@@ -184,9 +183,7 @@ async def read_received(ctx: Context, response_id: ObjectId) -> ReceivedResponse
     return {**store.present(response), "customer": customer}
 
 
-async def count_not_reviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
-    """Return how many responses no coach has reviewed, of clients with any. Access is not checked."""
-    return await store.count_not_reviewed(ctx, customer_ids)
+count_not_reviewed = store.count_not_reviewed
 
 
 @transactional

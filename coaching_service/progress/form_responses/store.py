@@ -91,7 +91,7 @@ async def find_inbox(
 
 
 async def count_not_reviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
-    """Return how many responses no coach has reviewed, of clients with any."""
+    """Return how many responses no coach has reviewed, of clients with any. Access is not checked."""
     where: Filter = {"customerId": {"$in": list(customer_ids)}, "reviewedAt": None}
     group = {"_id": "$customerId", "count": {"$sum": 1}, "newest": {"$max": "$updatedAt"}}
     return await responses.aggregate(ctx, where, {"$group": group}, hint=_NOT_REVIEWED)

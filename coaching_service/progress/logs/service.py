@@ -53,9 +53,8 @@ class _BlockData(TypedDict):
     day: str
 
 
-async def log_item(
-    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange
-) -> WorkItem:
+@on_worker_thread
+async def log_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: _Log) -> WorkItem:
     """Replace the log of an item and return the item; `isCompleted: false` marks it as not completed.
 
     Metric values, the form response, personal records and the activity feed are updated in the same transaction. A new
@@ -65,7 +64,8 @@ async def log_item(
     is outside the caller's scope, Conflict if the block has changed since the log's `version`, or a coach's log has
     another text than the client wrote.
     """
-    return await _log_accessible_item(ctx, customer_id, block_id, item_id, log)
+    await _require_shown_day(ctx, customer_id, block_id)
+    return await _log_item(ctx, customer_id, block_id, item_id, log)
 
 
 async def log_own_set(ctx: Context, block_id: ObjectId, item_id: ObjectId, done: CustomerSet) -> WorkItem:
@@ -93,7 +93,7 @@ async def _log_own(ctx: Context, block_id: ObjectId, item_id: ObjectId, log: Cus
     """Log an item of the caller, a client. Raises Conflict if it is gone."""
     customer_id = ctx.caller.id
     try:
-        return await _log_accessible_item(ctx, customer_id, block_id, item_id, log)
+        return await log_item(ctx, customer_id, block_id, item_id, log)
     except NotFound:
         if await _was_removed(ctx, customer_id, block_id, item_id):
             raise Conflict("The item is no longer in the workout; read the calendar again", code="ITEM_GONE") from None
@@ -111,14 +111,6 @@ async def _was_removed(ctx: Context, customer_id: ObjectId, block_id: ObjectId, 
         return False
     day = str(date or removed.get("date"))
     return (await visibility.load_visibility(ctx, customer_id, day, day)).allows(day=day)
-
-
-@on_worker_thread
-async def _log_accessible_item(
-    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: _Log
-) -> WorkItem:
-    await _require_shown_day(ctx, customer_id, block_id)
-    return await _log_item(ctx, customer_id, block_id, item_id, log)
 
 
 @transactional

@@ -114,9 +114,7 @@ async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Assig
     return next(each for each in assigned if each["metricsSet"]["_id"] == set_id)
 
 
-async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: ObjectId) -> None:
-    """Assign a set to several clients; the caller has checked that both exist and may be accessed."""
-    await store.assign_many(ctx, customer_ids, set_id)
+assign_many = store.assign_many
 
 
 async def assign_automatic_sets(ctx: Context, event: CustomersCreated) -> None:

@@ -65,7 +65,7 @@ async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Store
 
 
 async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: ObjectId) -> None:
-    """Assign a set to the many clients who are not assigned it at present."""
+    """Assign a set to several clients; the caller has checked that both exist and may be accessed."""
     where = {"customerId": {"$in": list(customer_ids)}, "metricsSetId": set_id, "unassignedAt": None}
     current = await assignments.find(ctx, where, fields=("customerId",))
     assigned_ids = {assignment["customerId"] for assignment in current}

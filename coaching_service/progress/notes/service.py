@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 
 from coaching_service.core.database.context import Context
@@ -12,7 +11,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.notes import store
 from coaching_service.progress.notes.html import plain_text, sanitise
 from coaching_service.progress.notes.models import NewNote, Note, NoteAuthor, NoteChange
@@ -94,9 +92,7 @@ async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None
     await activity.remove_events(ctx, customer_id, note_id, "note_added")
 
 
-async def count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
-    """Return how many notes with the health flag there are, of clients with any. Access is not checked."""
-    return await store.count_health_notes(ctx, customer_ids)
+count_health_notes = store.count_health_notes
 
 
 def _feed_data(note: Note) -> dict[str, ObjectId | str]:

@@ -77,7 +77,7 @@ async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Note
 
 
 async def count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
-    """Return how many notes with the health flag there are, of clients with any."""
+    """Return how many notes with the health flag there are, of clients with any. Access is not checked."""
     where: Filter = {"customerId": {"$in": list(customer_ids)}, "isHealth": True}
     group = {"_id": "$customerId", "count": {"$sum": 1}, "newest": {"$max": "$createdAt"}}
     return await notes.aggregate(ctx, where, {"$group": group}, hint=_HEALTH_NOTES)

@@ -122,9 +122,7 @@ async def list_page(
     return list_part.numbered(await _present(ctx, docs), total, cursor)
 
 
-async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
-    """Return the next identifiers of programs after `last`, ascending."""
-    return await store.find_ids_after(ctx, last, limit)
+list_ids_after = store.find_ids_after
 
 
 async def require(ctx: Context, program_id: ObjectId) -> ProgramName:

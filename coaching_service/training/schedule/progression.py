@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from functools import lru_cache
 from typing import cast
 
 from coaching_service.core.ids import ObjectId
@@ -82,7 +81,6 @@ class SetChange:
         return self.exercise_ids is None or exercise_id in self.exercise_ids
 
 
-@lru_cache(4096, typed=True)  # plans repeat the same loads
 def _change_load(
     load: float, add: float | None, percent: float | None, rounding: Decimal | None, load_unit: str, stored_unit: str
 ) -> float:

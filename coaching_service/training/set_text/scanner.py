@@ -10,8 +10,6 @@ from decimal import Decimal
 _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"(\d+)(?:([.,])(\d+))?", re.ASCII)
 _WORD = re.compile(r"[a-z]+", re.ASCII | re.IGNORECASE)
-_KG_PER_LB = Decimal("0.45359237")
-_HUNDREDTH = Decimal("0.01")
 _LONGEST_QUOTE = 40
 _THOUSANDS = 3  # digits after a separator of thousands
 _COMMA_HINT = " (a comma between digits is a decimal comma: write a space after the commas between sets)"

@@ -25,6 +25,4 @@ async def convert_template(ctx: Context, template_id: ObjectId, conversion: Conv
     return LoadCount(1 if loads else 0, loads)
 
 
-async def has_loads(ctx: Context) -> bool:
-    """Return whether a load is stored in any template."""
-    return await store.has_loads(ctx)
+has_loads = store.has_loads

@@ -22,7 +22,6 @@ from coaching_service.training.templates.models import (
     TemplateContent,
     TemplateDetails,
     TemplateFields,
-    TemplateName,
     WorkoutTemplate,
 )
 from coaching_service.training.workouts.blocks import batches as block_batches
@@ -89,9 +88,7 @@ async def list_page(ctx: Context, *, page: int, size: int, keywords: str = "") -
     return page_document(await _present(ctx, docs), total, page, size)
 
 
-async def list_names(ctx: Context, limit: int) -> list[TemplateName]:
-    """Return the names of at most `limit` templates, sorted by name."""
-    return await store.find_names(ctx, limit)
+list_names = store.find_names
 
 
 @transactional

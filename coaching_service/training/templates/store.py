@@ -83,7 +83,7 @@ async def find_page(ctx: Context, keywords: str, *, skip: int, limit: int) -> tu
 
 
 async def find_names(ctx: Context, limit: int) -> list[TemplateName]:
-    """Return the names of at most `limit` templates, by name."""
+    """Return the names of at most `limit` templates, sorted by name."""
     named = await templates.find(ctx, {}, sort=("sortName", "_id"), limit=limit, fields=("name",), hint=_BY_NAME)
     return [take(TemplateName, template) for template in named]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads, transactional
@@ -11,7 +11,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import service as customers
 from coaching_service.training.training_maxes import store
-from coaching_service.training.training_maxes.models import ReferenceLoads, StoredTrainingMax, TrainingMax
+from coaching_service.training.training_maxes.models import StoredTrainingMax, TrainingMax
 
 
 async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[TrainingMax]:
@@ -54,19 +54,10 @@ async def load_maxes(ctx: Context, customer_id: ObjectId, exercise_ids: Iterable
     return maxes
 
 
-async def load_reference_loads(
-    ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]
-) -> dict[ObjectId, ReferenceLoads]:
-    """Return the training maximum and the estimated one-repetition maximum of exercises, in the company's unit.
-
-    For a client whose access has been checked; exercises with neither are left out.
-    """
-    return await store.load_reference_loads(ctx, customer_id, exercise_ids)
+load_reference_loads = store.load_reference_loads
 
 
-async def set_estimates(ctx: Context, customer_id: ObjectId, estimates: Mapping[ObjectId, float | None]) -> None:
-    """Store a client's estimated one-repetition maximums, by exercise, derived from the records; None deletes one."""
-    await store.set_estimates(ctx, customer_id, estimates)
+set_estimates = store.set_estimates
 
 
 def _present(stored: StoredTrainingMax) -> TrainingMax:

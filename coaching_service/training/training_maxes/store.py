@@ -47,7 +47,10 @@ async def set_value(
 async def load_reference_loads(
     ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]
 ) -> dict[ObjectId, ReferenceLoads]:
-    """Return the training maximum and the estimate of each exercise; exercises with neither are left out."""
+    """Return the training maximum and the estimated one-repetition maximum of exercises, in the company's unit.
+
+    For a client whose access has been checked; exercises with neither are left out.
+    """
     where: Filter = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}, "value": {"$ne": None}}
     loads: dict[ObjectId, ReferenceLoads] = {}
     for stored in await training_maxes.find(ctx, where, fields=("exerciseId", "source", "value")):
@@ -80,7 +83,7 @@ async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> TrainingM
 
 
 async def set_estimates(ctx: Context, customer_id: ObjectId, estimates: Mapping[ObjectId, float | None]) -> None:
-    """Store the estimated one-repetition maximum of each exercise; None deletes it."""
+    """Store a client's estimated one-repetition maximums, by exercise, derived from the records; None deletes one."""
     removed = [exercise_id for exercise_id, value in estimates.items() if value is None]
     if removed:
         where: Filter = {"customerId": customer_id, "exerciseId": {"$in": removed}, "source": _ESTIMATED}

@@ -22,7 +22,7 @@ hidden_days = Documents[HiddenDay](
 
 
 async def find_hidden(ctx: Context, customer_id: ObjectId, first: str, last: str) -> set[str]:
-    """Return the hidden days of a client from `first` to `last`."""
+    """Return the days from `first` to `last` that are hidden from a client whose access has been checked."""
     condition = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
     return {day["date"] for day in await hidden_days.find(ctx, condition, fields=("date",))}
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, TypedDict, cast
 
-from coaching_service.core.auth.access import coach, lacks_permission
+from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import Conflict, invalid_field
+from coaching_service.core.errors import Conflict, PermissionMissing, invalid_field
 from coaching_service.core.fields import Default, take
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
@@ -173,7 +173,7 @@ def _require_input(action: Action, form: _ActionInput) -> None:
 def _get_action(ctx: Context, name: str) -> Action:
     action = ACTIONS[name]
     if permission := action.missing_permission(ctx.caller.permissions):
-        raise lacks_permission(permission)
+        raise PermissionMissing(permission)
     return action
 
 

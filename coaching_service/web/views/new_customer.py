@@ -6,11 +6,11 @@ from typing import Annotated, Any, TypedDict, cast
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import coach, lacks_permission
+from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import invalid_field
+from coaching_service.core.errors import PermissionMissing, invalid_field
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Text
@@ -94,11 +94,11 @@ async def _begin(ctx: Context, customer_id: ObjectId, beginning: _Beginning) -> 
     if not program_id and not beginning["content"]:
         return location, added
     if CUSTOMERS.EDIT not in ctx.caller.permissions:
-        raise lacks_permission(CUSTOMERS.EDIT)
+        raise PermissionMissing(CUSTOMERS.EDIT)
     start = beginning["programStart"] or str(ctx.caller.today())
     if program_id:
         if PROGRAMS.VIEW not in ctx.caller.permissions:
-            raise lacks_permission(PROGRAMS.VIEW)
+            raise PermissionMissing(PROGRAMS.VIEW)
         if beginning["programStart"] is None:
             raise invalid_field("programStart", "is required", code="REQUIRED")
         assignment = await assignments.assign(ctx, program_id, customer_id, start)
