@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from coaching_service.core import links
+from coaching_service.core import file_links
 from coaching_service.core.database import files
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
@@ -239,8 +239,8 @@ async def test_failed_upload_leaves_no_chunks(coach: CoachClient, ana: str) -> N
 
 def test_a_signature_is_bound_to_file_and_time(coach: CoachClient) -> None:
     services = coach.ctx.services
-    url = links.file_url(services, ObjectId())
+    url = file_links.file_url(services, ObjectId())
     assert url is not None
-    assert links.file_url(services, None) is None
+    assert file_links.file_url(services, None) is None
     query = parse_qs(urlsplit(url).query)
-    assert not links.is_valid_link(services, ObjectId(), int(query["expires"][0]), query["signature"][0])
+    assert not file_links.is_valid_link(services, ObjectId(), int(query["expires"][0]), query["signature"][0])

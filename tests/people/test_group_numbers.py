@@ -12,7 +12,7 @@ import pytest
 from coaching_service import features
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.migrations import step_0015_group_totals
-from coaching_service.core.database.snapshots import reading_snapshot
+from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.people.customers import counters, group_totals

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from coaching_service import runtime
-from coaching_service.core import links
+from coaching_service.core import file_links
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
@@ -80,7 +80,7 @@ async def test_erasure_continues_after_its_process_is_killed(company: Company, t
     everywhere = await naming(services, str(company.remaining), "yolanda")
     assert set(everywhere) == {*list_client_collections(), "customers", "fs.files", "fs.chunks"}
     file = await stored_document(db["fs.files"], {"customerId": company.erased}, sort=[("_id", -1)])
-    link = str(links.file_url(services, file["_id"])).partition("/files/")[2]
+    link = str(file_links.file_url(services, file["_id"])).partition("/files/")[2]
 
     async with running(company.settings, company.key, tmp_path / "first") as first:
         assert await first.send("GET", f"/files/{link}") == 200

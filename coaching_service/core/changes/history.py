@@ -9,12 +9,35 @@ from datetime import datetime, timedelta
 from coaching_service.core.changes import store
 from coaching_service.core.changes.models import DocumentPatch, NumberedChange, StoredChange
 from coaching_service.core.changes.numbering import batches
+from coaching_service.core.changes.numbering.batches import find_last_number, find_position_at
+from coaching_service.core.changes.store import (
+    NEWEST_FIRST,
+    find_one,
+    find_removed,
+    list_batch,
+    list_clients_created_by_batch,
+    list_newest,
+)
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.ids import ObjectId
 
-NEWEST_FIRST = store.NEWEST_FIRST
+__all__ = [
+    "NEWEST_FIRST",
+    "NumberedPage",
+    "find_last_number",
+    "find_one",
+    "find_position_at",
+    "find_removed",
+    "list_batch",
+    "list_by_ids",
+    "list_clients_created_by_batch",
+    "list_newest",
+    "list_numbered",
+    "load_credentials",
+    "load_patches",
+]
+
 _NUMBERING_DELAY = timedelta(days=1)  # a change has its number by then
 
 
@@ -30,25 +53,10 @@ class NumberedPage:
     has_more: bool
 
 
-async def find_one(ctx: Context, change_id: ObjectId) -> StoredChange | None:
-    """Return a change, numbered or not, without its patch; None if there is none."""
-    return await store.find_one(ctx, change_id)
-
-
 async def list_by_ids(ctx: Context, change_ids: Sequence[ObjectId]) -> list[StoredChange]:
     """Return those changes that exist, numbered or not, in the order of `change_ids`, without their patches."""
     stored = {change["_id"]: change for change in await store.find_by_ids(ctx, change_ids)}
     return [stored[change_id] for change_id in change_ids if change_id in stored]
-
-
-async def list_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
-    """Return the changes of a bulk operation, in the order of their identifiers, without their patches."""
-    return await store.find_batch(ctx, batch_id)
-
-
-async def list_clients_created_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
-    """Return the clients that a bulk operation has created, erased ones excepted, in the order of their identifiers."""
-    return await store.find_clients_created_by_batch(ctx, batch_id)
 
 
 async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:
@@ -70,28 +78,13 @@ async def list_numbered(
         until = after
     else:
         await batches.require_available(ctx, after, since)
-        until = max(after, await batches.find_last_number(ctx))
+        until = max(after, await find_last_number(ctx))
         numbered = await store.find_client_numbers(ctx, customer_id, since - _NUMBERING_DELAY, after, until, limit)
     has_more = len(numbered) == limit
     if numbered and (has_more or customer_id is None):
         until = numbered[-1]["lastSeq"]
     changes = await store.find_numbered(ctx, [each["_id"] for each in numbered]) if numbered else []
     return NumberedPage(changes, until, has_more)
-
-
-async def list_newest(ctx: Context, where: Filter, limit: int) -> list[StoredChange]:
-    """Return at most `limit` numbered changes that match `where`, newest first, without their patches."""
-    return await store.find_newest(ctx, where, limit)
-
-
-async def find_position_at(ctx: Context, time: datetime) -> int:
-    """Return the number before the first one that was assigned at `time` or later."""
-    return await batches.find_position_at(ctx, time)
-
-
-async def find_last_number(ctx: Context) -> int:
-    """Return the number of the last event of the company; 0 if there is none."""
-    return await batches.find_last_number(ctx)
 
 
 async def load_patches(ctx: Context, changes: Sequence[StoredChange]) -> dict[ObjectId, DocumentPatch]:
@@ -104,13 +97,3 @@ async def load_patches(ctx: Context, changes: Sequence[StoredChange]) -> dict[Ob
         if "parts" in change:
             of_changes[change["_id"]] = await store.find_parts(ctx, change["_id"])
     return {patch["_id"]: patch for patches in of_changes.values() for patch in patches}
-
-
-async def find_removed(
-    ctx: Context, customer_id: ObjectId, document_id: ObjectId, list_name: str, element_id: ObjectId
-) -> DocumentPatch | None:
-    """Return the patch of a client's document with which it lost an element of a list, or was deleted with it.
-
-    None if no change did in the time that patches are stored for.
-    """
-    return await store.find_removed(ctx, customer_id, document_id, list_name, element_id)

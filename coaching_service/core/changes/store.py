@@ -146,12 +146,12 @@ async def find_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> list
     return await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=("credentialId",))
 
 
-async def find_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
+async def list_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
     """Return the changes of a batch without their patches."""
     return await changes.find(ctx, {"batchId": batch_id}, sort=("_id",), fields=_SUMMARY)
 
 
-async def find_clients_created_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
+async def list_clients_created_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
     """Return the clients that the changes of a batch have created, in the order of their identifiers."""
     created = {"$elemMatch": {"kind": "customer", "action": "created"}}
     where: Filter = {"batchId": batch_id, "customerId": {"$type": "objectId"}, "documents": created}
@@ -161,7 +161,7 @@ async def find_clients_created_by_batch(ctx: Context, batch_id: ObjectId) -> lis
     return [group["_id"] for group in groups]
 
 
-async def find_newest(ctx: Context, where: Filter, limit: int) -> list[StoredChange]:
+async def list_newest(ctx: Context, where: Filter, limit: int) -> list[StoredChange]:
     """Return at most `limit` numbered changes that match `where`, newest first, without their patches."""
     numbered = {"$and": [{"lastSeq": {"$gt": 0}}, where]}
     return await changes.find(ctx, numbered, sort=NEWEST_FIRST, limit=limit, fields=_SUMMARY)

@@ -83,6 +83,7 @@ def check_of(
         else:
             for identifier in await found:
                 occurrences.add(identifier)
+                count_read(int(counts))
         yield occurrences.finding(problem, advice)
 
     return Check(name, title, examine, repair)

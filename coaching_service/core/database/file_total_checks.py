@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 from coaching_service.core.database import file_totals
-from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
+from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.snapshots import reading_snapshot
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.transactions import in_transaction, reading_snapshot
 from coaching_service.core.ids import ObjectId
 
 _SUMS: dict[str, Any] = {"files": {"$sum": "$files"}, "bytes": {"$sum": "$bytes"}}
@@ -20,25 +18,19 @@ _FILES: list[dict[str, Any]] = [
 ]
 
 
-async def find_wrong_totals(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
-    """Find companies whose stored number or size of files differs from the files that there are."""
-    occurrences = Occurrences()
+async def list_wrong(services: Services) -> list[ObjectId]:
+    """Return the companies whose stored number or size of files differs from the files that there are."""
     async with reading_snapshot(services) as session:
-        for difference in await _find_differences(services, session):
-            occurrences.add(difference["_id"])
-            count_read(1)
-    yield occurrences.finding("Companies with a wrong number or size of files", "Run doctor --repair")
+        return [difference["_id"] for difference in await _find_differences(services, session)]
 
 
 async def correct_totals(services: Services) -> None:
     """Count the files of these companies again, each in the transaction that corrects its totals."""
-    async with reading_snapshot(services) as session:
-        suspects = [difference["_id"] for difference in await _find_differences(services, session)]
-    for company_id in suspects:
+    for company_id in await list_wrong(services):
 
         async def correct(tx: Context, company_id: ObjectId = company_id) -> None:
             files, size = await _find_difference(services, tx.session, company_id)
-            await file_totals.correct(tx, company_id, files, size)
+            await file_totals.subtract(tx, company_id, files, size, create=True)
 
         await in_transaction(Context(services), correct)
 
@@ -67,4 +59,14 @@ async def _find_differences(services: Services, session: Any) -> list[Any]:
     return list(await cursor.to_list(None))
 
 
-CHECKS = (Check("file-totals", "The stored sizes of files are right", find_wrong_totals, correct_totals),)
+CHECKS = (
+    check_of(
+        "file-totals",
+        "The stored sizes of files are right",
+        list_wrong,
+        "Companies with a wrong number or size of files",
+        "Run doctor --repair",
+        correct_totals,
+        counts=True,
+    ),
+)

@@ -59,16 +59,13 @@ async def add(ctx: Context, files: int, size: int) -> None:
             require_within(ctx.services.storage_quota, {"files": stored["files"], "bytes": stored["bytes"]})
 
 
-async def subtract(ctx: Context, company_id: ObjectId, files: int, size: int) -> None:
-    """Count files that are removed, in the transaction of `ctx`; nothing if the company has been erased."""
-    where, change = {"_id": company_id, "companyId": company_id}, {"$inc": {"files": -files, "bytes": -size}}
-    await _totals.across_companies(ctx.services).update_one(where, change, session=ctx.session)
+async def subtract(ctx: Context, company_id: ObjectId, files: int, size: int, *, create: bool = False) -> None:
+    """Subtract files that are removed, or counted by mistake, in the transaction of `ctx`.
 
-
-async def correct(ctx: Context, company_id: ObjectId, files: int, size: int) -> None:
-    """Subtract from the totals of a company what they are too high, in the transaction of `ctx`."""
+    Totals that are missing, as of a company that has been erased, are only stored with `create`.
+    """
     where, change = {"_id": company_id, "companyId": company_id}, {"$inc": {"files": -files, "bytes": -size}}
-    await _totals.across_companies(ctx.services).update_one(where, change, upsert=True, session=ctx.session)
+    await _totals.across_companies(ctx.services).update_one(where, change, upsert=create, session=ctx.session)
 
 
 async def read(services: Services, company_ids: Sequence[ObjectId]) -> dict[ObjectId, FileTotals]:

@@ -1,4 +1,4 @@
-"""Transactions: a function that runs in one, and independent reads inside or outside of one."""
+"""Transactions: a function that runs in one, independent reads inside or outside of one, and reads at one moment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pymongo.errors import PyMongoError
 
 from coaching_service.core.cached_reads import CacheWait
 from coaching_service.core.database.connection import is_late, is_unavailable, is_unsent, unreachable
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.recording import ChangeRecorder
 from coaching_service.core.database.worker_thread import ThreadSession
 from coaching_service.core.errors import Unavailable
@@ -253,3 +253,16 @@ async def gather_reads(ctx: Context, *reads: Awaitable[Any]) -> list[Any]:
             if asyncio.iscoroutine(unread):
                 unread.close()
     return results
+
+
+@asynccontextmanager
+async def reading_snapshot(services: Services) -> AsyncIterator[AsyncIOMotorClientSession]:
+    """A session whose finds and aggregations all read the state at the moment of the first one, of any collection.
+
+    MongoDB stores what such reads need for five minutes (`minSnapshotHistoryWindowInSeconds`); later ones fail.
+    """
+    session = await services.db.client.start_session(snapshot=True)
+    try:
+        yield session
+    finally:
+        await session.end_session()

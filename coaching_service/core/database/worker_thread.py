@@ -128,15 +128,6 @@ def _ignore_result(running: asyncio.Future[Any]) -> None:
         running.exception()
 
 
-def _blocking(name: str) -> Callable[..., Awaitable[Any]]:
-    async def operation(self: ThreadCollection, *args: Any, session: Any = None, **options: Any) -> Any:
-        self.thread.require_active()
-        return getattr(self.delegate, name)(*args, session=session and session.delegate, **options)
-
-    operation.__name__ = name
-    return operation
-
-
 class ThreadCollection:
     """The methods of Motor's collection that `Documents` uses, as coroutines that block instead of waiting."""
 
@@ -145,17 +136,15 @@ class ThreadCollection:
     def __init__(self, delegate: BlockingCollection[Any], thread: WorkerThread) -> None:
         self.delegate, self.thread = delegate, thread
 
-    bulk_write = _blocking("bulk_write")
-    count_documents = _blocking("count_documents")
-    delete_many = _blocking("delete_many")
-    delete_one = _blocking("delete_one")
-    find_one = _blocking("find_one")
-    find_one_and_delete = _blocking("find_one_and_delete")
-    find_one_and_update = _blocking("find_one_and_update")
-    insert_many = _blocking("insert_many")
-    insert_one = _blocking("insert_one")
-    update_many = _blocking("update_many")
-    update_one = _blocking("update_one")
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        """An operation of the collection."""
+        operation = getattr(self.delegate, name)
+
+        async def block(*args: Any, session: Any = None, **options: Any) -> Any:
+            self.thread.require_active()
+            return operation(*args, session=session and session.delegate, **options)
+
+        return block
 
     def with_options(self, **options: Any) -> ThreadCollection:
         """Return the collection with other options."""

@@ -169,8 +169,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
         await reject_dry_run(route, request, dependencies.body_limit)
         json_body = None
         if route.body is not None:
-            limit = route.body_limit or dependencies.body_limit
-            json_body = await read_json(ctx, request, limit, optional=route.body_optional)
+            json_body = await read_json(ctx, request, dependencies.body_limit, optional=route.body_optional)
             reject_in_body(route, json_body)
             arguments["body"] = validate_body(route.body, json_body)
             if is_strict or route.rejects_unknown_fields:

@@ -95,8 +95,6 @@ class Route:
     rolls_back: bool = False
     # Body fields that the schema does not have are errors without `Prefer` too.
     rejects_unknown_fields: bool = False
-    # Bytes; None for the configured default.
-    body_limit: int | None = None
     body_optional: bool = False
     # Which concurrency limit applies: `database`, `bulk` (long-running work), `held` (it waits, and uses the database
     # in `ctx.turn`), or `unlimited` (password hashing has a limit of its own).

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.external_identity import present_identity
-from coaching_service.core.links import file_url
+from coaching_service.core.file_links import file_url
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises.models import LOAD, Exercise, Media, Override, StoredExercise, StoredMedia
 

@@ -11,8 +11,7 @@ from coaching_service.core.database.checks import Check, CountRead, Finding, Occ
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, declared_collections, now
 from coaching_service.core.database.portable import FILE_FIELDS, file_holders
-from coaching_service.core.database.snapshots import reading_snapshot
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.transactions import in_transaction, reading_snapshot
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.consistency.erasures import find_erasing, is_being_erased
 

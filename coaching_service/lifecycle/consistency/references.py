@@ -11,7 +11,7 @@ from coaching_service.core.database.checks import Check, CountRead, Finding, Occ
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, declared_collections
 from coaching_service.core.database.portable import Portable, values_at
-from coaching_service.core.database.snapshots import reading_snapshot
+from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.consistency.erasures import find_erasing, is_being_erased
 

@@ -9,7 +9,7 @@ from typing import Any
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, declared_collections
-from coaching_service.core.database.snapshots import reading_snapshot
+from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.consistency.erasures import find_erasing, is_being_erased
 

@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
-from coaching_service.core.database.snapshots import reading_snapshot
+from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import DEFAULT_ATTENTION, Account, LoadConversion, Suspension

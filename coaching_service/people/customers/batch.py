@@ -14,9 +14,9 @@ from coaching_service.core.auth.access import require_permission
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.entries import InvalidEntry
 from coaching_service.core.errors import FieldError
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.independent_entries import InvalidEntry
 from coaching_service.core.text import normalize
 from coaching_service.people.customers import creation, service, store
 from coaching_service.people.customers.events import CustomerCreation, CustomersCreated

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.entries import InvalidEntry
 from coaching_service.core.errors import FieldError
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.fields import UNSET, Change, Default, Description, Label, Part, Partial
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.independent_entries import InvalidEntry
 from coaching_service.core.validation import Date, Email, StringList, Text, Timezone
 
 _EARLIEST_ZONE = timedelta(hours=14)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.core.entries import EntryError, IndependentEntries
 from coaching_service.core.external_identity import ExternalIdFilter, IdentityFields, IdentityResult
 from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.independent_entries import EntryError, IndependentEntries
 from coaching_service.core.list_selection import UpdatedSinceOrSorted
 from coaching_service.core.pagination import PageQuery
 from coaching_service.core.query import FormVersion, QueryBoolean

@@ -17,8 +17,8 @@ from coaching_service.core.external_identity import (
     present_identity,
     stored_fields,
 )
+from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.links import file_url
 from coaching_service.people.customers import list_store, store
 from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.customers.models import (

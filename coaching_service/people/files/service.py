@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 
-from coaching_service.core import links
+from coaching_service.core import file_links
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
@@ -26,7 +26,7 @@ async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) ->
     CompanySuspended.
     """
     expires_at = int(expires) if re.fullmatch("[1-9][0-9]{0,14}", expires) else 0
-    if not links.is_valid_link(ctx.services, file_id, expires_at, signature):
+    if not file_links.is_valid_link(ctx.services, file_id, expires_at, signature):
         raise Forbidden(
             "The link is not valid or has expired; read the record again for a new one", code="LINK_INVALID"
         )

@@ -11,8 +11,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Conflict
+from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.links import file_url
 from coaching_service.core.pagination import CursorPage
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import derived_figures

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.snapshots import reading_snapshot
+from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.progress.conversation import store
 
 _BATCH = 100

@@ -10,8 +10,8 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import LegacyFailure, NotFound
 from coaching_service.core.fields import take
+from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.links import file_url
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page

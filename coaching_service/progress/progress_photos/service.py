@@ -14,9 +14,9 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.events import EventValue
+from coaching_service.core.file_links import file_url
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.links import file_url
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.media import JPEG, file_extension

@@ -9,8 +9,8 @@ from typing import Any, TypedDict
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import local_date
+from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.links import file_url
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import AttentionCounts, Customer, Reason, ReasonType
 from coaching_service.people.customers.schemas import NO_TRAINER

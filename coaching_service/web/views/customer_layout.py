@@ -7,8 +7,8 @@ from datetime import timedelta
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.links import file_url
 from coaching_service.people.customers import service as customers
 
 _HEADER_FIELDS = ("_id", "name", "surname", "timezone", "customerRoleData", "profilePhoto")

@@ -9,8 +9,7 @@ from coaching_service.core.changes.numbering.batches import RETENTION, batches, 
 from coaching_service.core.changes.numbering.models import NumberBatch, NumberedChange, NumberedId
 from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.documents import Document, now
-from coaching_service.core.database.snapshots import reading_snapshot
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import reading_snapshot, transactional
 from coaching_service.core.ids import ObjectId
 
 _NUMBERED: Document = {"lastSeq": {"$gt": 0}}

@@ -24,7 +24,7 @@ from coaching_service.core.database.backup.manifest import (
 )
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
-from coaching_service.core.database.snapshots import reading_snapshot
+from coaching_service.core.database.transactions import reading_snapshot
 
 RESTORING = "restoring."
 _SECONDS = 24 * 3600
