@@ -1,38 +1,41 @@
-"""API keys as they are stored and returned."""
+"""API keys as they are sent, stored and returned."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypeAlias, TypedDict
+
+from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default, Description, Partial, Private
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Text
 from coaching_service.people.account.models import Account
-from coaching_service.people.team.models import Coach
+from coaching_service.people.api_keys.schemas import DateTimeInput, OptionalPermissions
+from coaching_service.people.team.models import PERMISSIONS, Coach
 
 
-class Restrictions(TypedDict):
-    """What a key may not do although its coach may.
+class ApiKeyRestrictions(TypedDict):
+    """What a key may not do although its coach may; null: no restriction."""
 
-    `permissions` null: all that the coach has; `expiresAt` is UTC, null: the key does not expire.
-    """
-
-    readOnly: bool
-    permissions: list[str] | None
-    expiresAt: datetime | None
+    readOnly: Annotated[bool, Default(False)]
+    permissions: Annotated[list[str] | None, OptionalPermissions(), Description(request=PERMISSIONS)]
+    expiresAt: Annotated[datetime | None, DateTimeInput(metadata={"type": "string", "format": "date-time"})]
 
 
 class ApiKey(Stored):
-    """A stored key. `hash` (keyed) and `sealed` (encrypted secret) are private."""
+    """A key, without its secret."""
 
-    coachId: ObjectId
+    coachId: Annotated[ObjectId, Description("The coach whom the key acts as.")]
     name: str
     prefix: str
     lastFour: str
-    restrictions: Restrictions
+    restrictions: ApiKeyRestrictions
     lastUsedAt: datetime | None
-    hash: NotRequired[str]
-    sealed: NotRequired[bytes]
+    hash: NotRequired[Annotated[str, Private]]  # keyed
+    sealed: NotRequired[Annotated[bytes, Private]]  # the encrypted secret
 
 
 class ApiKeyWithCoach(ApiKey):
@@ -48,22 +51,23 @@ class CreatedApiKey(ApiKey):
     key: str
 
 
-class NewRestrictions(TypedDict, total=False):
-    """The restrictions of a key to create; those that are missing do not apply."""
+_RESTRICTIONS = input_of(
+    ApiKeyRestrictions, name="NewApiKeyRestrictions", description="What a key may not do although its coach may."
+)
 
-    readOnly: bool
-    permissions: list[str] | None
-    expiresAt: datetime | None
+
+# Restrictions of a key; those that are missing do not apply.
+SomeRestrictions: TypeAlias = ApiKeyRestrictions | Partial[ApiKeyRestrictions]
 
 
 class NewApiKey(TypedDict):
     """A key to create."""
 
-    name: str
-    restrictions: NewRestrictions | None
+    name: Annotated[str, Text()]
+    restrictions: Annotated[ApiKeyRestrictions | None, fields.Nested(_RESTRICTIONS)]
 
 
 class RevealedKey(TypedDict):
-    """The secret of a key."""
+    """A key's secret."""
 
     key: str

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from coaching_service.core.auth.access import session_only
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import output_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.api_keys import models, service
-from coaching_service.people.api_keys.schemas import ApiKey, CreatedApiKey, NewApiKey, RevealedKey
+from coaching_service.people.api_keys import service
+from coaching_service.people.api_keys.models import ApiKey, CreatedApiKey, NewApiKey, RevealedKey
 
 routes = Routes("/coach/api-keys", tag="API keys", path_descriptions={"keyId": "The identifier of the API key."})
 
 
 @routes.get("", access=session_only(), returns=list_of(ApiKey))
-async def list_api_keys(ctx: Context) -> list[models.ApiKey]:
+async def list_api_keys(ctx: Context) -> list[ApiKey]:
     """List the keys.
 
     The caller's own; for the owner, all of the company.
@@ -24,11 +25,11 @@ async def list_api_keys(ctx: Context) -> list[models.ApiKey]:
 @routes.post(
     "",
     access=session_only(),
-    body=NewApiKey(),
-    returns=CreatedApiKey,
+    body=NewApiKey,
+    returns=output_of(CreatedApiKey, output_of(ApiKey)),
     example={"name": "Our backend", "restrictions": {"readOnly": True}},
 )
-async def create_api_key(ctx: Context, body: models.NewApiKey) -> models.CreatedApiKey:
+async def create_api_key(ctx: Context, body: NewApiKey) -> CreatedApiKey:
     """Create a key.
 
     It acts as the caller, narrowed by `restrictions`. The secret can be read again by `reveal`.
@@ -37,7 +38,7 @@ async def create_api_key(ctx: Context, body: models.NewApiKey) -> models.Created
 
 
 @routes.get("/{keyId}/reveal", access=session_only(), returns=RevealedKey)
-async def reveal_api_key(ctx: Context, key_id: ObjectId) -> models.RevealedKey:
+async def reveal_api_key(ctx: Context, key_id: ObjectId) -> RevealedKey:
     """Read a key's secret again.
 
     Reading it is recorded in the audit log.

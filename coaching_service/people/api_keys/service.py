@@ -26,19 +26,19 @@ from coaching_service.core.errors import InvalidApiKey, NotFound, Unavailable, i
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.api_keys import store
-from coaching_service.people.api_keys.models import ApiKey, CreatedApiKey, NewRestrictions, Restrictions
+from coaching_service.people.api_keys.models import ApiKey, ApiKeyRestrictions, CreatedApiKey, SomeRestrictions
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
-UNRESTRICTED: Restrictions = {"readOnly": False, "permissions": None, "expiresAt": None}
+UNRESTRICTED: ApiKeyRestrictions = {"readOnly": False, "permissions": None, "expiresAt": None}
 
 
-async def create(ctx: Context, name: str, restrictions: NewRestrictions | None = None) -> CreatedApiKey:
+async def create(ctx: Context, name: str, restrictions: SomeRestrictions | None = None) -> CreatedApiKey:
     """Create a key of the caller and return it with its secret `key`.
 
     Raises InvalidFields if `expiresAt` is in the past.
     """
-    applied: Restrictions = {**UNRESTRICTED, **(restrictions or {})}
+    applied: ApiKeyRestrictions = {**UNRESTRICTED, **(restrictions or {})}
     if (expires_at := applied["expiresAt"]) is not None and expires_at <= now():
         raise invalid_field("restrictions.expiresAt", "must be in the future", code="IN_THE_PAST")
     prefix = TEST_KEY_PREFIX if ctx.caller.company.is_sandbox else API_KEY_PREFIX

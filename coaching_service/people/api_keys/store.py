@@ -13,7 +13,7 @@ from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.worker_thread import aggregate_all
-from coaching_service.core.fields import Part
+from coaching_service.core.fields import Part, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys.models import ApiKey, ApiKeyWithCoach
 
@@ -22,7 +22,7 @@ _LAST_USED_PRECISION = timedelta(minutes=1)
 keys = Documents[ApiKey](
     "apiKeys",
     (Index(("coachId", "name")), Index(("createdAt", "_id"))),
-    private=("companyId", "hash", "sealed"),
+    private=private_of(ApiKey),
     global_indexes=(Index(("hash",), unique=True),),
     cross_company_reason="a key is found by its hash before its company is known",
     is_cached=True,

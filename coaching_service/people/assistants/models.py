@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import Account
 from coaching_service.people.team.models import Coach
@@ -44,15 +45,20 @@ class StoredRefreshToken(TypedDict):
 
 
 class Grant(Stored):
-    """A coach's consent to an OAuth application, as it is returned to coaches."""
+    """An assistant that a coach has connected."""
 
-    coachId: ObjectId
-    clientId: str
-    clientName: str
-    redirectHost: str
+    coachId: Annotated[ObjectId, Description("The coach on whose behalf it acts.")]
+    clientId: Annotated[str, Description("The identifier of the registered OAuth application.")]
+    clientName: Annotated[str, Description("The name of the OAuth application, as it registered.")]
+    redirectHost: Annotated[str, Description("The host to which the authorization code was sent.")]
     readOnly: bool
-    scopes: list[Scope]
-    lastUsedAt: datetime | None
+    scopes: Annotated[
+        list[Scope],
+        Description(
+            "What the coach allows. `outreach`: sending mail and messages, and changing several clients at once."
+        ),
+    ]
+    lastUsedAt: Annotated[datetime | None, Description("To the minute.")]
 
 
 class StoredGrant(Grant):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from coaching_service.core.auth.access import session_only
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import output_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.assistants import models, service
-from coaching_service.people.assistants.schemas import Assistant
+from coaching_service.people.assistants import service
+from coaching_service.people.assistants.models import Grant
 
 routes = Routes(
     "/coach/assistants",
@@ -16,8 +17,8 @@ routes = Routes(
 )
 
 
-@routes.get("", access=session_only(), returns=list_of(Assistant))
-async def list_assistants(ctx: Context) -> list[models.Grant]:
+@routes.get("", access=session_only(), returns=list_of(output_of(Grant, name="Assistant")))
+async def list_assistants(ctx: Context) -> list[Grant]:
     """List the connected assistants.
 
     Those that the caller has connected; for the owner, all of the company.

@@ -1,24 +1,51 @@
-"""Coaches as they are stored and returned."""
+"""Coaches as they are sent, stored and returned."""
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.fields import Change, Default, Description
+from coaching_service.core.validation import Email, Text, Version
 from coaching_service.people.account.models import Account
+from coaching_service.people.team.schemas import Permissions
 
 CoachRole = Literal["OWNER", "EMPLOYEE"]
 CustomersScope = Literal["all", "assigned"]
+PERMISSIONS = (
+    "`area.action`; areas: customers, exercises, programs, forms, metrics, nutrition; "
+    "actions: view, create, edit, delete."
+)
 
 
-class Coach(Stored):
-    """A stored coach. `permissions` are `area.action`; an owner has all of them, and the scope `all`."""
+class CoachName(TypedDict):
+    """Who a coach is."""
 
-    name: str
-    email: str
+    name: Annotated[str, Text()]
+    email: Annotated[str, Email()]
+
+
+class CoachRights(TypedDict):
+    """What a coach may do: an owner has all permissions, and the scope `all`."""
+
+    permissions: Annotated[list[str], Permissions(), Default(list), Description(PERMISSIONS)]
+    customersScope: Annotated[CustomersScope, Default("all")]
+
+
+class _CoachRole(TypedDict):
     role: CoachRole
-    permissions: list[str]
-    customersScope: CustomersScope
+
+
+class _EmployeeRole(TypedDict):
+    role: Literal["EMPLOYEE"]
+
+
+class Coach(CoachName, _CoachRole, CoachRights, Stored):
+    """A stored coach."""
+
+
+class Employee(CoachName, _EmployeeRole, CoachRights, Stored):
+    """An employee of the company."""
 
 
 class CoachWithCompany(Coach):
@@ -27,20 +54,16 @@ class CoachWithCompany(Coach):
     company: Account
 
 
-class NewEmployee(TypedDict):
+class NewEmployee(CoachName, CoachRights):
     """An employee to add."""
 
-    name: str
-    email: str
-    permissions: list[str]
-    customersScope: CustomersScope
+
+class EmployeePermissions(TypedDict):
+    """The permissions of an employee, and the clients they apply to."""
+
+    permissions: Annotated[list[str], Permissions(), Description(PERMISSIONS)]
+    customersScope: NotRequired[CustomersScope]
+    version: NotRequired[Annotated[int, Version()]]
 
 
-class EmployeeChange(TypedDict, total=False):
-    """The fields of an employee to change; `version` is the one the change is based on."""
-
-    name: str
-    email: str
-    permissions: list[str]
-    customersScope: CustomersScope
-    version: int
+EmployeeChange: TypeAlias = Change[NewEmployee]

@@ -5,17 +5,18 @@ from __future__ import annotations
 from coaching_service.core.auth.access import owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
-from coaching_service.people.team import models, service
-from coaching_service.people.team.schemas import Employee, EmployeePermissions, NewEmployee
+from coaching_service.people.team import service
+from coaching_service.people.team.models import Coach, Employee, EmployeeChange, EmployeePermissions, NewEmployee
 
 routes = Routes("/coach/employees", tag="Team", path_descriptions={"employeeId": "The identifier of the employee."})
 
 
 @routes.get("", access=owner_session(), returns=list_of(Employee))
-async def list_employees(ctx: Context) -> list[models.Coach]:
+async def list_employees(ctx: Context) -> list[Coach]:
     """List the employees."""
     return await service.list_employees(ctx)
 
@@ -23,7 +24,7 @@ async def list_employees(ctx: Context) -> list[models.Coach]:
 @routes.post(
     "",
     access=owner_session(),
-    body=NewEmployee(),
+    body=NewEmployee,
     returns=Employee,
     errors=(Conflict,),
     example={
@@ -33,7 +34,7 @@ async def list_employees(ctx: Context) -> list[models.Coach]:
         "customersScope": "assigned",
     },
 )
-async def create_employee(ctx: Context, body: models.NewEmployee) -> models.Coach:
+async def create_employee(ctx: Context, body: NewEmployee) -> Coach:
     """Add an employee.
 
     The employee is sent a mail with a token to set a password.
@@ -42,7 +43,7 @@ async def create_employee(ctx: Context, body: models.NewEmployee) -> models.Coac
 
 
 @routes.get("/{employeeId}", access=owner_session(), returns=Employee)
-async def get_employee(ctx: Context, employee_id: ObjectId) -> models.Coach:
+async def get_employee(ctx: Context, employee_id: ObjectId) -> Coach:
     """Read an employee."""
     return await service.get_employee(ctx, employee_id)
 
@@ -50,11 +51,11 @@ async def get_employee(ctx: Context, employee_id: ObjectId) -> models.Coach:
 @routes.patch(
     "/{employeeId}",
     access=owner_session(),
-    body=patch_of(NewEmployee, name="EmployeeChange"),
+    body=patch_of(input_of(NewEmployee), name="EmployeeChange"),
     returns=Employee,
     example={"name": "Eli Coach"},
 )
-async def update_employee(ctx: Context, employee_id: ObjectId, body: models.EmployeeChange) -> models.Coach:
+async def update_employee(ctx: Context, employee_id: ObjectId, body: EmployeeChange) -> Coach:
     """Change an employee.
 
     With another `email` the employee signs in by that one: sign-in sessions end and mailed tokens become invalid. An
@@ -66,11 +67,11 @@ async def update_employee(ctx: Context, employee_id: ObjectId, body: models.Empl
 @routes.put(
     "/{employeeId}/permissions",
     access=owner_session(),
-    body=EmployeePermissions(),
+    body=EmployeePermissions,
     returns=Employee,
     example={"permissions": ["customers.view", "customers.edit"], "customersScope": "assigned"},
 )
-async def set_employee_permissions(ctx: Context, employee_id: ObjectId, body: models.EmployeeChange) -> models.Coach:
+async def set_employee_permissions(ctx: Context, employee_id: ObjectId, body: EmployeeChange) -> Coach:
     """Set what an employee may do.
 
     They apply from the next request, for sessions and keys.

@@ -16,7 +16,7 @@ from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.api_keys.models import ApiKey, NewRestrictions
+from coaching_service.people.api_keys.models import ApiKey, ApiKeyRestrictions
 from coaching_service.people.team import service as team
 from coaching_service.people.team.schemas import Permissions
 from coaching_service.web.pages import Pages, Redirect, Render
@@ -58,7 +58,7 @@ async def create_api_key(ctx: Context, form: _NewKey) -> Render:
     """Create a key and show its secret."""
     if not set(form["permissions"]) <= ctx.caller.permissions:
         raise invalid_field("permissions", "must be among your own", code="PERMISSION_NOT_HELD")
-    restrictions: NewRestrictions = {
+    restrictions: ApiKeyRestrictions = {
         "readOnly": form["readOnly"],
         "permissions": form["permissions"] or None,
         "expiresAt": _end_of_day(ctx, form["expires"]) if form["expires"] else None,

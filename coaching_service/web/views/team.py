@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NotRequired
 
 from coaching_service.core.auth.access import owner_session
 from coaching_service.core.auth.permissions import ACTIONS, AREAS
 from coaching_service.core.database.context import Context
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Version
+from coaching_service.core.validation import Version
 from coaching_service.people.customers import listing
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import EmployeeChange
-from coaching_service.people.team.schemas import SCOPES, NewEmployee, Permissions
+from coaching_service.people.team.models import CoachName, CustomersScope, EmployeeChange, NewEmployee
+from coaching_service.people.team.schemas import Permissions
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings/team")
@@ -30,10 +31,10 @@ _DEFAULT_PERMISSIONS = (
 )
 
 
-class _EmployeeChange(NewEmployee):
-    permissions = Permissions(load_default=list)
-    customersScope = Choice(*SCOPES, required=True)
-    version = Version()
+class _EmployeeForm(CoachName):
+    permissions: Annotated[list[str], Permissions(), Default(list)]
+    customersScope: CustomersScope
+    version: NotRequired[Annotated[int, Version()]]
 
 
 @pages.get("", access=owner_session(), template="settings/team.html")
@@ -48,8 +49,8 @@ async def new_employee_page(_: Context) -> dict[str, Any]:
     return {"employee": None, "default_permissions": _DEFAULT_PERMISSIONS, **_PERMISSION_GRID}
 
 
-@pages.post("/new", access=owner_session(), form=NewEmployee(), on=new_employee_page)
-async def create_employee(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("/new", access=owner_session(), form=NewEmployee, on=new_employee_page)
+async def create_employee(ctx: Context, form: NewEmployee) -> Redirect:
     """Add an employee, who receives an e-mail to set a password."""
     await team.create_employee(ctx, form["name"], form["email"], form["permissions"], form["customersScope"])
     return Redirect("/app/settings/team", f"{form['name']} added. We sent an email with a link to set a password.")
@@ -62,7 +63,7 @@ async def employee_page(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
     return {"employee": employee, "version": employee["version"], **_PERMISSION_GRID}
 
 
-@pages.post("/{employeeId}", access=owner_session(), form=_EmployeeChange(), on=employee_page)
+@pages.post("/{employeeId}", access=owner_session(), form=_EmployeeForm, on=employee_page)
 async def update_employee(ctx: Context, employee_id: ObjectId, form: EmployeeChange) -> Redirect:
     """Change an employee; permissions apply from their next request."""
     await team.update_employee(ctx, employee_id, form)
