@@ -149,8 +149,11 @@ def _input_field(declaration: Declaration, types: _Types) -> fields.Field[Any]:
 
 def _output_field(declaration: Declaration) -> fields.Field[Any]:
     declared: fields.Field[Any] | None = declaration.find(fields.Field)
+    of_response = [each for each in declaration.annotations if isinstance(each, fields.Field)][1:]
     is_of_requests = isinstance(declared, fields.Nested) and isinstance(declared.schema, Input)
-    if declared is None or is_of_requests or datetime in _members(declaration.hint):
+    if of_response:
+        field = copy.deepcopy(of_response[0])
+    elif declared is None or is_of_requests or datetime in _members(declaration.hint):
         field = _output_type(declaration.hint)
     else:
         field = _without_limits(declared)

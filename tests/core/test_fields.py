@@ -29,7 +29,7 @@ from coaching_service.core.fields import (
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange, Period, QueryTime
 from coaching_service.core.stored_shapes import comparison_with
-from coaching_service.core.validation import Date, DateTime, Integer, StringList, Text, patch_of
+from coaching_service.core.validation import Choice, Date, DateTime, Integer, ListOf, StringList, Text, patch_of
 
 
 class Plan(TypedDict):
@@ -200,6 +200,7 @@ class Steps(TypedDict):
 
     step: Annotated[Step, fields.Nested(input_of(Step, name="StepInput", description="A step to add."))]
     at: Annotated[datetime | None, QueryTime()]
+    names: Annotated[list[str], ListOf(Choice("a", "b")), fields.List(fields.String())]
 
 
 def test_a_response_has_schemas_of_its_own_for_parts_and_times() -> None:
@@ -209,4 +210,5 @@ def test_a_response_has_schemas_of_its_own_for_parts_and_times() -> None:
     assert names == ["StepInput", "Step"]
     assert type(sent["step"].schema).__doc__ == "A step to add."
     assert type(shown["at"]) is DateTime and shown["at"].allow_none
+    assert isinstance(shown["names"], fields.List) and type(shown["names"].inner) is fields.String
     assert output_of(output_of(Steps)) is output_of(Steps)

@@ -21,7 +21,9 @@ class ApiKeyRestrictions(TypedDict):
     """What a key may not do although its coach may; null: no restriction."""
 
     readOnly: Annotated[bool, Default(False)]
-    permissions: Annotated[list[str] | None, OptionalPermissions(), Description(request=PERMISSIONS)]
+    permissions: Annotated[
+        list[str] | None, OptionalPermissions(), fields.List(fields.String()), Description(request=PERMISSIONS)
+    ]
     expiresAt: Annotated[datetime | None, DateTimeInput(metadata={"type": "string", "format": "date-time"})]
 
 
@@ -57,7 +59,7 @@ _RESTRICTIONS = input_of(
 
 
 # Restrictions of a key; those that are missing do not apply.
-SomeRestrictions: TypeAlias = ApiKeyRestrictions | Partial[ApiKeyRestrictions]
+NewRestrictions: TypeAlias = Partial[ApiKeyRestrictions]
 
 
 class NewApiKey(TypedDict):

@@ -26,14 +26,16 @@ from coaching_service.core.errors import InvalidApiKey, NotFound, Unavailable, i
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.api_keys import store
-from coaching_service.people.api_keys.models import ApiKey, ApiKeyRestrictions, CreatedApiKey, SomeRestrictions
+from coaching_service.people.api_keys.models import ApiKey, ApiKeyRestrictions, CreatedApiKey, NewRestrictions
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
 UNRESTRICTED: ApiKeyRestrictions = {"readOnly": False, "permissions": None, "expiresAt": None}
 
 
-async def create(ctx: Context, name: str, restrictions: SomeRestrictions | None = None) -> CreatedApiKey:
+async def create(
+    ctx: Context, name: str, restrictions: ApiKeyRestrictions | NewRestrictions | None = None
+) -> CreatedApiKey:
     """Create a key of the caller and return it with its secret `key`.
 
     Raises InvalidFields if `expiresAt` is in the past.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
+from marshmallow import fields
+
 from coaching_service.core.database.models import Stored
 from coaching_service.core.fields import Change, Default, Description
 from coaching_service.core.validation import Email, Text, Version
@@ -28,7 +30,9 @@ class CoachName(TypedDict):
 class CoachRights(TypedDict):
     """What a coach may do: an owner has all permissions, and the scope `all`."""
 
-    permissions: Annotated[list[str], Permissions(), Default(list), Description(PERMISSIONS)]
+    permissions: Annotated[
+        list[str], Permissions(), fields.List(fields.String()), Default(list), Description(PERMISSIONS)
+    ]
     customersScope: Annotated[CustomersScope, Default("all")]
 
 
