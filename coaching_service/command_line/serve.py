@@ -11,7 +11,7 @@ from coaching_service.command_line.options import data_option, service_settings_
 from coaching_service.memory import without_collection
 from coaching_service.settings import Settings
 from coaching_service.sockets import Sockets, bind
-from coaching_service.supervisor.plan import Plan, replace_process, socket_number
+from coaching_service.supervisor.plan import Plan, replace_process
 
 
 @click.command()
@@ -52,7 +52,7 @@ def _supervise(settings: Settings, sockets: Sockets, with_demo: bool) -> None:
         Plan(
             workers=settings.worker_count(),
             listening=sockets.api.fileno(),
-            metrics_listening=socket_number(sockets.metrics),
+            metrics_listening=sockets.metrics.fileno() if sockets.metrics else None,
             host=settings.host,
             port=settings.port,
             data_dir=str(settings.data_dir),

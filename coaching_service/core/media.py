@@ -117,13 +117,8 @@ class UploadLimits:
 
     def max_bytes(self, size_limit: SizeLimit) -> int:
         """Return the maximum size of a file of that kind, in bytes."""
-        limits = {
-            "photo": self.photo_bytes,
-            "plan": self.plan_bytes,
-            "attachment": self.attachment_bytes,
-            "import": self.import_bytes,
-        }
-        return limits[size_limit]
+        limit: int = getattr(self, f"{size_limit}_bytes")
+        return limit
 
 
 def file_extension(content_type: str) -> str:

@@ -12,7 +12,7 @@ import json
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -54,11 +54,6 @@ def retire_seconds(shutdown_seconds: float) -> float:
 def encode(message: Message) -> bytes:
     """Return a message as it is sent."""
     return json.dumps(message).encode() + b"\n"
-
-
-def encode_instructions(instructions: Instructions) -> bytes:
-    """Return instructions as they are sent."""
-    return encode(asdict(instructions))
 
 
 class SupervisorConnection:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sys
 from dataclasses import asdict, dataclass
 from typing import NoReturn
@@ -49,8 +48,3 @@ def read_plan(text: str) -> Plan:
         if number is not None:
             os.set_inheritable(number, False)  # noqa: FBT003 - it takes no keyword
     return plan
-
-
-def socket_number(listening: socket.socket | None) -> int | None:
-    """Return the number of a socket, if there is one."""
-    return None if listening is None else listening.fileno()

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Protocol
 
 from coaching_service.core.worker_connection import (
@@ -19,7 +20,6 @@ from coaching_service.core.worker_connection import (
     Instructions,
     Message,
     encode,
-    encode_instructions,
 )
 
 _REPORT_SECONDS = 1.0
@@ -57,7 +57,7 @@ class Worker:
         own, its = socket.socketpair()
         sockets = [number for number in (instructions.listening, instructions.metrics_listening) if number is not None]
         with its:
-            own.sendall(encode_instructions(instructions))
+            own.sendall(encode(asdict(instructions)))
             command = [sys.executable, "-m", "coaching_service", "serve", "--worker-socket", str(its.fileno())]
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 command,

@@ -94,12 +94,6 @@ async def end_conversion(ctx: Context, conversion: LoadConversion) -> None:
     await companies.update(ctx, {"loadConversion.jobId": conversion["jobId"]}, change)
 
 
-async def find_conversion(ctx: Context) -> LoadConversion | None:
-    """Return the conversion of the company's loads that is in progress, or None."""
-    company = await companies.find_one(ctx, {}, ("loadConversion",))
-    return company.get("loadConversion") if company else None
-
-
 async def find_sandbox_id(ctx: Context) -> ObjectId | None:
     """Return the sandbox of the caller's company, or None."""
     company = await companies.find_one(ctx, {}, ("sandboxId",))
