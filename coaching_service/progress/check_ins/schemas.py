@@ -9,8 +9,8 @@ from marshmallow import fields, validates_schema
 
 from coaching_service.core.validation import Date, DateTime, Identifier, Input, Integer, Output
 from coaching_service.core.validation_messages import invalid
+from coaching_service.training.workouts.items.models import NewTaskFields
 from coaching_service.training.workouts.items.responses import TaskFields
-from coaching_service.training.workouts.items.schemas import NewTaskFields
 
 _CONTENT = ("formId", "metricsSetId", "taskFields")
 _RHYTHM = ("weekday", "everyDays")

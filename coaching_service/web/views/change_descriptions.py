@@ -18,6 +18,7 @@ from coaching_service.people.changes.service import name_kind
 from coaching_service.people.customers.models import Customer, CustomerRoleData
 from coaching_service.progress.notes.models import Note
 from coaching_service.training.workouts.blocks.models import StoredBlock
+from coaching_service.training.workouts.items.models import PLANNED, PlannedReminder
 from coaching_service.web.formatting import format_date
 from coaching_service.web.record_words import RECORD_NAMES
 from coaching_service.web.views.item_descriptions import EFFORT_FIELDS, describe_sets, format_number
@@ -27,8 +28,6 @@ Values = Mapping[str, Any]
 _LABELS = {
     "aliases": "Other names",
     "assignAutomatically": "For new clients",
-    "circuitExercises": "Exercises",
-    "circuitName": "Name",
     "completedAt": "Completed at",
     "customerSets": "Sets done",
     "defaultInstructions": "Instructions",
@@ -36,9 +35,6 @@ _LABELS = {
     "endDate": "Last day",
     "everyDays": "Days from one to the next",
     "endedDate": "Ended on",
-    "exerciseId": "Exercise",
-    "exerciseInstructions": "Instructions",
-    "exerciseSets": "Planned sets",
     "formName": "Form",
     "isCompleted": "Completed",
     "label": "Question",
@@ -46,15 +42,13 @@ _LABELS = {
     "metricUnitId": "Unit",
     "metricsSetId": "Metric set",
     "programName": "Program",
-    "scheduledTime": "Time",
     "startDate": "First day",
-    "supersetId": "Superset",
     "since": "Reason since",
     "swappedFor": "Exercise done instead",
     "unassignedAt": "Unassigned",
     "url": "Address",
     "videoLink": "Video",
-    **labels_of(Note, StoredBlock, Customer, CustomerRoleData),
+    **labels_of(Note, StoredBlock, *PLANNED.values(), PlannedReminder, Customer, CustomerRoleData),
 }
 # Identifiers, and what is derived from other fields or of no use to a coach.
 _HIDDEN = frozenset(

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
+from marshmallow import fields
+
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default, Description, Label
 from coaching_service.core.ids import NameOrId, ObjectId
+from coaching_service.core.validation import TEXT_LENGTH, Integer, ListOf, Text
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.library.forms.models import Question, QuestionInput
 from coaching_service.library.metric_sets.models import Metric
+from coaching_service.training.workouts.items.inputs import NewWorkoutForm, ScheduledTime
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.sets.schemas import PlannedSets
 from coaching_service.training.workouts.sets.totals_models import ItemTally
 
 ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
@@ -18,12 +25,20 @@ ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
 WORKOUT_TYPES: tuple[ItemType, ...] = ("EXERCISE", "CIRCUIT", "TASK")
 
 
+_Note: TypeAlias = Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
+
+
 class PlannedCircuitExercise(TypedDict):
     """What a coach plans of an exercise of a circuit; `sets` are done in each round."""
 
     exerciseId: ObjectId
-    sets: list[PlannedSet]
-    instructions: str | None
+    sets: Annotated[list[PlannedSet], PlannedSets()]
+    instructions: _Note
+
+
+NewCircuitExercise = input_of(
+    PlannedCircuitExercise, name="NewCircuitExercise", description="An exercise of a circuit."
+)
 
 
 class CircuitExercise(PlannedCircuitExercise):
@@ -36,8 +51,11 @@ class CircuitExercise(PlannedCircuitExercise):
 class TaskFields(TypedDict):
     """A task."""
 
-    title: str
-    description: str | None
+    title: Annotated[str, Text()]
+    description: _Note
+
+
+NewTaskFields = input_of(TaskFields, name="NewTaskFields")
 
 
 class ItemForm(TypedDict):
@@ -56,9 +74,12 @@ class FormAnswer(TypedDict):
 
 
 class PlannedMetrics(TypedDict):
-    """The metric set of an item."""
+    """The metric set to record."""
 
     metricsSetId: ObjectId
+
+
+NewMetricsFields = input_of(PlannedMetrics, name="NewMetricsFields")
 
 
 class MetricsFields(PlannedMetrics):
@@ -76,10 +97,13 @@ class MetricValue(TypedDict):
 
 
 class PlannedReminder(TypedDict):
-    """A reminder: `scheduledTime` as it was sent (`HH:MM` or an ISO date-time)."""
+    """A reminder and its time."""
 
-    scheduledTime: str
-    message: str
+    scheduledTime: Annotated[str, ScheduledTime(), Label("Time")]
+    message: Annotated[str, Text(max_length=2_000)]
+
+
+NewReminderFields = input_of(PlannedReminder, name="NewReminderFields")
 
 
 class ReminderFields(PlannedReminder):
@@ -153,44 +177,50 @@ class ItemBase(ItemReport):
 
 
 class PlannedExercise(TypedDict):
-    """What a coach plans of an exercise."""
+    """An exercise with its sets."""
 
-    exerciseId: ObjectId
-    exerciseSets: list[PlannedSet]
-    exerciseInstructions: str | None
-    supersetId: str | None
+    exerciseId: Annotated[ObjectId, Label("Exercise")]
+    exerciseSets: Annotated[list[PlannedSet], PlannedSets(), Label("Planned sets")]
+    exerciseInstructions: Annotated[_Note, Label("Instructions")]
+    supersetId: Annotated[
+        str | None, Text(), Description(request="Items of a block that share it alternate."), Label("Superset")
+    ]
 
 
 class PlannedCircuit(TypedDict):
-    """What a coach plans of a circuit."""
+    """Exercises that are done one after another, for a number of rounds."""
 
-    circuitName: str
-    circuitExercises: list[CircuitExercise]
-    rounds: int
+    circuitName: Annotated[str, Text(), Label("Name")]
+    circuitExercises: Annotated[
+        list[CircuitExercise],
+        ListOf(fields.Nested(NewCircuitExercise), minimum=1, maximum=50),
+        Label("Exercises"),
+    ]
+    rounds: Annotated[int, Integer(minimum=1, maximum=1000), Default(1)]
 
 
 class PlannedTask(TypedDict):
-    """What a coach plans of a task."""
+    """A task that is not an exercise."""
 
-    taskFields: TaskFields
+    taskFields: Annotated[TaskFields, fields.Nested(NewTaskFields)]
 
 
 class PlannedForm(TypedDict):
-    """The form that a client is to fill in."""
+    """A form to fill in."""
 
-    form: ItemForm
+    form: Annotated[ItemForm, fields.Nested(NewWorkoutForm)]
 
 
 class ScheduledMetrics(TypedDict):
-    """The metric set that a client is to record."""
+    """A metric set to record."""
 
-    metricsFields: MetricsFields
+    metricsFields: Annotated[MetricsFields, fields.Nested(NewMetricsFields)]
 
 
 class ScheduledReminder(TypedDict):
-    """What a client is reminded of."""
+    """A reminder."""
 
-    reminderFields: ReminderFields
+    reminderFields: Annotated[ReminderFields, fields.Nested(NewReminderFields)]
 
 
 class LastTime(TypedDict):

@@ -12,13 +12,13 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.fields import take
 from coaching_service.core.validation_messages import field_errors
 from coaching_service.training.workouts.items.content import MAX_ITEMS
+from coaching_service.training.workouts.items.inputs import ScheduledTime
 from coaching_service.training.workouts.items.models import (
     PlannedCircuitExercise,
     PlannedMetrics,
     PlannedReminder,
     WorkItem,
 )
-from coaching_service.training.workouts.items.schemas import ScheduledTime
 from coaching_service.training.workouts.items.totals import DERIVED_FIELDS, derive_fields, summarize_block
 from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, PlannedSets
 

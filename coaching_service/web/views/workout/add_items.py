@@ -22,8 +22,8 @@ from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.models import ItemInput
-from coaching_service.training.workouts.items.schemas import NEW_ITEM, NewReminderFields, NewTaskFields
+from coaching_service.training.workouts.items.models import ItemInput, NewReminderFields, NewTaskFields
+from coaching_service.training.workouts.items.schemas import NEW_ITEM
 from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_SECONDS, MAX_SETS
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Redirect

@@ -9,6 +9,7 @@ from marshmallow import Schema, fields
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Input, Integer, ListOf, Text, Version
 from coaching_service.training.set_text.planned import parse_planned
@@ -20,8 +21,8 @@ from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, NewReminderFields, NewTaskFields
+from coaching_service.training.workouts.items.models import PlannedReminder, TaskFields, WorkItem
+from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
 from coaching_service.training.workouts.sets.models import PlannedSet
 from coaching_service.training.workouts.sets.schemas import MAX_SETS
 from coaching_service.web.pages import Redirect
@@ -68,14 +69,6 @@ class _SetTextForm(_VersionForm, ConfirmedValues):
 class _CircuitForm(_VersionForm):
     circuitName = Text(required=True)
     rounds = Integer(minimum=1, maximum=1_000, required=True)
-
-
-class _TaskForm(NewTaskFields, _VersionForm):
-    """A task with the version that the form was loaded with."""
-
-
-class _ReminderForm(NewReminderFields, _VersionForm):
-    """A reminder with the version that the form was loaded with."""
 
 
 def declare(owner_pages: WorkoutOwnerPages) -> None:
@@ -128,11 +121,16 @@ def _declare_item_forms(owner_pages: WorkoutOwnerPages, item_page: Handler) -> N
 
     declare_form("sets", "change_sets", _ExerciseForm(), _exercise_change)
     declare_form("circuit", "change_circuit", _CircuitForm(), lambda form: _select(form, "circuitName", "rounds"))
-    declare_form("task", "change_task", _TaskForm(), lambda form: {"taskFields": _select(form, "title", "description")})
+    declare_form(
+        "task",
+        "change_task",
+        input_of(TaskFields, _VersionForm)(),
+        lambda form: {"taskFields": _select(form, "title", "description")},
+    )
     declare_form(
         "reminder",
         "change_reminder",
-        _ReminderForm(),
+        input_of(PlannedReminder, _VersionForm)(),
         lambda form: {"reminderFields": _select(form, "scheduledTime", "message")},
     )
 
