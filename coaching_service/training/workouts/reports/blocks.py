@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Collection, Sequence
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
+from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workouts.blocks.models import StoredBlock
+from coaching_service.training.workouts.blocks.models import PlannedBlock, StoredBlock
+from coaching_service.training.workouts.blocks.session_fields import SessionFields
 from coaching_service.training.workouts.items.totals import TOTALS
 from coaching_service.training.workouts.reports.models import (
     AssignedBlocks,
@@ -262,4 +264,5 @@ async def find_completed_dates(
 def iterate_logged_blocks(ctx: Context) -> AsyncIterator[StoredBlock]:
     """Iterate over the blocks of all clients that have logged sets: blocks of a client follow each other, by date."""
     where: Filter = {"customerId": {"$ne": None}, "items.customerSets.0": {"$exists": True}}
-    return blocks.stream_own(ctx, ("customerId", "date", "name", "comment", "items"), where)
+    fields = ("customerId", "date", *names_of(PlannedBlock, SessionFields), "items")
+    return blocks.stream_own(ctx, fields, where)
