@@ -14,6 +14,7 @@ from marshmallow import Schema, fields, missing
 from coaching_service.core.fields import UNSET, Declaration, Default, Description, Optional, Private, declarations_of
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.query import QueryBoolean, QueryInteger, QueryTime
+from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import (
     Boolean,
     Choice,
@@ -29,7 +30,6 @@ from coaching_service.core.validation import (
     Output,
     Text,
 )
-from coaching_service.core.variants import Variant
 
 _Types: TypeAlias = Mapping[Any, Callable[..., fields.Field[Any]]]
 

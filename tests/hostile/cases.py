@@ -14,9 +14,9 @@ from marshmallow import Schema, ValidationError, fields
 from coaching_service import features
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.mcp.tools import Tool, tools_of
+from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
 from coaching_service.core.validation import Choice, Date, Identifier
 from coaching_service.core.validation_messages import REQUIRED, field_errors
-from coaching_service.core.variants import ChangeByStoredType, Variant
 from coaching_service.web import views
 from coaching_service.web.pages import Page
 

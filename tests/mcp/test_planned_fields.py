@@ -15,8 +15,8 @@ from marshmallow import fields
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import names_of, take
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Choice, Identifier, ListOf, Text
-from coaching_service.core.variants import Variant
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.schedule import calendar_programs
 from coaching_service.training.schedule import service as schedule_service

@@ -28,7 +28,7 @@ from coaching_service.core.http.openapi_schemas import (
 )
 from coaching_service.core.http.routes import MultipartBody, PlainList, Route
 from coaching_service.core.media import sendable_types
-from coaching_service.core.variants import ChangeByStoredType, Variant
+from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
 
 _IDEMPOTENCY_KEY = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"}
 # Whether an operation may be repeated: a word for programs and a sentence for people, by method.

@@ -10,8 +10,8 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
 from coaching_service.core.http.field_descriptions import DESCRIPTIONS
+from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
 from coaching_service.core.validation import Output
-from coaching_service.core.variants import ChangeByStoredType, Variant
 
 _NULL = {"type": "null"}
 _FIELD_ERROR = {

@@ -31,9 +31,9 @@ from coaching_service.core.http.json_bodies import ValueCounter, decode_body, la
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.query import BOOLEAN_STRING, NUMERIC_STRING, QueryIdentifiers, QueryTime
+from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
 from coaching_service.core.validation import Choice, Date, Identifier
 from coaching_service.core.validation_messages import field_errors, sentence
-from coaching_service.core.variants import ChangeByStoredType, Variant
 
 Check = Callable[[bytes], Awaitable[None]]
 

@@ -15,8 +15,8 @@ from coaching_service.core.errors import ServiceError
 from coaching_service.core.field_schemas import output_of, with_schemas
 from coaching_service.core.http.deprecation import Deprecation
 from coaching_service.core.media import SizeLimit
+from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
 from coaching_service.core.text import camel_case, snake_case
-from coaching_service.core.variants import ChangeByStoredType, Variant
 
 Handler = Callable[..., Awaitable[Any]]
 # A validated body, by the names of its fields: the schema of the route knows their types.

@@ -9,8 +9,8 @@ from aiohttp import web
 from marshmallow import Schema
 
 from coaching_service.core.errors import FieldError, InvalidFields
+from coaching_service.core.schemas_by_type import ChangeByStoredType, DeferredChange, Variant, find_unknown_fields
 from coaching_service.core.validation_messages import UNKNOWN_FIELD, sentence
-from coaching_service.core.variants import ChangeByStoredType, DeferredChange, Variant, find_unknown_fields
 
 _ACCEPTED = 202
 STRICT = "handling=strict"

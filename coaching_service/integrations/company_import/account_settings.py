@@ -9,7 +9,7 @@ from coaching_service.core.errors import Conflict, InvalidFields
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.shapes import converter_of
+from coaching_service.core.json_conversion import converter_of
 from coaching_service.integrations.company_export.format import ACCOUNT
 from coaching_service.integrations.company_import.archive_reader import ArchiveReader, InvalidArchive
 from coaching_service.people.account import service as account

@@ -11,7 +11,7 @@ from coaching_service.core.database.checks import Check, CountRead, Finding, Occ
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, Documents, declared_collections
 from coaching_service.core.database.portable import Portable, values_at
-from coaching_service.core.stored_shapes import comparison_with
+from coaching_service.core.document_comparison import comparison_with
 from coaching_service.core.validation_messages import field_errors
 
 _BATCH = 500

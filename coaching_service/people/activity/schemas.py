@@ -8,8 +8,8 @@ from marshmallow import fields
 
 from coaching_service.core.pagination import AfterCursor, CursorMetadata, CursorQuery, PageMetadata
 from coaching_service.core.query import QueryInteger, QueryTime
+from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Output
-from coaching_service.core.variants import Variant
 from coaching_service.people.activity.record_types import RECORD_TYPES
 from coaching_service.people.customers.schemas import NamedCustomer
 

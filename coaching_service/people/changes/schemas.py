@@ -10,8 +10,8 @@ from marshmallow import fields
 from coaching_service.core.events import EVENT_TYPES
 from coaching_service.core.pagination import CursorQuery
 from coaching_service.core.query import QueryInteger, QueryTime
+from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Output
-from coaching_service.core.variants import Variant
 from coaching_service.people.activity.record_types import RECORD_TYPES
 
 INTERFACES = ("session", "apiKey", "assistant", "client", "system")

@@ -9,7 +9,7 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange
-from coaching_service.core.variants import DeferredChange
+from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs.schemas import ITEM_LOG, SetLog, WorkoutBlockLog
 from coaching_service.training.workouts.blocks.models import Block, BlockLog

@@ -11,6 +11,7 @@ from marshmallow import ValidationError, fields, post_load, validates_schema
 
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.query import QueryTime
+from coaching_service.core.schemas_by_type import ChangeByStoredType
 from coaching_service.core.validation import (
     TEXT_LENGTH,
     Boolean,
@@ -22,7 +23,6 @@ from coaching_service.core.validation import (
     Text,
     Version,
 )
-from coaching_service.core.variants import ChangeByStoredType
 from coaching_service.library.forms.models import AnswerValue
 from coaching_service.progress.logs.client_sets import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS
 from coaching_service.training.workouts.blocks.session_fields import SessionFields

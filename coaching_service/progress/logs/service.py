@@ -13,8 +13,8 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.core.validation import NAME_LENGTH
-from coaching_service.core.variants import DeferredChange
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ActivityType, ImportedEvent

@@ -10,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import typed
-from coaching_service.core.variants import DeferredChange
+from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.lines import (

@@ -14,7 +14,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, LegacyFailure
 from coaching_service.core.http.routes import Handler, Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.variants import DeferredChange
+from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.models import Block, BlockChange, NewBlock

@@ -5,8 +5,8 @@ from __future__ import annotations
 from marshmallow import Schema, fields
 
 from coaching_service.core.field_schemas import output_of
+from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Output
-from coaching_service.core.variants import Variant
 from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.library.forms.models import AnswerValue, Question
 from coaching_service.library.metric_sets.models import Metric

@@ -7,8 +7,8 @@ from typing import Any
 from marshmallow import Schema
 
 from coaching_service.core.field_schemas import input_of
+from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
 from coaching_service.core.validation import Choice, patch_of
-from coaching_service.core.variants import ChangeByStoredType, Variant
 from coaching_service.training.workouts.items.models import PLANNED
 
 

@@ -12,7 +12,7 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Conflict, InvalidFields, LegacyFailure, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.variants import DeferredChange
+from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.training.workouts.blocks.models import Block, StoredBlock

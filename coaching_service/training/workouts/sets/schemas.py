@@ -8,8 +8,8 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
+from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Boolean, Choice, Input, Integer, ListOf, Number, Output, Text
-from coaching_service.core.variants import Variant
 from coaching_service.training.workouts.sets._rounding import percent_of
 from coaching_service.training.workouts.sets.models import PlannedSet, VariableValue
 from coaching_service.training.workouts.sets.models import SetVariable as SetVariableFields
