@@ -13,5 +13,5 @@ gc.disable()
 def pytest_runtestloop() -> None:
     """Collect garbage from now on, less often than by default."""
     gc.freeze()
-    gc.set_threshold(10_000, 20, 20)
+    gc.set_threshold(5_000, 10, 10)
     gc.enable()
