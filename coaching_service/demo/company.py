@@ -29,7 +29,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.team import service as team
 from coaching_service.progress.check_ins import service as check_ins
-from coaching_service.progress.check_ins.models import CheckInInput
+from coaching_service.progress.check_ins.models import NewCheckIn
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import SampleMessage
 from coaching_service.progress.form_responses import service as form_responses
@@ -165,7 +165,7 @@ async def _create_client(
             await nutrition_plans.upload(ctx, customer_id, file)
 
 
-def _weekly(form: Form, start: date) -> CheckInInput:
+def _weekly(form: Form, start: date) -> NewCheckIn:
     return {
         "formId": form["_id"],
         "metricsSetId": None,

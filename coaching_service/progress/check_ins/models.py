@@ -3,43 +3,92 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
-from coaching_service.core.database.models import Stored
+from marshmallow import fields
+
+from coaching_service.core.database.models import Returned, Stored
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.items.models import TaskFields
+from coaching_service.core.validation import Date, Integer, Text
+from coaching_service.training.workouts.items import responses
+from coaching_service.training.workouts.items.models import NewTaskFields, TaskFields
+
+_WEEKDAY = "The weekday, from 1 (Monday) to 7 (Sunday)"
+_EVERY = "The number of days from one check-in to the next; the first one is on `startDate`"
 
 
 class Recurrence(TypedDict):
-    """When a check-in takes place, from `startDate` to `until` (None: without end), both included.
+    """When a check-in takes place, from `startDate` to `until`, both included: on a weekday, or every few days."""
 
-    Either on a `weekday` (1 Monday to 7 Sunday), or every `everyDays` days, the first time on `startDate`.
+    weekday: Annotated[
+        int | None,
+        Integer(minimum=1, maximum=7),
+        Description(request=f"{_WEEKDAY}.", response=f"{_WEEKDAY}; null with `everyDays`."),
+    ]
+    everyDays: Annotated[
+        int | None,
+        Integer(minimum=1, maximum=366),
+        Description(request=f"{_EVERY}.", response=f"{_EVERY}; null with `weekday`."),
+    ]
+    startDate: Annotated[str, Date(), Description("The first date on which it can take place.")]
+    until: Annotated[
+        str | None,
+        Date(),
+        Description(
+            request="The last date on which it can take place. Default: no end.",
+            response="The last date on which it can take place; null without an end.",
+        ),
+    ]
+
+
+class _Records(TypedDict):
+    formId: Annotated[
+        ObjectId | None,
+        Description(request="The form to answer.", response="The form to answer; null for other check-ins."),
+    ]
+    metricsSetId: Annotated[
+        ObjectId | None,
+        Description(request="The metrics to record.", response="The metrics to record; null for other check-ins."),
+    ]
+
+
+class _NewTask(TypedDict):
+    taskFields: Annotated[
+        TaskFields | None, fields.Nested(NewTaskFields), Description("A task, such as a daily habit.")
+    ]
+
+
+class NewCheckIn(_Records, _NewTask, Recurrence):
+    """The content of a recurring check-in: one of a form, a metric set and a task.
+
+    Either on a weekday, or every few days.
     """
 
-    weekday: int | None
-    everyDays: int | None
-    startDate: str
-    until: str | None
+
+class _Named(TypedDict):
+    customerId: ObjectId
+    name: Annotated[str, Text(), Description("The name of the form or metric set, or the title of the task.")]
 
 
-class CheckInInput(Recurrence):
-    """A check-in as a coach sends it: one of a form, a metric set and a task."""
-
-    formId: ObjectId | None
-    metricsSetId: ObjectId | None
-    taskFields: TaskFields | None
+class _Task(TypedDict):
+    taskFields: Annotated[
+        TaskFields | None, fields.Nested(responses.TaskFields), Description("The task; null for other check-ins.")
+    ]
 
 
-class CheckInContent(CheckInInput):
-    """A check-in of a client; `name` is the name of the form, metric set or task when it was last scheduled.
+class CheckIn(_Named, _Records, _Task, Recurrence, Returned):
+    """A recurring check-in of a client."""
+
+
+class CheckInContent(_Named, _Records, _Task, Recurrence):
+    """A check-in of a client, named as its form, metric set or task when it was last scheduled.
 
     Private: `scheduledUntil` is the last date for which blocks have been scheduled (None: none yet), and `dueAt` the
     time (UTC) at which the next date has to be scheduled (None: there is none).
     """
 
-    customerId: ObjectId
-    name: str
-    scheduledUntil: str | None
+    scheduledUntil: Annotated[str | None, Date()]
     dueAt: datetime | None
 
 
@@ -51,17 +100,6 @@ class NewCheckInDocument(CheckInContent):
 
 class StoredCheckIn(CheckInContent, Stored):
     """A stored check-in."""
-
-
-class CheckIn(CheckInInput):
-    """A check-in as it is returned."""
-
-    _id: ObjectId
-    customerId: ObjectId
-    name: str
-    createdAt: datetime
-    updatedAt: datetime
-    version: int
 
 
 class DueCheckIn(TypedDict):

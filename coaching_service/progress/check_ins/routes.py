@@ -16,7 +16,7 @@ routes = Routes(
 )
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(schemas.CheckIn))
+@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(models.CheckIn))
 async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[models.CheckIn]:
     """List the recurring check-ins of a client, oldest first."""
     return await service.list_check_ins(ctx, customer_id)
@@ -25,11 +25,11 @@ async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[models.Che
 @routes.post(
     "",
     access=coach(CUSTOMERS.EDIT),
-    body=schemas.NewCheckIn(),
-    returns=schemas.CheckIn,
+    body=schemas.NEW_CHECK_IN(),
+    returns=models.CheckIn,
     example={"formId": "66f0c0ffee0000000000abcd", "weekday": 7, "startDate": "2026-03-02"},
 )
-async def create_check_in(ctx: Context, customer_id: ObjectId, body: models.CheckInInput) -> models.CheckIn:
+async def create_check_in(ctx: Context, customer_id: ObjectId, body: models.NewCheckIn) -> models.CheckIn:
     """Add a recurring check-in.
 
     It is scheduled on the calendar for 28 days, from the client's today on, and then day by day, in workout blocks of
@@ -38,7 +38,7 @@ async def create_check_in(ctx: Context, customer_id: ObjectId, body: models.Chec
     return await service.create(ctx, customer_id, body)
 
 
-@routes.get("/{checkInId}", access=coach(CUSTOMERS.VIEW), returns=schemas.CheckIn)
+@routes.get("/{checkInId}", access=coach(CUSTOMERS.VIEW), returns=models.CheckIn)
 async def get_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> models.CheckIn:
     """Read a recurring check-in of a client.
 

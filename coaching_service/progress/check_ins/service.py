@@ -9,13 +9,14 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.dates import next_midnight
 from coaching_service.core.errors import NotFound
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
 from coaching_service.progress.check_ins import store
-from coaching_service.progress.check_ins.models import CheckIn, CheckInInput, StoredCheckIn
+from coaching_service.progress.check_ins.models import CheckIn, NewCheckIn, StoredCheckIn
 from coaching_service.progress.check_ins.recurrence import SchedulePlan, plan_schedule
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
@@ -33,7 +34,7 @@ async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[CheckIn]:
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     await customers.get_visible(ctx, customer_id)
-    return [_present(check_in) for check_in in await store.find_all(ctx, customer_id)]
+    return [take(CheckIn, check_in) for check_in in await store.find_all(ctx, customer_id)]
 
 
 async def read(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> CheckIn:
@@ -45,11 +46,11 @@ async def read(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> Ch
     check_in = await store.find_one(ctx, customer_id, check_in_id)
     if check_in is None:
         raise NotFound("check-in")
-    return _present(check_in)
+    return take(CheckIn, check_in)
 
 
 @transactional
-async def create(ctx: Context, customer_id: ObjectId, new: CheckInInput) -> CheckIn:
+async def create(ctx: Context, customer_id: ObjectId, new: NewCheckIn) -> CheckIn:
     """Add a recurring check-in and schedule it four weeks ahead, from the client's today on.
 
     Nothing is scheduled for an archived client until the client is restored. Raises NotFound for an unknown form or
@@ -74,7 +75,7 @@ async def create(ctx: Context, customer_id: ObjectId, new: CheckInInput) -> Chec
         },
     )
     await _add_blocks(ctx, customer_id, check_in_id, name, item, plan.dates)
-    return _present(stored)
+    return take(CheckIn, stored)
 
 
 @transactional
@@ -127,7 +128,7 @@ def _timezone(ctx: Context, customer: Customer) -> str:
     return customer["timezone"] or ctx.caller.company.timezone
 
 
-async def _load_item(ctx: Context, check_in: CheckInInput) -> tuple[str, ItemInput]:
+async def _load_item(ctx: Context, check_in: NewCheckIn | StoredCheckIn) -> tuple[str, ItemInput]:
     """Return the name of a check-in and the item that its blocks hold. Raises NotFound for the form or metric set."""
     if check_in["formId"] is not None:
         form = await forms.read(ctx, check_in["formId"])
@@ -169,21 +170,3 @@ async def _remove_upcoming(ctx: Context, customer_id: ObjectId, check_in_id: Obj
     upcoming = await block_batches.read_check_in_days(ctx, calendar, check_in_id, {"$gte": str(today)})
     removed = [block["_id"] for block in upcoming if has_nothing_done(block)]
     await block_batches.write(ctx, calendar, Batch(removed=removed), [])
-
-
-def _present(check_in: StoredCheckIn) -> CheckIn:
-    return {
-        "_id": check_in["_id"],
-        "customerId": check_in["customerId"],
-        "name": check_in["name"],
-        "formId": check_in["formId"],
-        "metricsSetId": check_in["metricsSetId"],
-        "taskFields": check_in["taskFields"],
-        "weekday": check_in["weekday"],
-        "everyDays": check_in["everyDays"],
-        "startDate": check_in["startDate"],
-        "until": check_in["until"],
-        "createdAt": check_in["createdAt"],
-        "updatedAt": check_in["updatedAt"],
-        "version": check_in["version"],
-    }

@@ -13,10 +13,10 @@ from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Backlog
-from coaching_service.core.validation import Date, Integer, Text
-from coaching_service.progress.check_ins.models import DueCheckIn, NewCheckInDocument, StoredCheckIn
+from coaching_service.progress.check_ins.models import CheckIn, DueCheckIn, NewCheckInDocument, StoredCheckIn
 
 
 def _complete_imported(check_in: dict[str, Any]) -> dict[str, Any]:
@@ -47,22 +47,11 @@ check_ins = Documents[StoredCheckIn](
     transfer=Portable(
         StoredCheckIn,
         RECORDS,
-        checks={
-            "name": Text(),
-            "weekday": Integer(minimum=1, maximum=7),
-            "everyDays": Integer(minimum=1, maximum=366),
-            "startDate": Date(),
-            "until": Date(),
-            "scheduledUntil": Date(),
-        },
         references={"customerId": "customers"},
         complete=_complete_imported,
     ),
 )
-_FIELDS = (
-    *("customerId", "name", "formId", "metricsSetId", "taskFields", "weekday", "everyDays", "startDate", "until"),
-    *("createdAt", "updatedAt", "version", "scheduledUntil", "dueAt"),
-)
+_FIELDS = (*names_of(CheckIn), "scheduledUntil", "dueAt")
 
 
 async def insert(ctx: Context, check_in: NewCheckInDocument) -> StoredCheckIn:

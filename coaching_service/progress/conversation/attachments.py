@@ -12,6 +12,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Forbidden, NotFound, invalid_field
 from coaching_service.core.file_links import file_url
+from coaching_service.core.fields import take as take_fields
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
@@ -22,7 +23,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.files import service as stored_files
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import store
-from coaching_service.progress.conversation.models import AttachedFile, Attachment, AttachmentKind
+from coaching_service.progress.conversation.models import AttachedFile, AttachmentKind, MessageAttachment
 
 CONTENT_TYPES = (*IMAGE_TYPES, *VIDEO_TYPES, PDF)
 DISCARD = "discard_attachment"
@@ -30,7 +31,7 @@ _KEPT_FOR = timedelta(days=1)
 
 
 @transactional
-async def add(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> Attachment:
+async def add(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> MessageAttachment:
     """Store an uploaded file for a message that the caller sends within a day, and return it.
 
     Raises InvalidFields without a file, NotFound if the company has no such client, Forbidden if the client is outside
@@ -115,12 +116,6 @@ def file_ids(file: AttachedFile) -> list[ObjectId]:
     return [file_id for file_id in (file["fileId"], file["thumbnailId"]) if file_id]
 
 
-def present(ctx: Context, file: AttachedFile) -> Attachment:
+def present(ctx: Context, file: AttachedFile) -> MessageAttachment:
     """Return an attachment with a signed link to its file."""
-    return {
-        "_id": file["_id"],
-        "kind": file["kind"],
-        "contentType": file["contentType"],
-        "size": file["size"],
-        "url": str(file_url(ctx.services, file["fileId"])),
-    }
+    return {**take_fields(MessageAttachment, file), "url": str(file_url(ctx.services, file["fileId"]))}

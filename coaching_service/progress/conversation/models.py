@@ -1,35 +1,59 @@
-"""Messages, conversations and attachments as they are sent, stored and returned."""
+"""Messages, conversations and attachments as they are asked for, sent, stored and returned."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
-from coaching_service.core.database.models import Stored
-from coaching_service.core.database.recording import Actor
-from coaching_service.core.fields import Part
+from marshmallow import fields
+
+from coaching_service.core.database.models import Returned, Stored
+from coaching_service.core.database.recording import Actor, ActorType
+from coaching_service.core.field_schemas import output_of
+from coaching_service.core.fields import Change, Description, Part
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import PartQuery
+from coaching_service.core.validation import Choice, Identifier, ListOf, Output, Text
 from coaching_service.people.customers.models import CustomerReference
+from coaching_service.people.customers.schemas import NamedCustomer
+from coaching_service.progress.conversation.limits import MAX_ATTACHMENTS, MAX_TEXT_LENGTH
 
 # The two sides of a conversation: the client, and the coaches of the company.
 Side = Literal["client", "company"]
 AttachmentKind = Literal["picture", "video", "document"]
 
 
-class About(TypedDict):
+class MessageQuery(PartQuery):
+    """Part of a conversation; with `wblockId` only the comments on that workout block."""
+
+    wblockId: NotRequired[Annotated[ObjectId, Description("Only messages about this workout block or an item of it.")]]
+
+
+class ConversationQuery(PartQuery):
+    """Part of the list of conversations."""
+
+    unread: NotRequired[
+        Annotated[bool, Description("`true`: only with messages the company has not read; `false`: only the others.")]
+    ]
+
+
+class MessageSubject(TypedDict):
     """The workout block, and the item of it if any, that a message comments on."""
 
     wblockId: ObjectId
     witemId: ObjectId | None
 
 
-class AttachedFile(TypedDict):
-    """A stored attachment; `size` is in bytes."""
-
+class _File(TypedDict):
     _id: ObjectId
-    kind: AttachmentKind
+    kind: Annotated[AttachmentKind, Description("What kind of file it is.")]
     contentType: str
-    size: int
+    size: Annotated[int, Description("Its size in bytes.")]
+
+
+class AttachedFile(_File):
+    """A stored attachment."""
+
     fileId: ObjectId
     thumbnailId: ObjectId | None
 
@@ -51,7 +75,7 @@ class StoredMessage(Stored):
     customerId: ObjectId
     author: Actor
     text: str | None
-    about: About | None
+    about: MessageSubject | None
     attachments: list[AttachedFile]
     editedAt: datetime | None
     readAt: datetime | None
@@ -86,53 +110,75 @@ class UnreadCount(TypedDict):
     actual: dict[Side, int]
 
 
-class Attachment(TypedDict):
-    """An attachment as it is returned; `url` is a signed link, `size` is in bytes."""
+class MessageAttachment(_File):
+    """A file of a message."""
 
-    _id: ObjectId
-    kind: AttachmentKind
-    contentType: str
-    size: int
-    url: str
+    url: Annotated[str, fields.Url(), Description("A signed link to the file, valid for two hours.")]
 
 
-class Message(TypedDict):
-    """A message as it is returned."""
+class MessageAuthor(Output):
+    """Who wrote a message."""
 
-    _id: ObjectId
+    type = Choice(*get_args(ActorType), metadata={"description": "How the author acted when writing it."})
+    _id = Identifier(metadata={"description": "The identifier of the coach or client."})
+    name = fields.String()
+
+
+class Message(Returned):
+    """A message."""
+
     customerId: ObjectId
-    author: Actor
-    text: str | None
-    about: About | None
-    attachments: list[Attachment]
-    createdAt: datetime
-    updatedAt: datetime
-    editedAt: datetime | None
-    readAt: datetime | None
-    version: int
+    author: Annotated[Actor, fields.Nested(MessageAuthor)]
+    text: Annotated[str | None, Description("Plain text; null once the message is deleted.")]
+    about: Annotated[MessageSubject | None, Description("What the message comments on; null for nothing.")]
+    attachments: Annotated[list[MessageAttachment], Description("Its files, at most three.")]
+    editedAt: Annotated[datetime | None, Description("When the text was last changed; null for never.")]
+    readAt: Annotated[
+        datetime | None,
+        Description("When the other side read it: the client, or any coach; null until then."),
+    ]
+
+
+_First: TypeAlias = Part[
+    Message, Literal["_id", "customerId", "author", "text", "about", "attachments", "createdAt", "updatedAt"]
+]
+MESSAGE = output_of(Message, output_of(_First))
 
 
 class Conversation(TypedDict):
-    """A client's conversation as one side sees it: `unread` is the number of messages this side has not read."""
+    """A client's conversation."""
 
-    customer: CustomerReference
-    lastMessage: Message | None
-    unread: int
+    customer: Annotated[CustomerReference, fields.Nested(NamedCustomer)]
+    lastMessage: Annotated[Message | None, fields.Nested(MESSAGE), Description("The newest message; null for none.")]
+    unread: Annotated[int, Description("The number of messages that the caller's side has not read.")]
 
 
-class AboutInput(TypedDict):
-    """What a new message comments on."""
+class MessageSubjectInput(TypedDict):
+    """The workout block, and optionally the item, that the message comments on."""
 
     wblockId: ObjectId
     witemId: NotRequired[ObjectId | None]
 
 
-class NewMessage(TypedDict):
-    """A message to send; `attachments` are identifiers of uploaded files."""
+class MessageText(TypedDict):
+    """The text of a message."""
 
-    text: str
-    about: NotRequired[AboutInput | None]
-    attachments: NotRequired[list[ObjectId]]
+    text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH), Description("Plain text.")]
+
+
+class NewMessage(MessageText):
+    """A message to send."""
+
+    about: NotRequired[
+        Annotated[MessageSubjectInput | None, Description("What the message comments on; null for nothing.")]
+    ]
+    attachments: NotRequired[
+        Annotated[
+            list[ObjectId],
+            ListOf(Identifier(), maximum=MAX_ATTACHMENTS),
+            Description("Identifiers of files that were uploaded for this conversation by the author."),
+        ]
+    ]
 
 
 class SampleMessage(TypedDict):
@@ -144,12 +190,7 @@ class SampleMessage(TypedDict):
     isRead: bool
 
 
-class MessageChange(TypedDict):
-    """The new text of a message; `version` is the one the change is based on."""
-
-    text: NotRequired[str]
-    version: NotRequired[int]
-
+MessageChange: TypeAlias = Change[MessageText]
 
 # What a message says, and who has not read it.
 MessageContent: TypeAlias = Part[StoredMessage, Literal["_id", "author", "text", "attachments", "unreadBy", "version"]]

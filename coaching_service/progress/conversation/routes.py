@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Forbidden, NotFound
-from coaching_service.core.http.routes import MultipartBody, Routes
+from coaching_service.core.field_schemas import input_of, query_of
+from coaching_service.core.http.routes import Body, MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage, cursor_page_of
+from coaching_service.core.pagination import CursorPage, CursorQuery, cursor_page_of
 from coaching_service.core.validation import patch_of
 from coaching_service.people.customers.schemas import NoFormFields
-from coaching_service.progress.conversation import attachments, models, schemas, service
+from coaching_service.progress.conversation import attachments, models, service
 
 routes = Routes(
     "/coach/customers/{customerId}/messages",
@@ -29,12 +28,17 @@ own_routes = Routes(
 _NEW_MESSAGE = {"text": "Good depth on the last set. Try a slower descent next time."}
 _NEW_OWN_MESSAGE = {"text": "My knee was fine today."}
 _CHANGE = {"text": "Good depth on the last two sets.", "version": 0}
-_MESSAGE_CHANGE = patch_of(schemas.MessageText, name="MessageChange")
+_MESSAGE_CHANGE = patch_of(input_of(models.MessageText), name="MessageChange")
 _FILE = MultipartBody("file", attachments.CONTENT_TYPES, NoFormFields(), size_limit="attachment", file_required=True)
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=schemas.MessageQuery(), returns=cursor_page_of(schemas.Message))
-async def list_messages(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> CursorPage[models.Message]:
+@routes.get(
+    "",
+    access=coach(CUSTOMERS.VIEW),
+    query=query_of(models.MessageQuery, CursorQuery)(),
+    returns=cursor_page_of(models.MESSAGE),
+)
+async def list_messages(ctx: Context, customer_id: ObjectId, query: models.MessageQuery) -> CursorPage[models.Message]:
     """List the messages of a client's conversation, newest first.
 
     A deleted message keeps its place, with `text` null.
@@ -47,8 +51,8 @@ async def list_messages(ctx: Context, customer_id: ObjectId, query: dict[str, An
 @routes.post(
     "",
     access=coach(CUSTOMERS.EDIT),
-    body=schemas.NewMessage(),
-    returns=schemas.Message,
+    body=models.NewMessage,
+    returns=models.MESSAGE,
     errors=(NotFound,),
     example=_NEW_MESSAGE,
 )
@@ -61,7 +65,7 @@ async def send_message(ctx: Context, customer_id: ObjectId, body: models.NewMess
     return await service.create(ctx, customer_id, body)
 
 
-@routes.get("/{messageId}", access=coach(CUSTOMERS.VIEW), returns=schemas.Message)
+@routes.get("/{messageId}", access=coach(CUSTOMERS.VIEW), returns=models.MESSAGE)
 async def get_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> models.Message:
     """Read a message of a client's conversation.
 
@@ -71,7 +75,7 @@ async def get_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId)
 
 
 @routes.patch(
-    "/{messageId}", access=coach(CUSTOMERS.EDIT), body=_MESSAGE_CHANGE, returns=schemas.Message, example=_CHANGE
+    "/{messageId}", access=coach(CUSTOMERS.EDIT), body=_MESSAGE_CHANGE, returns=models.MESSAGE, example=_CHANGE
 )
 async def update_message(
     ctx: Context, customer_id: ObjectId, message_id: ObjectId, body: models.MessageChange
@@ -92,7 +96,7 @@ async def delete_message(ctx: Context, customer_id: ObjectId, message_id: Object
     await service.delete(ctx, customer_id, message_id)
 
 
-@routes.put("/read", access=coach(CUSTOMERS.EDIT), returns=schemas.Conversation)
+@routes.put("/read", access=coach(CUSTOMERS.EDIT), returns=models.Conversation)
 async def mark_messages_read(ctx: Context, customer_id: ObjectId) -> models.Conversation:
     """Mark the messages of a client as read.
 
@@ -105,13 +109,13 @@ async def mark_messages_read(ctx: Context, customer_id: ObjectId) -> models.Conv
     "/attachments",
     access=coach(CUSTOMERS.EDIT),
     multipart=_FILE,
-    returns=schemas.MessageAttachment,
+    returns=models.MessageAttachment,
     request_class="database",
     example={},
 )
 async def upload_message_attachment(
-    ctx: Context, customer_id: ObjectId, body: dict[str, Any], file: StoredFile | None
-) -> models.Attachment:
+    ctx: Context, customer_id: ObjectId, body: Body, file: StoredFile | None
+) -> models.MessageAttachment:
     """Upload a file for a message.
 
     A picture, an MP4, QuickTime or WebM video, or a PDF. It is deleted unless a message of the same author contains it
@@ -124,10 +128,10 @@ async def upload_message_attachment(
 @inbox_routes.get(
     "",
     access=coach(CUSTOMERS.VIEW),
-    query=schemas.ConversationQuery(),
-    returns=cursor_page_of(schemas.Conversation),
+    query=query_of(models.ConversationQuery, CursorQuery)(),
+    returns=cursor_page_of(models.Conversation),
 )
-async def list_conversations(ctx: Context, query: dict[str, Any]) -> CursorPage[models.Conversation]:
+async def list_conversations(ctx: Context, query: models.ConversationQuery) -> CursorPage[models.Conversation]:
     """List the conversations, the one with the newest message first.
 
     The conversations of the clients in the coach's scope; clients without any message are not listed.
@@ -135,8 +139,10 @@ async def list_conversations(ctx: Context, query: dict[str, Any]) -> CursorPage[
     return await service.list_conversations(ctx, unread=query.get("unread"), limit=query["limit"], after=query["after"])
 
 
-@own_routes.get("", access=customer(), query=schemas.MessageQuery(), returns=cursor_page_of(schemas.Message))
-async def list_own_messages(ctx: Context, query: dict[str, Any]) -> CursorPage[models.Message]:
+@own_routes.get(
+    "", access=customer(), query=query_of(models.MessageQuery, CursorQuery)(), returns=cursor_page_of(models.MESSAGE)
+)
+async def list_own_messages(ctx: Context, query: models.MessageQuery) -> CursorPage[models.Message]:
     """List the messages of my conversation with my coaches, newest first."""
     return await service.list_messages(
         ctx, ctx.caller.id, limit=query["limit"], after=query["after"], block_id=query.get("wblockId")
@@ -146,8 +152,8 @@ async def list_own_messages(ctx: Context, query: dict[str, Any]) -> CursorPage[m
 @own_routes.post(
     "",
     access=customer(),
-    body=schemas.NewMessage(),
-    returns=schemas.Message,
+    body=models.NewMessage,
+    returns=models.MESSAGE,
     errors=(Forbidden, NotFound),
     example=_NEW_OWN_MESSAGE,
 )
@@ -159,7 +165,7 @@ async def send_own_message(ctx: Context, body: models.NewMessage) -> models.Mess
     return await service.create(ctx, ctx.caller.id, body)
 
 
-@own_routes.patch("/{messageId}", access=customer(), body=_MESSAGE_CHANGE, returns=schemas.Message, example=_CHANGE)
+@own_routes.patch("/{messageId}", access=customer(), body=_MESSAGE_CHANGE, returns=models.MESSAGE, example=_CHANGE)
 async def update_own_message(ctx: Context, message_id: ObjectId, body: models.MessageChange) -> models.Message:
     """Change the text of a message of mine."""
     return await service.update(ctx, ctx.caller.id, message_id, body)
@@ -174,7 +180,7 @@ async def delete_own_message(ctx: Context, message_id: ObjectId) -> None:
     await service.delete(ctx, ctx.caller.id, message_id)
 
 
-@own_routes.put("/read", access=customer(), returns=schemas.Conversation)
+@own_routes.put("/read", access=customer(), returns=models.Conversation)
 async def mark_own_messages_read(ctx: Context) -> models.Conversation:
     """Mark the messages of my coaches as read.
 
@@ -187,13 +193,11 @@ async def mark_own_messages_read(ctx: Context) -> models.Conversation:
     "/attachments",
     access=customer(),
     multipart=_FILE,
-    returns=schemas.MessageAttachment,
+    returns=models.MessageAttachment,
     errors=(Forbidden,),
     example={},
 )
-async def upload_own_message_attachment(
-    ctx: Context, body: dict[str, Any], file: StoredFile | None
-) -> models.Attachment:
+async def upload_own_message_attachment(ctx: Context, body: Body, file: StoredFile | None) -> models.MessageAttachment:
     """Upload a file for a message of mine.
 
     A picture, an MP4, QuickTime or WebM video, or a PDF. It is deleted unless a message of mine contains it within a

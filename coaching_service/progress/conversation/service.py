@@ -13,6 +13,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Forbidden, NotFound
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.pagination import CursorPage
@@ -22,13 +23,13 @@ from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.progress.conversation import attachments, store
 from coaching_service.progress.conversation.events import MessageCreated, MessagesRead
 from coaching_service.progress.conversation.models import (
-    About,
-    AboutInput,
     AttachedFile,
     Conversation,
     Message,
     MessageChange,
     MessageContent,
+    MessageSubject,
+    MessageSubjectInput,
     NewMessage,
     SampleMessage,
     Side,
@@ -161,7 +162,7 @@ async def send_to_each(ctx: Context, customer_ids: Sequence[ObjectId], text: str
 
 
 async def _send(
-    ctx: Context, customer_id: ObjectId, text: str, about: About | None, attached: Sequence[AttachedFile]
+    ctx: Context, customer_id: ObjectId, text: str, about: MessageSubject | None, attached: Sequence[AttachedFile]
 ) -> StoredMessage:
     """Store a message in the transaction of `ctx`, in which the client is locked."""
     unread_by: Side = "client" if ctx.caller.is_coach else "company"
@@ -288,7 +289,9 @@ async def _read_own(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -
     return message
 
 
-async def _resolve_about(ctx: Context, customer_id: ObjectId, about: AboutInput | None) -> About | None:
+async def _resolve_about(
+    ctx: Context, customer_id: ObjectId, about: MessageSubjectInput | None
+) -> MessageSubject | None:
     """Return what a message comments on.
 
     Raises NotFound if the client has no such block or item, or the caller is the client and the day is hidden.
@@ -309,16 +312,5 @@ def _message_not_found() -> NotFound:
 
 
 def _to_message(ctx: Context, stored: StoredMessage) -> Message:
-    return {
-        "_id": stored["_id"],
-        "customerId": stored["customerId"],
-        "author": stored["author"],
-        "text": stored["text"],
-        "about": stored["about"],
-        "attachments": [attachments.present(ctx, file) for file in stored["attachments"]],
-        "createdAt": stored["createdAt"],
-        "updatedAt": stored["updatedAt"],
-        "editedAt": stored["editedAt"],
-        "readAt": stored["readAt"],
-        "version": stored["version"],
-    }
+    attached = [attachments.present(ctx, file) for file in stored["attachments"]]
+    return {**take(Message, stored), "attachments": attached}

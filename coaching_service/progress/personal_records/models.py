@@ -2,14 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
+
+from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.fields import Part
+from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.fields import Change, Description, Optional, Part, Partial, Private
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.activity.record_types import RecordType
-from coaching_service.training.workouts.sets.records import RecordKey
+from coaching_service.core.validation import Choice, Date, Input, Integer, Number
+from coaching_service.people.activity.record_types import FASTEST, RecordType
+from coaching_service.training.workouts.sets.records import RECORD_UNITS, RecordKey
+from coaching_service.training.workouts.sets.schemas import MAX_METERS
 from coaching_service.training.workouts.sets.totals_models import Best
+
+_TYPES = Description(
+    "`estimated_1rm`: Epley up to 12 reps, with the reps in reserve of RIR or RPE added first, the load itself for 1. "
+    "`longest_time` and `fastest` are in seconds, `farthest_distance` in meters. `least_assistance`: the least help, "
+    "of exercises whose `loadType` is `assistance`."
+)
+
+
+class RecordDetails(TypedDict):
+    """The fields of a record that can be changed."""
+
+    value: Annotated[float, Number(minimum=0, maximum=1_000_000)]
+    reps: Annotated[int | None, Integer(minimum=0, maximum=100_000)]
+    date: Annotated[str, Date()]
+
+
+class NewPersonalRecord(RecordDetails):
+    """A record to enter."""
+
+    exerciseId: ObjectId
+    type: Annotated[RecordType, _TYPES]
+    meters: Annotated[
+        float | None,
+        Number(minimum=0, maximum=MAX_METERS),
+        Description("The distance; required for `fastest`, and only for it."),
+    ]
+
+
+class _DistanceOfFastest(Input):
+    @validates_schema
+    def has_the_distance_of_a_fastest_time(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require a distance for the fastest time, and none otherwise."""
+        if data["type"] == FASTEST and not data["meters"]:
+            raise ValidationError("is required for fastest", "meters")
+        if data["type"] != FASTEST and data["meters"] is not None:
+            raise ValidationError("is only for fastest", "meters")
+
+
+NEW_PERSONAL_RECORD = input_of(NewPersonalRecord, _DistanceOfFastest)
+RecordChange: TypeAlias = Change[RecordDetails]
+RecordFields: TypeAlias = Partial[RecordDetails]
 
 
 class _Record(Stored):
@@ -18,21 +65,30 @@ class _Record(Stored):
     `reps` are the reps of the set. Only the fastest time over a distance has `meters`.
     """
 
-    customerId: ObjectId
+    customerId: Annotated[ObjectId, Private]
     exerciseId: ObjectId
-    type: RecordType
+    type: Annotated[RecordType, _TYPES]
     value: float
-    unit: str
+    unit: Annotated[str, Choice(*RECORD_UNITS)]
     reps: int | None
-    meters: NotRequired[float]
-    date: str
+    meters: NotRequired[
+        Annotated[
+            float,
+            Optional,
+            Description(
+                "The distance, only of `fastest`. From 1,000 m on, derived records are of the distance in whole steps "
+                "of 100 m that was covered."
+            ),
+        ]
+    ]
+    date: Annotated[str, Date()]
 
 
 class StoredRecord(_Record):
     """A stored record: entered by a coach (`manual`), or derived from the log of the item `witemId`."""
 
     source: Literal["manual", "log"]
-    witemId: ObjectId | None
+    witemId: Annotated[ObjectId | None, Description("The item whose log it is derived from.")]
 
 
 class LoggedRecord(_Record):
@@ -52,34 +108,13 @@ class RecordToStore(NamedTuple):
 
 
 class PersonalRecord(StoredRecord):
-    """A record with the name of its exercise."""
+    """A personal record of a client."""
 
     exerciseName: str
 
 
-class NewRecord(TypedDict):
-    """A record to enter."""
-
-    exerciseId: ObjectId
-    type: RecordType
-    value: float
-    reps: int | None
-    meters: float | None
-    date: str
-
-
-class RecordFields(TypedDict, total=False):
-    """The fields of an entered record that can be changed."""
-
-    value: float
-    reps: int | None
-    date: str
-
-
-class RecordChange(RecordFields):
-    """The fields to change; `version` is the one the change is based on."""
-
-    version: NotRequired[int | None]
+_First: TypeAlias = Part[PersonalRecord, Literal["_id", "exerciseId", "exerciseName"]]
+PERSONAL_RECORD = output_of(PersonalRecord, output_of(_First))
 
 
 class DailyRecords(TypedDict):

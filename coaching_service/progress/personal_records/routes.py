@@ -6,10 +6,11 @@ from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
-from coaching_service.progress.personal_records import models, schemas, service
+from coaching_service.progress.personal_records import models, service
 
 routes = Routes(
     "/coach/customers/{customerId}/personal-records",
@@ -23,7 +24,7 @@ own_routes = Routes("/customer/personal-records", tag="The client's own")
 _MALFORMED = {"recordId": ("PERSONAL_RECORD_ID_INVALID", "The personal record's identifier is malformed")}
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(schemas.PersonalRecord))
+@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(models.PERSONAL_RECORD))
 async def list_personal_records(ctx: Context, customer_id: ObjectId) -> list[models.PersonalRecord]:
     """List a client's personal records.
 
@@ -35,8 +36,8 @@ async def list_personal_records(ctx: Context, customer_id: ObjectId) -> list[mod
 @routes.post(
     "",
     access=coach(CUSTOMERS.EDIT),
-    body=schemas.NewPersonalRecord(),
-    returns=schemas.PersonalRecord,
+    body=models.NEW_PERSONAL_RECORD(),
+    returns=models.PERSONAL_RECORD,
     errors=(NotFound,),
     example={
         "exerciseId": "66f0c0ffee0000000000abcd",
@@ -46,7 +47,9 @@ async def list_personal_records(ctx: Context, customer_id: ObjectId) -> list[mod
         "date": "2026-03-02",
     },
 )
-async def create_personal_record(ctx: Context, customer_id: ObjectId, body: models.NewRecord) -> models.PersonalRecord:
+async def create_personal_record(
+    ctx: Context, customer_id: ObjectId, body: models.NewPersonalRecord
+) -> models.PersonalRecord:
     """Enter a personal record."""
     return await service.create(ctx, customer_id, body)
 
@@ -54,7 +57,7 @@ async def create_personal_record(ctx: Context, customer_id: ObjectId, body: mode
 @routes.get(
     "/{recordId}",
     access=coach(CUSTOMERS.VIEW),
-    returns=schemas.PersonalRecord,
+    returns=models.PERSONAL_RECORD,
     errors=(LegacyFailure,),
     legacy_id_errors=_MALFORMED,
 )
@@ -69,8 +72,8 @@ async def get_personal_record(ctx: Context, customer_id: ObjectId, record_id: Ob
 @routes.patch(
     "/{recordId}",
     access=coach(CUSTOMERS.EDIT),
-    body=patch_of(schemas.RecordDetails, name="PersonalRecordChange"),
-    returns=schemas.PersonalRecord,
+    body=patch_of(input_of(models.RecordDetails), name="PersonalRecordChange"),
+    returns=models.PERSONAL_RECORD,
     errors=(LegacyFailure, Conflict),
     legacy_id_errors=_MALFORMED,
     example={"value": 122.5, "version": 0},
@@ -96,7 +99,7 @@ async def delete_personal_record(ctx: Context, customer_id: ObjectId, record_id:
     await service.delete(ctx, customer_id, record_id)
 
 
-@own_routes.get("", access=customer(), returns=list_of(schemas.PersonalRecord))
+@own_routes.get("", access=customer(), returns=list_of(models.PERSONAL_RECORD))
 async def list_own_personal_records(ctx: Context) -> list[models.PersonalRecord]:
     """List my personal records.
 

@@ -9,6 +9,7 @@ from typing import Final
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
@@ -26,7 +27,7 @@ from coaching_service.progress.personal_records import store
 from coaching_service.progress.personal_records.models import (
     DailyRecords,
     LoggedRecord,
-    NewRecord,
+    NewPersonalRecord,
     PersonalRecord,
     RecordChange,
     RecordEvent,
@@ -79,7 +80,7 @@ async def read(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Pers
 
 
 @transactional
-async def create(ctx: Context, customer_id: ObjectId, record: NewRecord) -> PersonalRecord:
+async def create(ctx: Context, customer_id: ObjectId, record: NewPersonalRecord) -> PersonalRecord:
     """Enter a record and return it.
 
     Raises NotFound if the exercise does not exist, InvalidFields if `most_reps` is not a whole number, and what
@@ -108,7 +109,7 @@ async def update(ctx: Context, customer_id: ObjectId, record_id: ObjectId, chang
     if "value" in change:
         _require_whole_reps(record["type"], change["value"])
     await customers.lock(ctx, customer_id)
-    updated = await store.update(ctx, customer_id, record_id, _fields_of(change), change.get("version"))
+    updated = await store.update(ctx, customer_id, record_id, take(RecordFields, change), change.get("version"))
     if updated is None:
         raise NotFound("personal record")
     await _update_estimates(ctx, customer_id, [record["exerciseId"]])
@@ -370,17 +371,6 @@ async def _load_entered(ctx: Context, customer_id: ObjectId, record_id: ObjectId
     if record["source"] == "log":
         raise Conflict("This record is derived from a log; change the log instead", code="RECORD_DERIVED_FROM_LOG")
     return record
-
-
-def _fields_of(change: RecordChange) -> RecordFields:
-    fields: RecordFields = {}
-    if "value" in change:
-        fields["value"] = change["value"]
-    if "reps" in change:
-        fields["reps"] = change["reps"]
-    if "date" in change:
-        fields["date"] = change["date"]
-    return fields
 
 
 def _require_whole_reps(record_type: RecordType, value: float) -> None:

@@ -11,18 +11,17 @@ from coaching_service.core.database.documents import Documents, Filter, Pipeline
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date
 from coaching_service.people.activity.record_types import RecordType
 from coaching_service.progress.personal_records.models import (
     DailyRecords,
     LoggedRecord,
-    NewRecord,
+    NewPersonalRecord,
     RecordFields,
     RecordOwner,
     RecordToStore,
     StoredRecord,
 )
-from coaching_service.training.workouts.sets.records import RECORD_UNITS, RecordKey
+from coaching_service.training.workouts.sets.records import RecordKey
 
 records = Documents[StoredRecord](
     "personalRecords",
@@ -33,7 +32,6 @@ records = Documents[StoredRecord](
     transfer=Portable(
         StoredRecord,
         RECORDS,
-        checks={"date": Date(), "unit": Choice(*RECORD_UNITS)},
         references={"customerId": "customers", "exerciseId": "exercises"},
     ),
 )
@@ -163,7 +161,7 @@ async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> RecordOwn
     return await records.find_one(ctx, where, ("customerId",))
 
 
-async def insert(ctx: Context, customer_id: ObjectId, record: NewRecord, unit: str) -> StoredRecord:
+async def insert(ctx: Context, customer_id: ObjectId, record: NewPersonalRecord, unit: str) -> StoredRecord:
     """Store a record entered by a coach."""
     given = {name: value for name, value in record.items() if name != "meters" or value is not None}
     fields = {**given, "customerId": customer_id, "unit": unit, "source": "manual", "witemId": None}

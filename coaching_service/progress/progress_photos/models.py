@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+
+from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.field_schemas import output_of
+from coaching_service.core.fields import Description, Part
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date
 
 
 class StoredPhoto(TypedDict):
@@ -21,30 +26,37 @@ class StoredPhotos(Stored):
     """The photos of a client on one date (`YYYY-MM-DD`), by side: `front`, `back`, `side`."""
 
     customerId: ObjectId
-    date: str
+    date: Annotated[str, Date()]
     sides: NotRequired[dict[str, StoredPhoto]]
 
 
-class PhotoLinks(TypedDict):
-    """The photos of one date; null where there is none. The links expire after two hours."""
+_Link = Annotated[str | None, fields.Url()]
+
+
+class ProgressPhotoSides(TypedDict):
+    """The photos of a date; null where there is none. Links expire after two hours."""
 
     frontKey: str | None
-    frontUrl: str | None
-    frontThumbnailUrl: str | None
+    frontUrl: _Link
+    frontThumbnailUrl: _Link
     backKey: str | None
-    backUrl: str | None
-    backThumbnailUrl: str | None
+    backUrl: _Link
+    backThumbnailUrl: _Link
     sideKey: str | None
-    sideUrl: str | None
-    sideThumbnailUrl: str | None
+    sideUrl: _Link
+    sideThumbnailUrl: _Link
 
 
-class ProgressPhotos(TypedDict):
-    """The photos of a client on one date as they are returned; `createdAt` is that date."""
+class ProgressPhoto(TypedDict):
+    """The photos of a client on one date."""
 
     _id: ObjectId
     customerId: ObjectId
-    createdAt: str
-    photos: PhotoLinks
+    createdAt: Annotated[str, Date(), Description("The date the photos were taken on.")]
+    photos: ProgressPhotoSides
     updatedAt: datetime
     version: int
+
+
+_First: TypeAlias = Part[ProgressPhoto, Literal["_id", "customerId", "createdAt"]]
+PROGRESS_PHOTO = output_of(ProgressPhoto, output_of(_First))

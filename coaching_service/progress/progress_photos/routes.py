@@ -12,9 +12,9 @@ from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import IMAGE_TYPES
-from coaching_service.core.pagination import Page, PageQuery, page_of
+from coaching_service.core.pagination import Page, PageFields, PageQuery, page_of
 from coaching_service.progress.progress_photos import schemas, service
-from coaching_service.progress.progress_photos.models import ProgressPhotos
+from coaching_service.progress.progress_photos.models import PROGRESS_PHOTO, ProgressPhoto
 
 routes = Routes("/coach/customers/{customerId}/progress-photos", tag="Progress photos")
 own_routes = Routes("/customer/progress-photos", tag="The client's own")
@@ -22,8 +22,8 @@ own_routes = Routes("/customer/progress-photos", tag="The client's own")
 _PHOTO = {"createdAt": "2026-03-02", "imageSideIndex": "1"}
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(schemas.ProgressPhoto))
-async def list_progress_photos(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[ProgressPhotos]:
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(PROGRESS_PHOTO))
+async def list_progress_photos(ctx: Context, customer_id: ObjectId, query: PageFields) -> Page[ProgressPhoto]:
     """List a client's progress photos, newest first.
 
     One record a date, with three sides.
@@ -35,12 +35,12 @@ async def list_progress_photos(ctx: Context, customer_id: ObjectId, query: dict[
     "",
     access=coach(CUSTOMERS.EDIT),
     multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.NewPhoto()),
-    returns=schemas.ProgressPhoto,
+    returns=PROGRESS_PHOTO,
     example=_PHOTO,
 )
 async def create_progress_photo(
     ctx: Context, customer_id: ObjectId, body: dict[str, Any], file: StoredFile | None
-) -> ProgressPhotos:
+) -> ProgressPhoto:
     """Add a progress photo.
 
     The photos of one date share a record; a time counts for the date it was in the client's time zone. Without a file
@@ -49,8 +49,8 @@ async def create_progress_photo(
     return await service.add(ctx, customer_id, body["createdAt"], body["imageSideIndex"], file)
 
 
-@routes.get("/{photoId}", access=coach(CUSTOMERS.VIEW), returns=schemas.ProgressPhoto)
-async def get_progress_photo(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> ProgressPhotos:
+@routes.get("/{photoId}", access=coach(CUSTOMERS.VIEW), returns=PROGRESS_PHOTO)
+async def get_progress_photo(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> ProgressPhoto:
     """Read the progress photos of a date."""
     return await service.read(ctx, customer_id, photo_id)
 
@@ -59,12 +59,12 @@ async def get_progress_photo(ctx: Context, customer_id: ObjectId, photo_id: Obje
     "/{photoId}",
     access=coach(CUSTOMERS.EDIT),
     multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.PhotoReplacement(), file_required=True),
-    returns=schemas.ProgressPhoto,
+    returns=PROGRESS_PHOTO,
     example={"imageSideIndex": "1"},
 )
 async def replace_progress_photo(
     ctx: Context, customer_id: ObjectId, photo_id: ObjectId, body: dict[str, Any], file: StoredFile | None
-) -> ProgressPhotos:
+) -> ProgressPhoto:
     """Replace a progress photo."""
     return await service.replace(ctx, customer_id, photo_id, body["imageSideIndex"], file, body.get("version"))
 
@@ -75,8 +75,8 @@ async def delete_progress_photo(ctx: Context, customer_id: ObjectId, photo_id: O
     await service.delete(ctx, customer_id, photo_id)
 
 
-@own_routes.get("", access=customer(), query=PageQuery(), returns=page_of(schemas.ProgressPhoto))
-async def list_own_progress_photos(ctx: Context, query: dict[str, Any]) -> Page[ProgressPhotos]:
+@own_routes.get("", access=customer(), query=PageQuery(), returns=page_of(PROGRESS_PHOTO))
+async def list_own_progress_photos(ctx: Context, query: PageFields) -> Page[ProgressPhoto]:
     """List my progress photos, newest first.
 
     One record a date, with three sides.
@@ -88,10 +88,10 @@ async def list_own_progress_photos(ctx: Context, query: dict[str, Any]) -> Page[
     "",
     access=customer(),
     multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.NewPhoto()),
-    returns=schemas.ProgressPhoto,
+    returns=PROGRESS_PHOTO,
     example=_PHOTO,
 )
-async def create_own_progress_photo(ctx: Context, body: dict[str, Any], file: StoredFile | None) -> ProgressPhotos:
+async def create_own_progress_photo(ctx: Context, body: dict[str, Any], file: StoredFile | None) -> ProgressPhoto:
     """Add a progress photo of mine.
 
     The photos of one date share a record; a time counts for the date it was in the client's time zone. A photo of the

@@ -1,4 +1,4 @@
-"""Requests and responses of the progress photo operations."""
+"""Requests of the progress photo operations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.query import FormVersion
-from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Output
+from coaching_service.core.validation import Choice, Date, Input
 
 
 class DateOrDateTime(fields.Field[Any]):
@@ -47,28 +47,3 @@ class PhotoReplacement(Input):
 
     imageSideIndex = _side()
     version = FormVersion()
-
-
-class ProgressPhotoSides(Output):
-    """The photos of a date; null where there is none. Links expire after two hours."""
-
-    frontKey = fields.String(allow_none=True)
-    frontUrl = fields.Url(allow_none=True)
-    frontThumbnailUrl = fields.Url(allow_none=True)
-    backKey = fields.String(allow_none=True)
-    backUrl = fields.Url(allow_none=True)
-    backThumbnailUrl = fields.Url(allow_none=True)
-    sideKey = fields.String(allow_none=True)
-    sideUrl = fields.Url(allow_none=True)
-    sideThumbnailUrl = fields.Url(allow_none=True)
-
-
-class ProgressPhoto(Output):
-    """The photos of a client on one date."""
-
-    _id = Identifier()
-    customerId = Identifier()
-    createdAt = Date(metadata={"description": "The date the photos were taken on."})
-    photos = fields.Nested(ProgressPhotoSides)
-    updatedAt = DateTime()
-    version = fields.Integer()

@@ -26,7 +26,12 @@ from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.files import service as stored_files
 from coaching_service.progress.progress_photos import store
-from coaching_service.progress.progress_photos.models import PhotoLinks, ProgressPhotos, StoredPhoto, StoredPhotos
+from coaching_service.progress.progress_photos.models import (
+    ProgressPhoto,
+    ProgressPhotoSides,
+    StoredPhoto,
+    StoredPhotos,
+)
 from coaching_service.progress.progress_photos.store import SIDES
 
 
@@ -38,7 +43,7 @@ async def list_photos(
     size: int,
     selection: ListSelection = ALL_ENTRIES,
     after: str | None = None,
-) -> Page[ProgressPhotos]:
+) -> Page[ProgressPhoto]:
     """Return one page of a client's photos, newest date first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
@@ -53,7 +58,7 @@ async def list_photos(
     return list_part.present(stored, total, partial(_to_photos, ctx))
 
 
-async def read(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> ProgressPhotos:
+async def read(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> ProgressPhoto:
     """Return the photos of one date. Raises NotFound, and what `list_photos` raises."""
     _, document = await gather_reads(
         ctx, customers.get_visible(ctx, customer_id), store.find_one(ctx, customer_id, photos_id)
@@ -65,7 +70,7 @@ async def read(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> Prog
 
 async def add(
     ctx: Context, customer_id: ObjectId, taken: str | datetime, side_index: str, file: StoredFile | None
-) -> ProgressPhotos:
+) -> ProgressPhoto:
     """Add a photo to its date and return the photos of that date, which are created if missing, even without a file.
 
     `taken` is a date (`YYYY-MM-DD`), or a time in UTC that counts for the date it was in the client's time zone.
@@ -100,7 +105,7 @@ async def replace(
     side_index: str,
     file: StoredFile | None,
     version: int | None = None,
-) -> ProgressPhotos:
+) -> ProgressPhoto:
     """Replace one side of a date's photos.
 
     Raises InvalidFields if there is no file, NotFound if the client has no such photos, Conflict if they have changed
@@ -159,10 +164,10 @@ def _to_stored(file: StoredFile) -> StoredPhoto:
     return {"fileId": file.id, "thumbnailId": file.thumbnail_id, "contentType": file.content_type}
 
 
-def _to_photos(ctx: Context, stored: StoredPhotos) -> ProgressPhotos:
+def _to_photos(ctx: Context, stored: StoredPhotos) -> ProgressPhoto:
     sides = stored.get("sides", {})
     front, back, side = (sides.get(name) for name in ("front", "back", "side"))
-    photos: PhotoLinks = {
+    photos: ProgressPhotoSides = {
         "frontKey": _key(front),
         "frontUrl": _url(ctx, front, "fileId"),
         "frontThumbnailUrl": _url(ctx, front, "thumbnailId"),

@@ -14,7 +14,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES
-from coaching_service.core.validation import Date
 from coaching_service.progress.progress_photos.models import StoredPhoto, StoredPhotos
 
 SIDES = {"1": "front", "2": "back", "3": "side"}
@@ -35,7 +34,6 @@ photos = Documents[StoredPhotos](
     transfer=Portable(
         StoredPhotos,
         RECORDS,
-        checks={"date": Date()},
         references={"customerId": "customers"},
         files=FileRule(IMAGE_TYPES, "photo"),
     ),

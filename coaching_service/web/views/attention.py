@@ -22,7 +22,7 @@ from coaching_service.people.team import service as team
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.attention.models import WEIGHTS
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.schemas import MessageText
+from coaching_service.progress.conversation.models import MessageText
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
@@ -176,12 +176,10 @@ async def dismiss_attention(ctx: Context, customer_id: ObjectId, query: _Attenti
     "/{customerId}/reply",
     access=coach(CUSTOMERS.EDIT),
     query=_AttentionFilter,
-    form=MessageText(),
+    form=MessageText,
     on=attention_entry_page,
 )
-async def reply_to_client(
-    ctx: Context, customer_id: ObjectId, query: _AttentionFilter, form: dict[str, Any]
-) -> Redirect:
+async def reply_to_client(ctx: Context, customer_id: ObjectId, query: _AttentionFilter, form: MessageText) -> Redirect:
     """Answer a client's messages, which count as read."""
     await conversation.mark_read(ctx, customer_id)
     await conversation.create(ctx, customer_id, {"text": form["text"]})

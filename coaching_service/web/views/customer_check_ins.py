@@ -16,7 +16,7 @@ from coaching_service.core.validation import Choice, Date, Text
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.progress.check_ins import service as check_ins
-from coaching_service.progress.check_ins.models import CheckInInput, Recurrence
+from coaching_service.progress.check_ins.models import NewCheckIn, Recurrence
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header
 
@@ -85,7 +85,7 @@ async def add_check_in(ctx: Context, customer_id: ObjectId, form: CheckInForm) -
     return Redirect(_path(customer_id), f"{check_in['name']} is scheduled four weeks ahead.")
 
 
-def to_check_in(form: CheckInForm) -> CheckInInput:
+def to_check_in(form: CheckInForm) -> NewCheckIn:
     """Return the check-in that the fields of the form describe. Raises InvalidFields."""
     kind, _, identifier = form["content"].partition("-")
     content_id = parse_id(identifier)

@@ -18,7 +18,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
-from coaching_service.progress.progress_photos.models import ProgressPhotos
+from coaching_service.progress.progress_photos.models import ProgressPhoto
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.uploads import ReceivedFiles
 from coaching_service.web.views.body_weights import load_weights
@@ -54,7 +54,7 @@ async def photos_page(ctx: Context, customer_id: ObjectId, query: _CompareQuery)
     )
     records = page["docs"]
     by_date = {record["createdAt"]: record for record in records}
-    compared: list[ProgressPhotos] = []
+    compared: list[ProgressPhoto] = []
     if records:
         with_photos = [record for record in records if has_photos(record)] or records
         compared = [by_date.get(query["left"], with_photos[-1]), by_date.get(query["right"], with_photos[0])]

@@ -10,7 +10,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Input
 from coaching_service.progress.progress_photos import service as progress_photos
-from coaching_service.progress.progress_photos.models import ProgressPhotos
+from coaching_service.progress.progress_photos.models import ProgressPhoto
 from coaching_service.web.uploads import ReceivedFiles
 
 Side = Literal["front", "side", "back"]
@@ -27,7 +27,7 @@ PHOTOS_FORM = MultipartBody("front", IMAGE_TYPES, _PhotosForm(), more_files=("si
 
 async def add_received(
     ctx: Context, customer_id: ObjectId, day: str, files: ReceivedFiles
-) -> tuple[ProgressPhotos, str]:
+) -> tuple[ProgressPhoto, str]:
     """Add the photos received to a date, in place of photos of the same sides; return them with a notice.
 
     The notice names the photos that were saved, and says of each other one that was sent why it was not. Raises what
@@ -41,7 +41,7 @@ async def add_received(
     return photos, " ".join([notice, *reasons])
 
 
-def missing_sides(photos: ProgressPhotos) -> list[Side]:
+def missing_sides(photos: ProgressPhoto) -> list[Side]:
     """Return the sides without a photo on a date."""
     keys = {"front": "frontKey", "side": "sideKey", "back": "backKey"}
     links: dict[str, object] = {**photos["photos"]}

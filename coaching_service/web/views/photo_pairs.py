@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any, TypedDict
 
-from coaching_service.progress.progress_photos.models import ProgressPhotos
+from coaching_service.progress.progress_photos.models import ProgressPhoto
 from coaching_service.web.formatting import format_date, format_number, relative_url
 from coaching_service.web.views.body_weights import Weights, weight_at
 from coaching_service.web.views.photo_forms import SIDES, Side
@@ -30,12 +30,12 @@ class PhotoPair(TypedDict):
     right: ShownPhoto | None
 
 
-def has_photos(record: ProgressPhotos) -> bool:
+def has_photos(record: ProgressPhoto) -> bool:
     """Return whether a date has a photo of any side."""
     return any(record["photos"].values())
 
 
-def pair_photos(left: ProgressPhotos, right: ProgressPhotos, name: str, weights: Weights | None) -> list[PhotoPair]:
+def pair_photos(left: ProgressPhoto, right: ProgressPhoto, name: str, weights: Weights | None) -> list[PhotoPair]:
     """Return the pairs of the sides with a photo on one of two dates; `name` is the client's."""
     pairs: list[PhotoPair] = [
         {"side": side, "left": _show(left, side, name, weights), "right": _show(right, side, name, weights)}
@@ -44,7 +44,7 @@ def pair_photos(left: ProgressPhotos, right: ProgressPhotos, name: str, weights:
     return [pair for pair in pairs if pair["left"] or pair["right"]]
 
 
-def _show(record: ProgressPhotos, side: Side, name: str, weights: Weights | None) -> ShownPhoto | None:
+def _show(record: ProgressPhoto, side: Side, name: str, weights: Weights | None) -> ShownPhoto | None:
     links: dict[str, Any] = {**record["photos"]}
     full = links[f"{side}Url"]
     if full is None:
@@ -68,7 +68,7 @@ def describe_weight(weights: Weights | None, day: str) -> str:
     return weight if entry["date"] == day else f"{weight}, on {format_date(entry['date'])}"
 
 
-def compare_over_period(records: Sequence[ProgressPhotos], first: date, last: date) -> list[ProgressPhotos]:
+def compare_over_period(records: Sequence[ProgressPhoto], first: date, last: date) -> list[ProgressPhoto]:
     """Return the photos taken closest to the first day of a period, and the latest ones up to its last day.
 
     `records`: the photos of a client by date. Empty without two dates that have photos.

@@ -11,11 +11,9 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Identifier
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.models import AboutInput
-from coaching_service.progress.conversation.schemas import MessageText
+from coaching_service.progress.conversation.models import MessageSubjectInput
 from coaching_service.progress.logs import own_workouts
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
@@ -32,15 +30,10 @@ from coaching_service.web.views.session_review.next_review import find_next
 from coaching_service.web.views.session_review.reviewed_items import ReviewedItem, ReviewRow, review_items
 from coaching_service.web.views.train.workout.feelings import FEELINGS
 from coaching_service.web.views.train.workout.record_texts import describe_records
+from coaching_service.web.views.workout.comments import CommentForm
 
 pages = Pages("/app/customers/{customerId}/blocks/{blockId}/review")
 _MAX_COMMENTS = 50
-
-
-class _CommentForm(MessageText):
-    """A comment on the workout, or on one of its items."""
-
-    item = Identifier(allow_none=True, load_default=None)
 
 
 class Completion(TypedDict):
@@ -141,10 +134,10 @@ def _times_of(block: Block) -> list[datetime]:
     return [max(completed)] if completed else []
 
 
-@pages.post("/comments", access=coach(CUSTOMERS.EDIT), form=_CommentForm(), on=session_review_page)
-async def answer_session(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/comments", access=coach(CUSTOMERS.EDIT), form=CommentForm, on=session_review_page)
+async def answer_session(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: CommentForm) -> Redirect:
     """Send a comment on the session to the client, whose comments on it count as read."""
-    about: AboutInput = {"wblockId": block_id, "witemId": form["item"]}
+    about: MessageSubjectInput = {"wblockId": block_id, "witemId": form["item"]}
     await conversation.mark_read(ctx, customer_id, block_id=block_id)
     await conversation.create(ctx, customer_id, {"text": form["text"], "about": about})
     await attention.renew(ctx, customer_id)

@@ -10,13 +10,13 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import InvalidFields
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.models import Message, NewMessage
-from coaching_service.progress.conversation.schemas import MessageText
+from coaching_service.progress.conversation.models import Message, MessageText, NewMessage
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_messages import FileQuery, PartQuery
 
@@ -55,7 +55,7 @@ def _is_unread(message: Message) -> bool:
 @pages.post(
     "",
     access=customer(),
-    form=MultipartBody("file", attachments.CONTENT_TYPES, MessageText(), size_limit="attachment"),
+    form=MultipartBody("file", attachments.CONTENT_TYPES, input_of(MessageText)(), size_limit="attachment"),
     file_optional=True,
     on=messages_page,
 )

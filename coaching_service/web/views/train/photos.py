@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Integer, Text
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.progress_photos import service as progress_photos
-from coaching_service.progress.progress_photos.models import ProgressPhotos
+from coaching_service.progress.progress_photos.models import ProgressPhoto
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.uploads import ReceivedFiles
@@ -65,7 +65,7 @@ class Comparison(TypedDict):
     sides: list[Side]
 
 
-def describe_photos(record: ProgressPhotos, weights: Weights | None = None) -> PhotoDate:
+def describe_photos(record: ProgressPhoto, weights: Weights | None = None) -> PhotoDate:
     """Return what the pages show of the photos of one date."""
     missing = missing_sides(record)
     return {

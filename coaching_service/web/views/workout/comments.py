@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Identifier
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.models import AboutInput
-from coaching_service.progress.conversation.schemas import MessageText
+from coaching_service.progress.conversation.models import MessageSubjectInput, MessageText
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, WorkoutOwnerPages
 
 _MAX_COMMENTS = 50
 
 
-class _CommentForm(MessageText):
+class CommentForm(MessageText):
     """A comment on the workout, or on one of its items."""
 
-    item = Identifier(allow_none=True, load_default=None)
+    item: ObjectId | None
 
 
 async def load_comments(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> dict[str, Any]:
@@ -31,9 +30,9 @@ async def load_comments(ctx: Context, customer_id: ObjectId, block_id: ObjectId)
 def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
     """Declare the form that comments on a workout."""
 
-    @owner_pages.post(f"{BLOCK}/comments", form=_CommentForm(), on=workout_page)
-    async def add_comment(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    @owner_pages.post(f"{BLOCK}/comments", form=input_of(CommentForm)(), on=workout_page)
+    async def add_comment(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: CommentForm) -> Redirect:
         """Send a message about the workout to the client."""
-        about: AboutInput = {"wblockId": block_id, "witemId": form["item"]}
+        about: MessageSubjectInput = {"wblockId": block_id, "witemId": form["item"]}
         await conversation.create(ctx, owner_id, {"text": form["text"], "about": about})
         return Redirect(f"{owner_pages.block_path(owner_id, block_id)}#comments", "Comment sent.")
