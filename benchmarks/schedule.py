@@ -52,6 +52,7 @@ async def create_week(ctx: Context) -> ClientCalendar:
                 "tags": [],
                 "muscleGroups": [],
                 "equipment": None,
+                "loadType": "load",
                 "media": [],
             },
         )

@@ -73,7 +73,9 @@ _FIRST, _LAST = ("_id",), ("createdAt", "updatedAt", "version")
 
 
 @cache
-def output_of(model: Any, *bases: type[Schema], name: str = "", with_private: tuple[str, ...] = ()) -> type[Schema]:
+def output_of(
+    model: Any, *bases: type[Schema], name: str = "", description: str = "", with_private: tuple[str, ...] = ()
+) -> type[Schema]:
     """Return the schema of responses with the fields of a TypedDict, and the fields of other schemas.
 
     `with_private` are private fields that this response has.
@@ -87,7 +89,8 @@ def output_of(model: Any, *bases: type[Schema], name: str = "", with_private: tu
     inherited = {field for base in bases for field in base._declared_fields}
     order = [field for field in declarations if field not in (*_FIRST, *_LAST, *inherited)]
     ordered = [field for field in (*_FIRST, *order, *_LAST) if field in declarations]
-    return _schema(model, name, bases or (Output,), {each: _output_field(declarations[each]) for each in ordered})
+    declared = {each: _output_field(declarations[each]) for each in ordered}
+    return _schema(model, name, bases or (Output,), declared, description)
 
 
 def _schema(

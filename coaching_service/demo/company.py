@@ -108,6 +108,7 @@ async def _create_exercise(
         "tags": ["own"],
         "muscleGroups": [{"_id": next(iter(muscles.NAME_OF)), "role": "primary"}],
         "equipment": equipment,
+        "loadType": "load",
         "media": [],
     }
     created = await exercises.create(ctx, cast("Any", exercise))

@@ -20,7 +20,7 @@ from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.routes import Routes, routes_of
 from coaching_service.core.slots import RequestSlots
-from coaching_service.library.exercises.schemas import Exercise
+from coaching_service.library.exercises.schemas import EXERCISE
 from tests.support.client import CoachClient
 
 # Large responses, and those of the measured requests of docs/performance.md.
@@ -64,18 +64,18 @@ async def recording_server(services: Services, threads: Threads) -> TestServer:
     """Serves results that are encoded by the event loop, by a worker thread, and one that is an error."""
     routes = Routes("", tag="Test")
 
-    @routes.get("/loop", access=anyone(), returns=Exercise)
+    @routes.get("/loop", access=anyone(), returns=EXERCISE)
     async def on_loop(_: Context) -> dict[str, Any]:
         """Return a result."""
         return threads.result()
 
-    @routes.get("/thread", access=anyone(), returns=Exercise, on_worker_thread=True)
+    @routes.get("/thread", access=anyone(), returns=EXERCISE, on_worker_thread=True)
     async def on_thread(ctx: Context) -> dict[str, Any]:
         """Return a result after a read of the database."""
         await ctx.collection("customers").find_one({"companyId": ctx.company_id})
         return threads.result()
 
-    @routes.get("/missing", access=anyone(), returns=Exercise, on_worker_thread=True)
+    @routes.get("/missing", access=anyone(), returns=EXERCISE, on_worker_thread=True)
     async def fail(_: Context) -> dict[str, Any]:
         """Fail."""
         raise NotFound("exercise")
@@ -104,7 +104,7 @@ async def test_result_is_encoded_by_the_thread_that_called_the_handler(
 def test_only_json_results_are_encoded_by_a_worker_thread() -> None:
     routes = Routes("/test", tag="Test")
     others: list[dict[str, Any]] = [{"returns": None}, {"returns": bytes}]
-    others += [{"returns": Exercise, name: True} for name in ("upserts", "resumable")]
+    others += [{"returns": EXERCISE, name: True} for name in ("upserts", "resumable")]
     for other in others:
         with pytest.raises(TypeError, match="JSON results only"):
 

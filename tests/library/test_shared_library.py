@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import get_args
 
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises import shared
+from coaching_service.library.exercises.models import LEVELS, TYPES, Force, Laterality, Mechanic, MovementPattern
 from coaching_service.library.exercises.muscles import MUSCLES
-from coaching_service.library.exercises.schemas import (
-    FORCES,
-    LATERALITIES,
-    LEVELS,
-    MECHANICS,
-    MOVEMENT_PATTERNS,
-    TYPES,
-)
 from coaching_service.library.exercises.search_index import split_words
 from tests.support.client import CoachClient
 from tests.support.training import client_path
@@ -80,17 +74,17 @@ def test_every_entry_has_a_spanish_name() -> None:
 def test_every_entry_states_how_it_moves() -> None:
     for entry in ENTRIES:
         about = entry["name"]
-        assert entry["movementPattern"] in (*MOVEMENT_PATTERNS, None), about
-        assert entry["force"] in (*FORCES, None), about
-        assert entry["mechanic"] in (*MECHANICS, None), about
-        assert entry["laterality"] in LATERALITIES, about
+        assert entry["movementPattern"] in (*get_args(MovementPattern), None), about
+        assert entry["force"] in (*get_args(Force), None), about
+        assert entry["mechanic"] in (*get_args(Mechanic), None), about
+        assert entry["laterality"] in get_args(Laterality), about
         if entry["type"] in ("strength", "plyometrics"):
             assert entry["movementPattern"] is not None, about
         if "unilateral" in entry["tags"]:
             assert entry["laterality"] != "bilateral", about
         if "isolation" in entry["tags"]:
             assert entry["mechanic"] != "compound", about
-    assert {entry["movementPattern"] for entry in ENTRIES} == {*MOVEMENT_PATTERNS, None}
+    assert {entry["movementPattern"] for entry in ENTRIES} == {*get_args(MovementPattern), None}
 
 
 async def test_publishing_completes_the_library_of_an_earlier_release(coach: CoachClient, services: Services) -> None:

@@ -12,9 +12,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import media_list, override_store, store
 from coaching_service.library.exercises.models import (
     Exercise,
-    Media,
+    ExerciseMedia,
+    ExerciseOverride,
     Override,
-    OverrideInput,
     StoredExercise,
     StoredMedia,
 )
@@ -32,7 +32,7 @@ async def read_with_override(ctx: Context, exercise_id: ObjectId) -> tuple[Exerc
 
 
 @transactional
-async def set_override(ctx: Context, exercise_id: ObjectId, sent: OverrideInput) -> Exercise:
+async def set_override(ctx: Context, exercise_id: ObjectId, sent: ExerciseOverride) -> Exercise:
     """Set the company's own video, instructions and aliases of a shared exercise, and return it as the company sees it.
 
     Media that the company has added stay. Raises NotFound, Conflict for one of the company's own exercises, and
@@ -70,7 +70,7 @@ async def remove_override(ctx: Context, exercise_id: ObjectId) -> Exercise:
 
 
 @transactional
-async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile | None) -> Media:
+async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile | None) -> ExerciseMedia:
     """Add an uploaded picture or video to an exercise, own or shared, and return its entry.
 
     Raises NotFound, and InvalidFields if there is no file or the exercise has 20 files already.

@@ -9,13 +9,15 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import GIF, file_extension
 from coaching_service.core.video import VIDEO_TYPES
-from coaching_service.library.exercises.models import MediaInput, MediaType, StoredMedia
+from coaching_service.library.exercises.models import MediaType, NewExerciseMedia, StoredMedia
 
 MAX_UPLOADS = 20
 UPLOAD_SOURCE = "upload"
 
 
-def merge(stored: Sequence[StoredMedia], sent: Sequence[MediaInput], *, keep_equal: bool = False) -> list[StoredMedia]:
+def merge(
+    stored: Sequence[StoredMedia], sent: Sequence[NewExerciseMedia], *, keep_equal: bool = False
+) -> list[StoredMedia]:
     """Return the media in the order in which they are sent.
 
     Links that are not sent are dropped. Uploaded files stay as they are: they follow the links if they are not sent,
@@ -62,12 +64,12 @@ def file_ids(media: Sequence[StoredMedia]) -> list[ObjectId]:
     return [file_id for pair in ids for file_id in pair if file_id]
 
 
-def _find_equal(stored: Iterable[StoredMedia], sent: MediaInput) -> ObjectId | None:
+def _find_equal(stored: Iterable[StoredMedia], sent: NewExerciseMedia) -> ObjectId | None:
     """Return the identifier of the link that is like the one sent."""
     return next((each["_id"] for each in stored if {**sent, "_id": each["_id"]} == each), None)
 
 
-def _to_link(sent: MediaInput, previous: StoredMedia | None) -> StoredMedia:
+def _to_link(sent: NewExerciseMedia, previous: StoredMedia | None) -> StoredMedia:
     return {
         "_id": previous["_id"] if previous else ObjectId(),
         "type": sent["type"],

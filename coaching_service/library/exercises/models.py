@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
-from coaching_service.core.database.models import Stored
+from marshmallow import fields
+
+from coaching_service.core.database.models import Returned, Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Change, Default, Description, Part, Partial
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page
+from coaching_service.core.validation import TEXT_LENGTH, Link, ListOf, StringList, Text, Version
 
 ExerciseType = Literal["strength", "cardio", "stretching", "plyometrics", "mobility"]
 Level = Literal["beginner", "intermediate", "expert"]
@@ -56,6 +61,17 @@ Laterality = Literal["bilateral", "unilateral", "alternating"]
 LoadType = Literal["load", "assistance"]
 LOAD: LoadType = "load"
 ASSISTANCE: LoadType = "assistance"
+TYPES: tuple[ExerciseType, ...] = get_args(ExerciseType)
+LEVELS: tuple[Level, ...] = get_args(Level)
+LOAD_TYPES: tuple[LoadType, ...] = get_args(LoadType)
+_LOAD_TYPE = (
+    "What the loads of its sets mean. `load`: more is better. `assistance`: help, as of an assisted pull-up machine: "
+    "less is better, and there is no estimated 1RM and no volume load."
+)
+
+
+def _movement(text: str) -> Description:
+    return Description(f"{text}; null where it does not apply, and for a company's own exercise.")
 
 
 class MuscleGroup(TypedDict):
@@ -66,30 +82,27 @@ class MuscleGroup(TypedDict):
 
 
 class TrainedMuscle(MuscleGroup):
-    """A muscle group that an exercise trains."""
+    """A muscle that an exercise trains, and whether it does most of the work."""
 
     role: Role
 
 
-class MuscleInput(TypedDict):
-    """A muscle group as it is sent."""
+class MuscleRole(TypedDict):
+    """A muscle that an exercise trains."""
 
     _id: ObjectId
-    role: Role
+    role: Annotated[Role, Default("primary")]
 
 
-class MediaInput(TypedDict):
-    """An image, video, animation or page about an exercise; `key` is its identifier at the `source`.
-
-    `_id` names an entry that the exercise has already.
-    """
+class NewExerciseMedia(TypedDict):
+    """An image, video, animation or page about an exercise."""
 
     _id: NotRequired[ObjectId]
     type: MediaType
-    key: str | None
-    source: str | None
-    url: str
-    thumbnailUrl: str | None
+    url: Annotated[str, Link()]
+    source: Annotated[str | None, Text(), Description("Where it comes from, such as YouTube.")]
+    key: Annotated[str | None, Text(), Description("Its identifier at the source.")]
+    thumbnailUrl: Annotated[str | None, Link(), Description("A link to a small picture of it; null without one.")]
 
 
 class StoredMedia(TypedDict):
@@ -108,179 +121,178 @@ class StoredMedia(TypedDict):
     thumbnailId: NotRequired[ObjectId | None]
 
 
-class Media(TypedDict):
-    """An image, video, animation or page as it is read."""
+class ExerciseMedia(TypedDict):
+    """An image, video, animation or page about an exercise."""
 
     _id: ObjectId
     type: MediaType
-    key: str | None
-    source: str | None
-    url: str | None
-    thumbnailUrl: str | None
+    key: Annotated[str | None, Description("Its identifier at the source, or the storage key of an upload.")]
+    source: Annotated[str | None, Description("Where it comes from; `upload` for a file.")]
+    url: Annotated[
+        str, fields.Url(), Description("A link to it; to an uploaded file it is signed and valid for two hours.")
+    ]
+    thumbnailUrl: Annotated[str | None, fields.Url(), Description("A link to a small picture of it; null without one.")]
 
 
 class TranslatedNames(TypedDict):
     """The name and the aliases of a shared exercise in another language."""
 
-    name: str
-    aliases: list[str]
+    name: Annotated[str, Description("The name in this language.")]
+    aliases: Annotated[list[str], Description("Other names in this language.")]
 
 
-class Translations(TypedDict):
-    """The translations of a shared exercise, by language."""
+class ExerciseTranslations(TypedDict):
+    """The translations of a shared exercise."""
 
-    es: TranslatedNames
+    es: Annotated[TranslatedNames, Description("Spanish.")]
 
 
 class Movement(TypedDict):
     """How a shared exercise moves; null where it does not apply, and for a company's own exercises."""
 
-    movementPattern: MovementPattern | None
-    force: Force | None
-    mechanic: Mechanic | None
-    laterality: Laterality | None
+    movementPattern: Annotated[MovementPattern | None, _movement("The kind of movement")]
+    force: Annotated[Force | None, _movement("Whether the load is pushed, pulled or held still")]
+    mechanic: Annotated[Mechanic | None, _movement("Whether several joints move (`compound`) or one (`isolation`)")]
+    laterality: Annotated[
+        Laterality | None, _movement("Whether both sides work together, one side at a time, or both in turn")
+    ]
 
 
-class ExerciseDetails(TypedDict, total=False):
+class _Texts(TypedDict):
+    name: Annotated[str, Text()]
+    aliases: Annotated[list[str], StringList(max_length=200), Default(list)]
+    type: Annotated[ExerciseType, Default("strength")]
+    level: Level | None
+    defaultInstructions: Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
+    videoLink: Annotated[str | None, Link()]
+    tags: Annotated[list[str], StringList(), Default(list)]
+
+
+class _Roles(TypedDict):
+    muscleGroups: Annotated[
+        list[MuscleRole], ListOf(fields.Nested(input_of(MuscleRole)), maximum=23, allow_none=True), Default(list)
+    ]
+
+
+class _Muscles(TypedDict):
+    muscleGroups: list[TrainedMuscle]
+
+
+class _Equipment(TypedDict):
+    equipment: Annotated[str | None, Text()]
+
+
+class _Loads(TypedDict):
+    loadType: Annotated[
+        LoadType, Default(LOAD), Description(request=f"{_LOAD_TYPE} Default: `load`.", response=_LOAD_TYPE)
+    ]
+
+
+class ExerciseDetails(_Texts, _Equipment, _Loads):
     """The fields of an exercise that are stored as they are sent."""
 
-    name: str
-    aliases: list[str]
-    type: ExerciseType
-    level: Level | None
-    defaultInstructions: str | None
-    videoLink: str | None
-    tags: list[str]
-    equipment: str | None
-    loadType: LoadType
+
+class NewExercise(_Texts, _Roles, _Equipment, _Loads, IdentityInput):
+    """An exercise to create."""
+
+    media: Annotated[
+        list[NewExerciseMedia],
+        ListOf(fields.Nested(input_of(NewExerciseMedia)), maximum=40, allow_none=True),
+        Default(list),
+        Description(
+            "The links of the exercise. Uploaded files are not affected: those named by `_id` take the place in which "
+            "they are sent, others stay at the end."
+        ),
+    ]
 
 
-class ExerciseChange(ExerciseDetails, IdentityInput, total=False):
-    """The fields of an exercise to change, and the version the change is based on."""
-
-    muscleGroups: list[MuscleInput]
-    media: list[MediaInput]
-    version: int | None
+class ExerciseTexts(_Texts, _Muscles, _Equipment):
+    """The fields of an exercise that are returned as they are stored."""
 
 
-class ExerciseFields(ExerciseDetails, StoredIdentity, total=False):
-    """The fields of a stored exercise to set."""
-
-    muscleGroups: list[TrainedMuscle]
-    media: list[StoredMedia]
-
-
-class RequiredDetails(TypedDict):
-    """The fields of `ExerciseDetails` as every complete exercise has them."""
-
-    name: str
-    aliases: list[str]
-    type: ExerciseType
-    level: Level | None
-    defaultInstructions: str | None
-    videoLink: str | None
-    tags: list[str]
-    equipment: str | None
-
-
-class ExerciseContent(RequiredDetails):
+class ExerciseContent(ExerciseTexts):
     """The content of a stored exercise; without `loadType` its loads are loads."""
 
     loadType: NotRequired[LoadType]
-    muscleGroups: list[TrainedMuscle]
     media: list[StoredMedia]
     libraryId: ObjectId
 
 
-class ExerciseInput(RequiredDetails, IdentityInput):
-    """An exercise to create; its loads are loads unless `loadType` says otherwise."""
-
-    loadType: NotRequired[LoadType]
-    muscleGroups: list[MuscleInput]
-    media: list[MediaInput]
-
-
-class StoredExercise(ExerciseContent, StoredIdentity):
+class StoredExercise(ExerciseContent, StoredIdentity, Returned):
     """A stored exercise; `companyId` is null if it is shared, and only shared ones have the last fields."""
 
-    _id: ObjectId
     companyId: ObjectId | None
-    createdAt: datetime
-    updatedAt: datetime
-    version: int
     movementPattern: NotRequired[MovementPattern | None]
     force: NotRequired[Force | None]
     mechanic: NotRequired[Mechanic | None]
     laterality: NotRequired[Laterality | None]
-    translations: NotRequired[Translations]
+    translations: NotRequired[ExerciseTranslations]
 
 
-class Exercise(RequiredDetails, Movement, Identity):
-    """An exercise as the company sees it: a shared one with the company's override.
+class Exercise(ExerciseTexts, _Loads, Movement, Identity, Returned):
+    """An exercise as the company sees it: its own, or a shared one (`companyId` null) with the company's override."""
 
-    `version` and `updatedAt` change with the exercise and with the override.
-    """
-
-    _id: ObjectId
-    loadType: LoadType
-    muscleGroups: list[TrainedMuscle]
-    media: list[Media]
-    image: str | None
-    thumbnail: str | None
-    translations: Translations | None
+    translations: Annotated[
+        ExerciseTranslations | None,
+        Description("Names in other languages; null for a company's own exercise."),
+    ]
+    media: list[ExerciseMedia]
+    image: Annotated[str | None, fields.Url()]
+    thumbnail: Annotated[str | None, fields.Url()]
     libraryId: ObjectId
     companyId: ObjectId | None
-    createdAt: datetime
-    updatedAt: datetime
-    version: int
 
 
-class OwnExercise(TypedDict):
-    """An exercise as a client sees it."""
-
-    _id: ObjectId
-    name: str
-    type: str
-    level: str | None
-    defaultInstructions: str | None
-    videoLink: str | None
-    muscleGroups: list[TrainedMuscle]
-    equipment: str | None
-    loadType: LoadType
-    media: list[Media]
-    image: str | None
-    thumbnail: str | None
+class _Override(TypedDict):
+    videoLink: Annotated[str | None, Link()]
+    defaultInstructions: Annotated[str | None, Text(max_length=TEXT_LENGTH)]
+    aliases: Annotated[
+        list[str],
+        StringList(max_length=200),
+        Default(list),
+        Description("Names that the company uses, in addition to the shared aliases."),
+    ]
 
 
-class OverrideInput(TypedDict):
-    """What a company changes in a shared exercise; null leaves the shared value, `aliases` are added.
+class ExerciseOverride(_Override):
+    """What the company changes in a shared exercise; a field that is absent or null is as in the shared library."""
 
-    `version` of the exercise that the change is based on.
-    """
-
-    videoLink: str | None
-    defaultInstructions: str | None
-    aliases: list[str]
-    version: NotRequired[int | None]
+    version: NotRequired[Annotated[int, Version()]]
 
 
-class OverrideFields(TypedDict, total=False):
-    """The fields of an override to set."""
-
-    videoLink: str | None
-    defaultInstructions: str | None
-    aliases: list[str]
-    media: list[StoredMedia]
-
-
-class Override(Stored):
+class OverrideContent(_Override):
     """What a company changes in a shared exercise, and the media it adds."""
 
-    exerciseId: ObjectId
-    videoLink: str | None
-    defaultInstructions: str | None
-    aliases: list[str]
     media: list[StoredMedia]
+
+
+class Override(OverrideContent, Stored):
+    """The stored changes of a company in a shared exercise."""
+
+    exerciseId: ObjectId
+
+
+# An exercise as a client sees it.
+OwnExercise: TypeAlias = Part[
+    Exercise,
+    Literal[
+        "_id",
+        "name",
+        "type",
+        "level",
+        "defaultInstructions",
+        "videoLink",
+        "muscleGroups",
+        "equipment",
+        "loadType",
+        "media",
+        "image",
+        "thumbnail",
+    ],
+]
+ExerciseChange: TypeAlias = Change[NewExercise]
+ExerciseFields: TypeAlias = Partial[ExerciseContent]
+OverrideFields: TypeAlias = Partial[OverrideContent]
 
 
 class ExerciseReference(TypedDict):
@@ -338,7 +350,7 @@ class SharedExercise(ExerciseContent, Movement):
     """An exercise to publish in the shared library; `digest` changes with its content."""
 
     _id: ObjectId
-    translations: Translations
+    translations: ExerciseTranslations
     digest: str
 
 
@@ -379,7 +391,7 @@ class ExercisePage(Page[Exercise]):
 
 
 class ExerciseLibrary(TypedDict):
-    """The shared library (`companyId` null) or the company's own."""
+    """A library of exercises: the shared one (`companyId` null) or a company's own."""
 
     _id: ObjectId
     name: str

@@ -1,27 +1,54 @@
-"""What names of exercises mean, as it is returned."""
+"""What names of exercises mean, as it is asked for and returned."""
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import ListOf, Text
 from coaching_service.library.exercises.models import ExerciseReference
+from coaching_service.library.exercises.resolution import MAX_NAME_LENGTH
+
+
+class ExerciseNames(TypedDict):
+    """Names of exercises, as people write them."""
+
+    names: Annotated[
+        list[str],
+        ListOf(Text(max_length=MAX_NAME_LENGTH), minimum=1, maximum=50),
+        Description("1 to 50 names or abbreviations, each of at most 80 characters."),
+    ]
 
 
 class ExerciseMatch(TypedDict):
-    """An exercise that a name may mean; `score` from 0 to 100 states how much its name or an alias resembles it."""
+    """An exercise that a name may mean."""
 
     _id: ObjectId
     name: str
-    score: float
+    score: Annotated[
+        float, Description("How much the name or an alias of the exercise resembles the name sent: 0 to 100.")
+    ]
 
 
-class ResolvedName(TypedDict):
-    """A name as it was sent, the exercise that it means, or None if that is not sure, and up to three others."""
+class ResolvedExerciseName(TypedDict):
+    """The exercise that a name means."""
 
-    name: str
-    match: ExerciseMatch | None
-    alternatives: list[ExerciseMatch]
+    name: Annotated[str, Description("The name as it was sent.")]
+    match: Annotated[
+        ExerciseMatch | None,
+        Description(
+            "null if no exercise is meant for sure: with this name or alias, or with a score of at least 85 and the "
+            "same parts of the body and numbers."
+        ),
+    ]
+    alternatives: Annotated[list[ExerciseMatch], Description("Up to three other exercises, the best first.")]
+
+
+class ResolvedExerciseNames(TypedDict):
+    """What names mean, in the order of the request."""
+
+    results: Annotated[list[ResolvedExerciseName], Description("One result for each name.")]
 
 
 class MatchedName(TypedDict):

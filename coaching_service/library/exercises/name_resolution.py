@@ -10,12 +10,12 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import Unprepared, gather_reads
 from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import search_entries, service, store
-from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedName
+from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedExerciseName
 from coaching_service.library.exercises.resolution import Candidate, Resolution, resolve
 from coaching_service.library.exercises.use_counts import load_use_counts
 
 
-async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedName]:
+async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedExerciseName]:
     """Return what names of exercises mean, in the same order.
 
     A transaction ends, and is repeated when they are resolved (see Unprepared): it holds nothing meanwhile.
@@ -26,14 +26,14 @@ async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedName
         return await _resolve(ctx, names)
     if missing := [name for name in names if name not in ctx.resolved_names]:
         raise Unprepared(lambda outside: _prepare(outside, missing))
-    return [cast("ResolvedName", ctx.resolved_names[name]) for name in names]
+    return [cast("ResolvedExerciseName", ctx.resolved_names[name]) for name in names]
 
 
 async def _prepare(ctx: Context, names: Sequence[str]) -> None:
     ctx.resolved_names.update(zip(names, await _resolve(ctx, names), strict=True))
 
 
-async def _resolve(ctx: Context, names: Sequence[str]) -> list[ResolvedName]:
+async def _resolve(ctx: Context, names: Sequence[str]) -> list[ResolvedExerciseName]:
     index, use_counts = await gather_reads(ctx, search_entries.load_index(ctx, {}, "all"), load_use_counts(ctx))
 
     def resolve_each() -> list[Resolution]:

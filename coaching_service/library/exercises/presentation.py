@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.models import Returned
 from coaching_service.core.external_identity import present_identity
+from coaching_service.core.fields import take
 from coaching_service.core.file_links import file_url
 from coaching_service.core.text import normalize
-from coaching_service.library.exercises.models import LOAD, Exercise, Media, Override, StoredExercise, StoredMedia
+from coaching_service.library.exercises.models import (
+    LOAD,
+    Exercise,
+    ExerciseMedia,
+    ExerciseTexts,
+    Override,
+    StoredExercise,
+    StoredMedia,
+)
 
 
 def present(ctx: Context, stored: StoredExercise, override: Override | None = None) -> Exercise:
@@ -17,18 +27,9 @@ def present(ctx: Context, stored: StoredExercise, override: Override | None = No
         _present_media(ctx.services, each) for each in [*(override["media"] if override else []), *stored["media"]]
     ]
     image, thumbnail = _pictures(media)
-    instructions, video = stored["defaultInstructions"], stored["videoLink"]
     exercise: Exercise = {
-        "_id": stored["_id"],
-        "name": stored["name"],
-        "aliases": stored["aliases"],
-        "type": stored["type"],
-        "level": stored["level"],
-        "defaultInstructions": instructions,
-        "videoLink": video,
-        "tags": stored["tags"],
-        "muscleGroups": stored["muscleGroups"],
-        "equipment": stored["equipment"],
+        **take(Returned, stored),
+        **take(ExerciseTexts, stored),
         "loadType": stored.get("loadType", LOAD),
         "movementPattern": stored.get("movementPattern"),
         "force": stored.get("force"),
@@ -41,14 +42,11 @@ def present(ctx: Context, stored: StoredExercise, override: Override | None = No
         "thumbnail": thumbnail,
         "libraryId": stored["libraryId"],
         "companyId": stored["companyId"],
-        "createdAt": stored["createdAt"],
-        "updatedAt": stored["updatedAt"],
-        "version": stored["version"],
     }
     if override is not None:
         if override["defaultInstructions"] is not None:
             exercise["defaultInstructions"] = override["defaultInstructions"]
-        exercise["videoLink"] = override["videoLink"] or video
+        exercise["videoLink"] = override["videoLink"] or stored["videoLink"]
         exercise["aliases"] = _join_aliases(stored, override["aliases"])
         exercise["updatedAt"] = max(stored["updatedAt"], override["updatedAt"])
         exercise["version"] = version_of(stored, override)
@@ -66,19 +64,19 @@ def _join_aliases(stored: StoredExercise, added: Sequence[str]) -> list[str]:
     return [*stored["aliases"], *(alias for alias in added if normalize(alias) not in known)]
 
 
-def _present_media(services: Services, stored: StoredMedia) -> Media:
+def _present_media(services: Services, stored: StoredMedia) -> ExerciseMedia:
     file_id, thumbnail_id = stored.get("fileId"), stored.get("thumbnailId")
     return {
         "_id": stored["_id"],
         "type": stored["type"],
         "key": stored["key"],
         "source": stored["source"],
-        "url": file_url(services, file_id) if file_id else stored["url"],
+        "url": str(file_url(services, file_id) if file_id else stored["url"]),
         "thumbnailUrl": file_url(services, thumbnail_id) if thumbnail_id else stored["thumbnailUrl"],
     }
 
 
-def _pictures(media: Sequence[Media]) -> tuple[str | None, str | None]:
+def _pictures(media: Sequence[ExerciseMedia]) -> tuple[str | None, str | None]:
     """Return the links of the picture and of the thumbnail that represent an exercise."""
     image = next((each["url"] for each in media if each["type"] == "image"), None)
     thumbnail = next((each["thumbnailUrl"] for each in media if each["thumbnailUrl"]), None)

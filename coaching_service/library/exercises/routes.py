@@ -10,25 +10,19 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.external_identity import ExternalId, Upserted
-from coaching_service.core.http.routes import MultipartBody, Routes, list_of
+from coaching_service.core.http.routes import Body, MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.library.exercises import customization, listing, models, name_resolution, service
-from coaching_service.library.exercises.name_models import ResolvedName
+from coaching_service.library.exercises.name_models import ExerciseNames, ResolvedExerciseNames
 from coaching_service.library.exercises.schemas import (
+    EXERCISE,
     EXERCISE_PAGE,
-    Exercise,
-    ExerciseLibrary,
-    ExerciseMedia,
-    ExerciseNames,
-    ExerciseOverride,
+    NEW_EXERCISE,
     ExerciseQuery,
-    MuscleGroup,
-    NewExercise,
     OwnExerciseQuery,
-    ResolvedExerciseNames,
 )
 from coaching_service.people.customers.schemas import NoFormFields
 
@@ -71,12 +65,12 @@ async def _page(ctx: Context, query: dict[str, Any], **filters: Any) -> models.E
 @routes.post(
     "/exercises",
     access=coach(EXERCISES.CREATE),
-    body=NewExercise(),
-    returns=Exercise,
+    body=NEW_EXERCISE(),
+    returns=EXERCISE,
     errors=(NotFound,),
     example={"name": "Garage Squat", "type": "strength", "tags": ["squat"], "equipment": "Barbell"},
 )
-async def create_exercise(ctx: Context, body: models.ExerciseInput) -> models.Exercise:
+async def create_exercise(ctx: Context, body: models.NewExercise) -> models.Exercise:
     """Create an exercise."""
     return await service.create(ctx, body)
 
@@ -85,12 +79,12 @@ async def create_exercise(ctx: Context, body: models.ExerciseInput) -> models.Ex
     "/exercises/resolve",
     access=coach(EXERCISES.VIEW),
     status=200,
-    body=ExerciseNames(),
+    body=ExerciseNames,
     returns=ResolvedExerciseNames,
     read_only=True,
     example={"names": ["Back squat", "DB bench press"]},
 )
-async def resolve_exercise_names(ctx: Context, body: dict[str, list[str]]) -> dict[str, list[ResolvedName]]:
+async def resolve_exercise_names(ctx: Context, body: ExerciseNames) -> ResolvedExerciseNames:
     """Find the exercises that names mean.
 
     Names, aliases and abbreviations are found as in the list of exercises. It changes nothing: a read-only key may call
@@ -103,8 +97,8 @@ async def resolve_exercise_names(ctx: Context, body: dict[str, list[str]]) -> di
     "/exercises/by-external-id/{externalId}",
     access=coach_with_any(EXERCISES.CREATE, EXERCISES.EDIT),
     path_fields={"externalId": ExternalId()},
-    body=upsert_of(NewExercise, name="ExerciseUpsert"),
-    returns=Exercise,
+    body=upsert_of(NEW_EXERCISE, name="ExerciseUpsert"),
+    returns=EXERCISE,
     errors=(NotFound,),
     upserts=True,
     rolls_back=True,
@@ -120,11 +114,11 @@ async def upsert_exercise(ctx: Context, external_id: str, body: dict[str, Any]) 
         ctx,
         external_id,
         cast("models.ExerciseChange", body),
-        lambda: cast("models.ExerciseInput", complete_upsert(NewExercise(), body)),
+        lambda: cast("models.NewExercise", complete_upsert(NEW_EXERCISE(), body)),
     )
 
 
-@routes.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), returns=Exercise)
+@routes.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), returns=EXERCISE)
 async def get_exercise(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
     """Read an exercise."""
     return await service.read(ctx, exercise_id)
@@ -133,8 +127,8 @@ async def get_exercise(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
 @routes.patch(
     "/exercises/{exerciseId}",
     access=coach(EXERCISES.EDIT),
-    body=patch_of(NewExercise, name="ExerciseChange"),
-    returns=Exercise,
+    body=patch_of(NEW_EXERCISE, name="ExerciseChange"),
+    returns=EXERCISE,
     example={"level": "beginner", "version": 0},
 )
 async def update_exercise(ctx: Context, exercise_id: ObjectId, body: models.ExerciseChange) -> models.Exercise:
@@ -157,12 +151,14 @@ async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> None:
 @routes.put(
     "/exercises/{exerciseId}/override",
     access=coach(EXERCISES.EDIT),
-    body=ExerciseOverride(),
-    returns=Exercise,
+    body=models.ExerciseOverride,
+    returns=EXERCISE,
     errors=(Conflict,),
     example={"videoLink": "https://video.example.com/squat", "aliases": ["Box squat Tuesday"]},
 )
-async def replace_exercise_override(ctx: Context, exercise_id: ObjectId, body: models.OverrideInput) -> models.Exercise:
+async def replace_exercise_override(
+    ctx: Context, exercise_id: ObjectId, body: models.ExerciseOverride
+) -> models.Exercise:
     """Set the company's own video, instructions and aliases of a shared exercise.
 
     Returns the exercise as the company sees it from now on, everywhere. Other companies are not affected.
@@ -171,7 +167,7 @@ async def replace_exercise_override(ctx: Context, exercise_id: ObjectId, body: m
 
 
 @routes.delete(
-    "/exercises/{exerciseId}/override", access=coach(EXERCISES.EDIT), returns=Exercise, status=200, errors=(Conflict,)
+    "/exercises/{exerciseId}/override", access=coach(EXERCISES.EDIT), returns=EXERCISE, status=200, errors=(Conflict,)
 )
 async def delete_exercise_override(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
     """Remove everything that the company has changed in a shared exercise.
@@ -185,12 +181,12 @@ async def delete_exercise_override(ctx: Context, exercise_id: ObjectId) -> model
     "/exercises/{exerciseId}/media",
     access=coach(EXERCISES.EDIT),
     multipart=MultipartBody("file", MEDIA_TYPES, NoFormFields(), size_limit="attachment", file_required=True),
-    returns=ExerciseMedia,
+    returns=models.ExerciseMedia,
     example={},
 )
 async def upload_exercise_media(
-    ctx: Context, exercise_id: ObjectId, body: dict[str, object], file: StoredFile | None
-) -> models.Media:
+    ctx: Context, exercise_id: ObjectId, body: Body, file: StoredFile | None
+) -> models.ExerciseMedia:
     """Add a picture or video to an exercise, own or shared.
 
     JPEG, PNG, WebP, GIF, HEIC (stored as JPEG), MP4, QuickTime or WebM, recognised by content. Metadata, such as the
@@ -207,13 +203,13 @@ async def delete_exercise_media(ctx: Context, exercise_id: ObjectId, media_id: O
     await customization.remove_media(ctx, exercise_id, media_id)
 
 
-@routes.get("/exercise-libraries", access=coach(EXERCISES.VIEW), returns=list_of(ExerciseLibrary))
+@routes.get("/exercise-libraries", access=coach(EXERCISES.VIEW), returns=list_of(models.ExerciseLibrary))
 async def list_exercise_libraries(ctx: Context) -> list[models.ExerciseLibrary]:
     """List the exercise libraries."""
     return service.list_libraries(ctx)
 
 
-@routes.get("/muscle-groups", access=coach(EXERCISES.VIEW), returns=list_of(MuscleGroup))
+@routes.get("/muscle-groups", access=coach(EXERCISES.VIEW), returns=list_of(models.MuscleGroup))
 async def list_muscle_groups(_: Context) -> list[models.MuscleGroup]:
     """List the muscle groups."""
     return service.list_muscle_groups()

@@ -16,19 +16,20 @@ from coaching_service.core.external_identity import (
     stored_identity,
     upsert,
 )
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.library.exercises import media_list, muscles, override_store, store, use_counts
 from coaching_service.library.exercises.events import LoadTypeChanged
 from coaching_service.library.exercises.models import (
-    LOAD,
     Exercise,
     ExerciseChange,
+    ExerciseDetails,
     ExerciseFields,
-    ExerciseInput,
     ExerciseLibrary,
     ExerciseName,
     MuscleGroup,
-    MuscleInput,
+    MuscleRole,
+    NewExercise,
     OwnExercise,
     StoredExercise,
     TrainedMuscle,
@@ -51,20 +52,7 @@ async def read(ctx: Context, exercise_id: ObjectId) -> Exercise:
 async def read_for_client(ctx: Context, exercise_id: ObjectId) -> OwnExercise:
     """Return what a client sees of an exercise of the company, shared or own. Raises NotFound."""
     exercise = await read(ctx, exercise_id)
-    return {
-        "_id": exercise["_id"],
-        "name": exercise["name"],
-        "type": exercise["type"],
-        "level": exercise["level"],
-        "defaultInstructions": exercise["defaultInstructions"],
-        "videoLink": exercise["videoLink"],
-        "muscleGroups": exercise["muscleGroups"],
-        "equipment": exercise["equipment"],
-        "loadType": exercise["loadType"],
-        "media": exercise["media"],
-        "image": exercise["image"],
-        "thumbnail": exercise["thumbnail"],
-    }
+    return take(OwnExercise, exercise)
 
 
 async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
@@ -122,21 +110,13 @@ def count_uses(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:
 
 
 @transactional
-async def create(ctx: Context, exercise: ExerciseInput) -> Exercise:
+async def create(ctx: Context, exercise: NewExercise) -> Exercise:
     """Create an exercise of the company. Raises NotFound for an unknown muscle group."""
     stored = await store.insert(
         ctx,
         {
-            "name": exercise["name"],
-            "aliases": exercise["aliases"],
-            "type": exercise["type"],
-            "level": exercise["level"],
-            "defaultInstructions": exercise["defaultInstructions"],
-            "videoLink": exercise["videoLink"],
-            "tags": exercise["tags"],
+            **take(ExerciseDetails, exercise),
             "muscleGroups": _name_muscles(exercise["muscleGroups"]),
-            "equipment": exercise["equipment"],
-            "loadType": exercise.get("loadType", LOAD),
             "media": media_list.merge([], exercise["media"]),
             "libraryId": ctx.company_id,
         },
@@ -146,7 +126,7 @@ async def create(ctx: Context, exercise: ExerciseInput) -> Exercise:
 
 
 async def upsert_external(
-    ctx: Context, external_id: str, sent: ExerciseChange, complete: Callable[[], ExerciseInput]
+    ctx: Context, external_id: str, sent: ExerciseChange, complete: Callable[[], NewExercise]
 ) -> Upserted:
     """Change the company's exercise with this identifier in another system, or create one of what `complete` returns.
 
@@ -226,7 +206,7 @@ async def _require_own(ctx: Context, exercise_id: ObjectId) -> Exercise:
     return exercise
 
 
-def _name_muscles(sent: Sequence[MuscleInput]) -> list[TrainedMuscle]:
+def _name_muscles(sent: Sequence[MuscleRole]) -> list[TrainedMuscle]:
     """Return muscles with their names. Raises NotFound for an unknown one, InvalidFields for a repeated one."""
     roles = {muscle["_id"]: muscle["role"] for muscle in sent}
     if len(roles) < len(sent):

@@ -1,6 +1,6 @@
 """The shared exercise library: JSON files in this package, published to the database by the operator.
 
-Translations are in files of the same names, by the English name of the exercise.
+ExerciseTranslations are in files of the same names, by the English name of the exercise.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from coaching_service.core.ids import stable_id
 from coaching_service.library.exercises import muscles, store
 from coaching_service.library.exercises.models import (
     LOAD,
+    ExerciseTranslations,
     ExerciseType,
     Level,
     LoadType,
@@ -25,7 +26,6 @@ from coaching_service.library.exercises.models import (
     SharedExercise,
     TrainedMuscle,
     TranslatedNames,
-    Translations,
 )
 from coaching_service.library.exercises.service import SHARED_LIBRARY
 
@@ -46,7 +46,7 @@ class LibraryEntry(Movement):
     secondary: list[str]
     tags: list[str]
     cue: str
-    translations: Translations
+    translations: ExerciseTranslations
 
 
 @cache

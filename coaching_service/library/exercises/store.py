@@ -22,7 +22,7 @@ from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import BY_UPDATE, UPDATED
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.text import normalize
-from coaching_service.core.validation import TEXT_LENGTH, Choice, Text
+from coaching_service.core.validation import Choice
 from coaching_service.library.exercises import muscles
 from coaching_service.library.exercises.media_checks import MEDIA_CHECKS
 from coaching_service.library.exercises.models import (
@@ -33,12 +33,12 @@ from coaching_service.library.exercises.models import (
     ExerciseKind,
     ExerciseMuscles,
     ExerciseName,
+    ExerciseTranslations,
     ExerciseUse,
     SearchEntry,
     SharedExercise,
     StoredExercise,
     StoredExerciseName,
-    Translations,
     UpdatedExercise,
 )
 
@@ -77,12 +77,7 @@ exercises = Documents[StoredExercise](
         extra={"deletedAt": datetime | None},
         checks={
             **IDENTITY_CHECKS,
-            "name": Text(),
-            "aliases": Text(),
-            "tags": Text(max_length=100),
-            "equipment": Text(),
             "loadType": Choice(LOAD, ASSISTANCE),
-            "defaultInstructions": Text(max_length=TEXT_LENGTH, allow_blank=True),
             **MEDIA_CHECKS,
         },
         files=FileRule(MEDIA_TYPES, "attachment"),
@@ -312,7 +307,7 @@ async def publish(services: Services, shared: Sequence[SharedExercise]) -> int:
 
 def _search_fields(exercise: Mapping[str, Any]) -> dict[str, Any]:
     """Return the private fields by which an exercise is sorted and searched."""
-    translations: Translations | dict[str, Any] = exercise.get("translations") or {}
+    translations: ExerciseTranslations | dict[str, Any] = exercise.get("translations") or {}
     translated = list(cast("dict[str, Any]", translations).values())
     names = [exercise["name"], *(each["name"] for each in translated)]
     aliases = [*exercise["aliases"], *(alias for each in translated for alias in each["aliases"])]

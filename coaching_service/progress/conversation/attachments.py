@@ -11,8 +11,8 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Forbidden, NotFound, invalid_field
-from coaching_service.core.file_links import file_url
 from coaching_service.core.fields import take as take_fields
+from coaching_service.core.file_links import file_url
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue

@@ -12,8 +12,8 @@ from coaching_service.core.list_selection import part_of
 from coaching_service.core.pagination import Page, PageFields, PageQuery, page_of
 from coaching_service.core.query import DateRange
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises.models import OwnExercise as OwnExerciseFields
-from coaching_service.library.exercises.schemas import OwnExercise
+from coaching_service.library.exercises.models import OwnExercise
+from coaching_service.library.exercises.schemas import OWN_EXERCISE
 from coaching_service.progress.exercise_history import done_exercises, lift_progress, models, service
 
 routes = Routes("/coach/customers/{customerId}", tag="Exercise history")
@@ -74,8 +74,8 @@ async def list_exercise_history(
     )
 
 
-@own_routes.get("", access=customer(), returns=OwnExercise)
-async def get_own_exercise(ctx: Context, exercise_id: ObjectId) -> OwnExerciseFields:
+@own_routes.get("", access=customer(), returns=OWN_EXERCISE)
+async def get_own_exercise(ctx: Context, exercise_id: ObjectId) -> OwnExercise:
     """Read how to do an exercise: its instructions, video and pictures."""
     return await exercises.read_for_client(ctx, exercise_id)
 

@@ -22,7 +22,7 @@ from coaching_service.core.validation import (
     Text,
 )
 from coaching_service.core.validation_messages import invalid
-from coaching_service.library.exercises.schemas import LOAD_TYPES
+from coaching_service.library.exercises.models import LOAD_TYPES
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.schedule.models import OnConflict
 from coaching_service.training.workouts.blocks.schemas import ScheduledWorkoutBlock, WorkoutBlock

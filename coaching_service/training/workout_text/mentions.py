@@ -13,7 +13,7 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises import name_resolution
-from coaching_service.library.exercises.name_models import ResolvedName
+from coaching_service.library.exercises.name_models import ResolvedExerciseName
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.training.workout_text.lines import Kind, Mention, ParsedWorkout, Problem, Problems, error_in_line
@@ -73,7 +73,7 @@ async def resolve_exercises(ctx: Context, texts: Mapping[str, str]) -> list[Obje
     return [identifier for identifier in identifiers.values() if identifier is not None]
 
 
-def describe_nearest(kind: Kind, resolved: ResolvedName) -> str:
+def describe_nearest(kind: Kind, resolved: ResolvedExerciseName) -> str:
     """Return what is wrong with a name that means no exercise, or several, with the nearest exercises."""
     candidates = [each for each in (resolved["match"], *resolved["alternatives"]) if each is not None]
     return _describe(kind, [(each["name"], each["_id"]) for each in candidates])
@@ -145,7 +145,7 @@ def _describe_problem(mention: Mention, is_shared: bool, suggestions: Sequence[s
     return f"{problem}. Did you mean" if suggestions else f"{problem}, and no name is similar. Create it first"
 
 
-def _names_of(resolved: ResolvedName) -> list[str]:
+def _names_of(resolved: ResolvedExerciseName) -> list[str]:
     return [each["name"] for each in (resolved["match"], *resolved["alternatives"]) if each is not None]
 
 

@@ -14,7 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import TEXT_LENGTH, Link, StringList, Text, Version
 from coaching_service.library.exercises import customization
-from coaching_service.library.exercises.models import OverrideInput
+from coaching_service.library.exercises.models import ExerciseOverride
 from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.exercises import exercise_page
@@ -63,7 +63,7 @@ async def override_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
 @pages.post("/override", access=coach(EXERCISES.EDIT), form=_Override, on=override_page)
 async def save_override(ctx: Context, exercise_id: ObjectId, form: _Override) -> Redirect:
     """Save the company's own texts of a shared exercise."""
-    await customization.set_override(ctx, exercise_id, cast("OverrideInput", form))
+    await customization.set_override(ctx, exercise_id, cast("ExerciseOverride", form))
     return Redirect(_path(exercise_id), "Changes saved.")
 
 

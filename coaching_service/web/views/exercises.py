@@ -24,8 +24,16 @@ from coaching_service.core.validation import (
 )
 from coaching_service.library.exercises import listing
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises.models import ASSISTANCE, LOAD, ExerciseChange, ExerciseInput
-from coaching_service.library.exercises.schemas import LEVELS, LOAD_TYPES, MINE, PUBLIC, TYPES
+from coaching_service.library.exercises.models import (
+    ASSISTANCE,
+    LEVELS,
+    LOAD,
+    LOAD_TYPES,
+    TYPES,
+    ExerciseChange,
+    NewExercise,
+)
+from coaching_service.library.exercises.schemas import MINE, PUBLIC
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
@@ -98,7 +106,7 @@ async def new_exercise_page(_: Context) -> dict[str, Any]:
 @pages.post("/new", access=coach(EXERCISES.CREATE), form=_Exercise, on=new_exercise_page)
 async def create_exercise(ctx: Context, form: _Exercise) -> Redirect:
     """Create an exercise of the company."""
-    exercise = await exercises.create(ctx, cast("ExerciseInput", _to_input(form) | {"media": []}))
+    exercise = await exercises.create(ctx, cast("NewExercise", _to_input(form) | {"media": []}))
     return Redirect(f"/app/exercises/{exercise['_id']}", f"{exercise['name']} added to your library.")
 
 
