@@ -9,7 +9,7 @@ from marshmallow import RAISE, ValidationError, fields, validates_schema
 
 from coaching_service.core.validation import Boolean, Date, Identifier, Input, ListOf, Output, StringList, Text
 from coaching_service.people.customers.schemas import NO_TRAINER
-from coaching_service.progress.conversation.limits import MAX_TEXT_LENGTH
+from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
 from coaching_service.training.schedule.schemas import on_conflict
 
 MAXIMUM = 20_000

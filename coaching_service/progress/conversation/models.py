@@ -16,11 +16,13 @@ from coaching_service.core.pagination import PartQuery
 from coaching_service.core.validation import Choice, Identifier, ListOf, Output, Text
 from coaching_service.people.customers.models import CustomerReference
 from coaching_service.people.customers.schemas import NamedCustomer
-from coaching_service.progress.conversation.limits import MAX_ATTACHMENTS, MAX_TEXT_LENGTH
 
 # The two sides of a conversation: the client, and the coaches of the company.
 Side = Literal["client", "company"]
 AttachmentKind = Literal["picture", "video", "document"]
+
+MAX_TEXT_LENGTH = 5_000  # characters
+MAX_ATTACHMENTS = 3
 
 
 class MessageQuery(PartQuery):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
@@ -19,6 +18,7 @@ from coaching_service.progress.progress_photos.models import PROGRESS_PHOTO, Pro
 routes = Routes("/coach/customers/{customerId}/progress-photos", tag="Progress photos")
 own_routes = Routes("/customer/progress-photos", tag="The client's own")
 
+_NEW_PHOTO = MultipartBody("imageFile", IMAGE_TYPES, input_of(schemas.NewPhoto)())
 _PHOTO = {"createdAt": "2026-03-02", "imageSideIndex": "1"}
 
 
@@ -34,12 +34,12 @@ async def list_progress_photos(ctx: Context, customer_id: ObjectId, query: PageF
 @routes.post(
     "",
     access=coach(CUSTOMERS.EDIT),
-    multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.NewPhoto()),
+    multipart=_NEW_PHOTO,
     returns=PROGRESS_PHOTO,
     example=_PHOTO,
 )
 async def create_progress_photo(
-    ctx: Context, customer_id: ObjectId, body: dict[str, Any], file: StoredFile | None
+    ctx: Context, customer_id: ObjectId, body: schemas.NewPhoto, file: StoredFile | None
 ) -> ProgressPhoto:
     """Add a progress photo.
 
@@ -58,12 +58,12 @@ async def get_progress_photo(ctx: Context, customer_id: ObjectId, photo_id: Obje
 @routes.put(
     "/{photoId}",
     access=coach(CUSTOMERS.EDIT),
-    multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.PhotoReplacement(), file_required=True),
+    multipart=MultipartBody("imageFile", IMAGE_TYPES, input_of(schemas.PhotoReplacement)(), file_required=True),
     returns=PROGRESS_PHOTO,
     example={"imageSideIndex": "1"},
 )
 async def replace_progress_photo(
-    ctx: Context, customer_id: ObjectId, photo_id: ObjectId, body: dict[str, Any], file: StoredFile | None
+    ctx: Context, customer_id: ObjectId, photo_id: ObjectId, body: schemas.PhotoReplacement, file: StoredFile | None
 ) -> ProgressPhoto:
     """Replace a progress photo."""
     return await service.replace(ctx, customer_id, photo_id, body["imageSideIndex"], file, body.get("version"))
@@ -87,11 +87,11 @@ async def list_own_progress_photos(ctx: Context, query: PageFields) -> Page[Prog
 @own_routes.post(
     "",
     access=customer(),
-    multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.NewPhoto()),
+    multipart=_NEW_PHOTO,
     returns=PROGRESS_PHOTO,
     example=_PHOTO,
 )
-async def create_own_progress_photo(ctx: Context, body: dict[str, Any], file: StoredFile | None) -> ProgressPhoto:
+async def create_own_progress_photo(ctx: Context, body: schemas.NewPhoto, file: StoredFile | None) -> ProgressPhoto:
     """Add a progress photo of mine.
 
     The photos of one date share a record; a time counts for the date it was in the client's time zone. A photo of the

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.query import FormVersion
-from coaching_service.core.validation import Choice, Date, Input
+from coaching_service.core.validation import Choice, Date
 
 
 class DateOrDateTime(fields.Field[Any]):
@@ -28,22 +28,27 @@ class DateOrDateTime(fields.Field[Any]):
         raise ValidationError("must be a date in the form YYYY-MM-DD, or a time in ISO 8601")
 
 
-def _side() -> Choice:
-    metadata = {"description": '"1" front, "2" back, "3" side.', "x-enum-varnames": ["Front", "Back", "Side"]}
-    return Choice("1", "2", "3", required=True, metadata=metadata)
+_Side = Annotated[
+    Literal["1", "2", "3"],
+    Choice(
+        *("1", "2", "3"),
+        metadata={"description": '"1" front, "2" back, "3" side.', "x-enum-varnames": ["Front", "Back", "Side"]},
+    ),
+]
 
 
-class NewPhoto(Input):
+class NewPhoto(TypedDict):
     """The side of a new photo, and when it was taken."""
 
-    createdAt = DateOrDateTime(
-        required=True, metadata={"description": "A date, or a time in ISO 8601.", "example": "2026-03-02"}
-    )
-    imageSideIndex = _side()
+    createdAt: Annotated[
+        str | datetime,
+        DateOrDateTime(metadata={"description": "A date, or a time in ISO 8601.", "example": "2026-03-02"}),
+    ]
+    imageSideIndex: _Side
 
 
-class PhotoReplacement(Input):
+class PhotoReplacement(TypedDict):
     """The side whose photo is replaced."""
 
-    imageSideIndex = _side()
-    version = FormVersion()
+    imageSideIndex: _Side
+    version: NotRequired[Annotated[int, FormVersion()]]

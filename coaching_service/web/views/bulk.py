@@ -24,7 +24,7 @@ from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import listing, models
 from coaching_service.people.team import service as team
-from coaching_service.progress.conversation.limits import MAX_TEXT_LENGTH
+from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
 from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule.models import OnConflict, ScheduleConflict
 from coaching_service.training.schedule.schemas import on_conflict
