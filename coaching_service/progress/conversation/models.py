@@ -165,7 +165,9 @@ class MessageSubjectInput(TypedDict):
 class MessageText(TypedDict):
     """The text of a message."""
 
-    text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH), Description("Plain text.")]
+    text: Annotated[
+        str, Text(max_length=MAX_TEXT_LENGTH), Description("Plain text.", argument="Plain text, in the coach's words.")
+    ]
 
 
 class NewMessage(MessageText):

@@ -6,19 +6,26 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.lists import ToolPart, format_time, join_facts, list_answer, typed_line
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Identifier, Text
+from coaching_service.core.validation import Identifier
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import service
-from coaching_service.progress.conversation.models import Conversation, Message, NewMessage
+from coaching_service.progress.conversation.models import (
+    MAX_TEXT_LENGTH,
+    Conversation,
+    Message,
+    MessageText,
+    NewMessage,
+)
 
 tools = Tools()
-_LONGEST_IN_LIST, _LONGEST_PREVIEW, MAX_TEXT = 1_500, 200, 5_000
+_LONGEST_IN_LIST, _LONGEST_PREVIEW = 1_500, 200
 
 
 class ListMessages(ToolPart):
@@ -30,7 +37,7 @@ class ListMessages(ToolPart):
 class SendMessage(CustomerArgument):
     """The client, the text, and the workout it is about."""
 
-    text = Text(max_length=MAX_TEXT, required=True, metadata={"description": "Plain text, in the coach's words."})
+    text = argument_of(MessageText, "text")
     workoutId = Identifier(**optional("The workout that it comments on, if any."))
 
 
@@ -115,7 +122,7 @@ async def write_message(ctx: Context, customer_id: ObjectId, text: str, workout_
     customer = await customers.get_visible_reference(ctx, customer_id)
     about = " about a workout" if workout_id is not None else ""
     return Written(
-        f"Sent to {typed(customer['name'])}{about}: {typed_line(text, MAX_TEXT)}.",
+        f"Sent to {typed(customer['name'])}{about}: {typed_line(text, MAX_TEXT_LENGTH)}.",
         {"customerId": customer_id, "messageId": message["_id"]},
         find_reasons(contacts=True),
     )

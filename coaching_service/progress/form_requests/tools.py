@@ -20,7 +20,8 @@ from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Choice, Identifier, Text
 from coaching_service.core.validation_messages import invalid
-from coaching_service.progress.conversation.tools import MAX_TEXT, write_message
+from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
+from coaching_service.progress.conversation.tools import write_message
 from coaching_service.progress.form_requests import service
 from coaching_service.progress.form_requests.models import FormRequest
 from coaching_service.progress.form_responses import service as responses
@@ -52,7 +53,7 @@ class ReviewCheckIn(Arguments):
     responseId = Identifier(required=True, metadata={"description": "The check-in's responseId, from list_check_ins."})
     isReviewed = Boolean(load_default=True, metadata={"description": "false: it has to be reviewed again."})
     reply = Text(
-        max_length=MAX_TEXT, **optional("A message to send to the client with the review; has to be confirmed.")
+        max_length=MAX_TEXT_LENGTH, **optional("A message to send to the client with the review; has to be confirmed.")
     )
 
 
