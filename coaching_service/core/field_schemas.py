@@ -89,8 +89,8 @@ def output_of(
     inherited = {field for base in bases for field in base._declared_fields}
     order = [field for field in declarations if field not in (*_FIRST, *_LAST, *inherited)]
     ordered = [field for field in (*_FIRST, *order, *_LAST) if field in declarations]
-    declared = {each: _output_field(declarations[each]) for each in ordered}
-    return _schema(model, name, bases or (Output,), declared, description)
+    of_responses = {each: _output_field(declarations[each]) for each in ordered}
+    return _schema(model, name, bases or (Output,), of_responses, description)
 
 
 def _schema(
