@@ -42,7 +42,7 @@ class Recurrence(TypedDict):
     ]
 
 
-class _Records(TypedDict):
+class _Content(TypedDict):
     formId: Annotated[
         ObjectId | None,
         Description(request="The form to answer.", response="The form to answer; null for other check-ins."),
@@ -51,15 +51,15 @@ class _Records(TypedDict):
         ObjectId | None,
         Description(request="The metrics to record.", response="The metrics to record; null for other check-ins."),
     ]
-
-
-class _NewTask(TypedDict):
     taskFields: Annotated[
-        TaskFields | None, fields.Nested(NewTaskFields), Description("A task, such as a daily habit.")
+        TaskFields | None,
+        fields.Nested(NewTaskFields),
+        fields.Nested(responses.TaskFields),
+        Description(request="A task, such as a daily habit.", response="The task; null for other check-ins."),
     ]
 
 
-class NewCheckIn(_Records, _NewTask, Recurrence):
+class NewCheckIn(_Content, Recurrence):
     """The content of a recurring check-in: one of a form, a metric set and a task.
 
     Either on a weekday, or every few days.
@@ -71,17 +71,11 @@ class _Named(TypedDict):
     name: Annotated[str, Text(), Description("The name of the form or metric set, or the title of the task.")]
 
 
-class _Task(TypedDict):
-    taskFields: Annotated[
-        TaskFields | None, fields.Nested(responses.TaskFields), Description("The task; null for other check-ins.")
-    ]
-
-
-class CheckIn(_Named, _Records, _Task, Recurrence, Returned):
+class CheckIn(_Named, _Content, Recurrence, Returned):
     """A recurring check-in of a client."""
 
 
-class CheckInContent(_Named, _Records, _Task, Recurrence):
+class CheckInContent(_Named, _Content, Recurrence):
     """A check-in of a client, named as its form, metric set or task when it was last scheduled.
 
     Private: `scheduledUntil` is the last date for which blocks have been scheduled (None: none yet), and `dueAt` the
