@@ -1,7 +1,7 @@
 """The declaration of fields: a TypedDict lists the fields of a group, and everything that lists fields reads it.
 
 The type of a field says what it is, whether it may be null (`| None`) and whether it may be absent (`NotRequired`);
-`Annotated` adds the rest: a field of core.validation for its limits (a second field is that of responses), `Default`,
+`Annotated` adds the rest: a field of core.validation for its limits (a second field is for responses), `Default`,
 `Description`, `Label`, `Private`, `Optional`. A group with the fields of others inherits from them. `field_schemas`
 makes schemas of requests and responses, `json_conversion` reads imports, `document_comparison` compares documents. See
 docs/adding-a-resource.md.

@@ -137,7 +137,7 @@ class ThreadCollection:
         self.delegate, self.thread = delegate, thread
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        """An operation of the collection."""
+        """Return an operation of the collection."""
         operation = getattr(self.delegate, name)
 
         async def block(*args: Any, session: Any = None, **options: Any) -> Any:
