@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -153,7 +154,7 @@ async def test_where_a_part_ends_depends_on_its_documents_alone() -> None:
     assert len(set(before) - set(after)) <= 2
 
 
-@pytest.mark.parametrize("damage", ["changed", "cut off", "missing"])
+@pytest.mark.parametrize("damage", ["changed", "cut off", "exchanged", "missing"])
 async def test_damaged_part_is_noticed_and_changes_nothing(
     source: Services, target: Services, tmp_path: Path, damage: str
 ) -> None:
@@ -166,6 +167,8 @@ async def test_damaged_part_is_noticed_and_changes_nothing(
             store.write(name, data[:50] + bytes([data[50] ^ 1]) + data[51:])
         case "cut off":
             store.write(name, data[:-20])
+        case "exchanged":
+            store.write(name, gzip.compress(bson.encode({"_id": ObjectId(), "name": "Another document"})))
         case "missing":
             store.delete([name])
     await target.db["customers"].insert_one({"_id": "present"})

@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from coaching_service.core.database.backlogs import count_backlog
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Backlog
@@ -26,6 +25,8 @@ RETENTION_SECONDS = 30 * 24 * 3600
 _REASON = "one process sends the deliveries of all companies"
 _TO_ATTEMPT = ("webhookId", "eventId", "seq", "type", "customerId", "createdAt", "retries")
 _WITH_SECRETS = ("url", "isActive", "secrets", "failingSince")
+
+_COUNTED_AT_ONCE = 1_000
 
 _PENDING = Index(("createdAt", "webhookId"), partial_filter=(("status", "pending"),))
 
@@ -151,10 +152,23 @@ async def list_active(services: Services) -> list[ActiveWebhook]:
 
 
 async def find_pending(services: Services, limit: int) -> Backlog:
-    """Count the pending deliveries of the active webhooks of all companies, at most `limit`, and find the oldest."""
-    active = [webhook["_id"] for webhook in await list_active(services)]
-    where: Document = {"status": "pending", "webhookId": {"$in": active}}
-    return await count_backlog(deliveries.across_companies(services), where, "createdAt", limit, hint=_PENDING.name)
+    """Count the pending deliveries of the active webhooks of all companies, at most `limit`, and find the oldest.
+
+    Only webhooks that have pending deliveries are read, and pending deliveries of others until `limit` is reached.
+    """
+    fields, is_active = {"webhookId": 1, "createdAt": 1}, dict[ObjectId, bool]()
+    cursor: Any = deliveries.across_companies(services).find({"status": "pending"}, fields, hint=_PENDING.name)
+    cursor = cursor.sort("createdAt", 1).batch_size(_COUNTED_AT_ONCE)
+    count, oldest = 0, None
+    while count < limit and (batch := await cursor.to_list(_COUNTED_AT_ONCE)):
+        if unknown := {each["webhookId"] for each in batch} - is_active.keys():
+            known: Any = webhooks.across_companies(services).find({"_id": {"$in": list(unknown)}}, {"isActive": 1})
+            is_active |= dict.fromkeys(unknown, False) | {each["_id"]: each["isActive"] async for each in known}
+        found = [each["createdAt"] for each in batch if is_active[each["webhookId"]]]
+        count, oldest = count + len(found), oldest or next(iter(found), None)
+    await cursor.close()
+    seconds = 0.0 if oldest is None else max(0.0, (now() - oldest).total_seconds())
+    return {"count": min(count, limit), "oldestSeconds": seconds}
 
 
 # --- deliveries ------------------------------------------------------------------------------------------------------
