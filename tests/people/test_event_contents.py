@@ -14,6 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.changes import events
 from coaching_service.progress.notes import service as notes
+from coaching_service.progress.notes.models import NewNote
 from tests.core.test_uploads import PDF
 from tests.support.assistants import authorize_assistant
 from tests.support.client import MONDAY, UNKNOWN, CoachClient, Reply
@@ -267,7 +268,7 @@ async def test_actor_of_an_assistant_is_its_grant_or_its_key(coach: CoachClient,
     used = grant["_id"] if via == "mcp" else coach.ctx.caller.credential_id
     caller = replace(coach.ctx.caller, via=via, credential_id=used)
     assistant = replace(coach.ctx.acting_as(caller), interface="assistant", operation="add_note")
-    new: Any = {"content": "Hello"}
+    new: NewNote = {"content": "Hello", "isPinned": False, "isHealth": False}
     await notes.create(assistant, ObjectId(ana["_id"]), new)
     change = await coach.ctx.db["changes"].find_one({"companyId": coach.ctx.company_id, "operation": "add_note"})
     assert change is not None
