@@ -4,7 +4,7 @@ The type of a field says what it is, whether it may be null (`| None`) and wheth
 `Annotated` adds the rest: a field of core.validation for its limits (a second field is for responses), `Default`,
 `Description`, `Label`, `Private`, `Optional`. A group with the fields of others inherits from them. `field_schemas`
 makes schemas of requests and responses, `json_conversion` reads imports, `document_comparison` compares documents. See
-docs/adding-a-resource.md.
+docs/architecture.md.
 """
 
 from __future__ import annotations
