@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from pymongo import UpdateOne
 
@@ -96,8 +96,8 @@ _BY_NAME = exercises.index_name("deletedAt", *ORDER)
 _BY_TYPE = exercises.index_name("deletedAt", "type", *ORDER)
 _BY_EXTERNAL_ID = exercises.index_name("externalId")
 _BY_UPDATE = exercises.index_name("deletedAt", *BY_UPDATE)
-_KIND_FIELDS = ("name", "muscleGroups", "movementPattern")
-_NAME_FIELDS = ("name", "defaultInstructions", "loadType", "companyId", "deletedAt")
+_KIND_FIELDS: Final = ("name", "muscleGroups", "movementPattern")
+_NAME_FIELDS: Final = ("name", "defaultInstructions", "loadType", "companyId", "deletedAt")
 
 
 async def find_page(
@@ -214,7 +214,7 @@ async def find_muscles(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseMu
 async def find_kind(ctx: Context, exercise_id: ObjectId) -> ExerciseKind | None:
     """Return what an exercise is like, deleted or not."""
     documents = await exercises.find(ctx, {"_id": exercise_id}, fields=_KIND_FIELDS, hint="_id_")
-    return cast("ExerciseKind", documents[0]) if documents else None
+    return documents[0] if documents else None
 
 
 async def find_similar(
@@ -226,7 +226,7 @@ async def find_similar(
         *([{"movementPattern": pattern}] if pattern else []),
     ]
     condition = {"deletedAt": None, "_id": {"$ne": exercise_id}, "$or": alike}
-    return cast("list[ExerciseKind]", await exercises.find(ctx, condition, fields=_KIND_FIELDS, hint=_BY_NAME))
+    return await exercises.find(ctx, condition, fields=_KIND_FIELDS, hint=_BY_NAME)
 
 
 async def insert(ctx: Context, exercise: ExerciseContent, identity: StoredIdentity) -> StoredExercise:

@@ -23,7 +23,7 @@ from coaching_service.core.outbound.errors import OutboundError
 from coaching_service.people.changes import events
 from coaching_service.people.customers import service as customers
 from coaching_service.people.webhooks import signatures, store
-from coaching_service.people.webhooks.models import TEST_EVENT, AttemptResult, Delivery, Webhook
+from coaching_service.people.webhooks.models import TEST_EVENT, AttemptResult, DueDelivery, WebhookSecrets
 
 DISABLE_AFTER = timedelta(days=3)
 _MAIL_SUBJECT = "A webhook has been disabled"
@@ -35,8 +35,8 @@ log = structlog.get_logger("coaching_service.webhooks")
 class Message:
     """A delivery with all that is needed to send it."""
 
-    delivery: Delivery
-    webhook: Webhook
+    delivery: DueDelivery
+    webhook: WebhookSecrets
     body: bytes
 
 
@@ -66,7 +66,7 @@ class Response:
         return "succeeded" if self.is_success else "rejected"
 
 
-async def prepare(ctx: Context, delivery: Delivery) -> Message | None:
+async def prepare(ctx: Context, delivery: DueDelivery) -> Message | None:
     """Return the message of a delivery; None if its client has been erased: then the delivery is deleted.
 
     Raises NotFound if the webhook is deleted or not active.
@@ -109,20 +109,20 @@ async def record(ctx: Context, message: Message, response: Response) -> datetime
     return result["nextAttemptAt"]
 
 
-async def _load_event(ctx: Context, delivery: Delivery) -> Mapping[str, object] | None:
+async def _load_event(ctx: Context, delivery: DueDelivery) -> Mapping[str, object] | None:
     """Return the event as `GET /coach/events` returns it; None if it is gone."""
     if delivery["type"] == TEST_EVENT:
         return _test_event(ctx, delivery)
     return await events.find_event(ctx, delivery["eventId"])
 
 
-async def _is_client_there(ctx: Context, delivery: Delivery) -> bool:
+async def _is_client_there(ctx: Context, delivery: DueDelivery) -> bool:
     """Return whether the client of an event, if any, has not been deleted."""
     client_id = delivery["customerId"]
     return client_id is None or await customers.exists(ctx.services, ctx.company_id, client_id)
 
 
-def _test_event(ctx: Context, delivery: Delivery) -> dict[str, object]:
+def _test_event(ctx: Context, delivery: DueDelivery) -> dict[str, object]:
     return {
         "id": delivery["eventId"],
         "seq": delivery["seq"],
@@ -151,7 +151,7 @@ async def _post(ctx: Context, message: Message) -> tuple[int | None, str | None,
     return response.status, None, None
 
 
-def _result(ctx: Context, delivery: Delivery, response: Response) -> AttemptResult:
+def _result(ctx: Context, delivery: DueDelivery, response: Response) -> AttemptResult:
     delays = () if delivery["type"] == TEST_EVENT else ctx.services.webhook_retry_seconds
     retries = delivery["retries"]
     result: AttemptResult = {

@@ -13,7 +13,7 @@ from coaching_service.core.signals import Listener
 from coaching_service.people.team import service as team
 from coaching_service.people.webhooks import store
 from coaching_service.people.webhooks.attempts import Message, Response, prepare, record, send
-from coaching_service.people.webhooks.models import Delivery
+from coaching_service.people.webhooks.models import DueDelivery
 from coaching_service.people.webhooks.pace import AttemptSlots, Lane, Pace
 from coaching_service.people.webhooks.planning import plan_deliveries
 
@@ -91,7 +91,7 @@ class Endpoint:
                     async with asyncio.timeout((self._next_due - now()).total_seconds()):
                         await self._due_changed.wait()
 
-    async def _start(self, tasks: asyncio.TaskGroup, lane: Lane, delivery: Delivery) -> None:
+    async def _start(self, tasks: asyncio.TaskGroup, lane: Lane, delivery: DueDelivery) -> None:
         """Start an attempt when the lane has room; returns once the receiver has responded, or after a short time."""
         await lane.enter()
         try:
@@ -129,6 +129,6 @@ class Endpoint:
             self._may_be_failing = False
             await store.set_working(ctx, self._webhook_id)
 
-    def _leave(self, lane: Lane, delivery: Delivery) -> None:
+    def _leave(self, lane: Lane, delivery: DueDelivery) -> None:
         lane.leave()
         self._running_further.discard(delivery["_id"])

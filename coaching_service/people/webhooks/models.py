@@ -113,3 +113,9 @@ class AttemptResult(TypedDict):
 
 # Which events a webhook receives, and the position of the last one.
 WebhookSubscription: TypeAlias = Part[Webhook, Literal["_id", "position", "types", "isActive"]]
+
+# What an attempt to send needs of a webhook, and of a delivery.
+WebhookSecrets: TypeAlias = Part[Webhook, Literal["_id", "url", "isActive", "secrets", "failingSince"]]
+DueDelivery: TypeAlias = Part[
+    Delivery, Literal["_id", "webhookId", "eventId", "seq", "type", "customerId", "createdAt", "retries"]
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
@@ -16,15 +16,17 @@ from coaching_service.people.webhooks.models import (
     ActiveWebhook,
     AttemptResult,
     Delivery,
+    DueDelivery,
     Webhook,
     WebhookChange,
+    WebhookSecrets,
     WebhookSubscription,
 )
 
 RETENTION_SECONDS = 30 * 24 * 3600
 _REASON = "one process sends the deliveries of all companies"
-_TO_ATTEMPT = ("webhookId", "eventId", "seq", "type", "customerId", "createdAt", "retries")
-_WITH_SECRETS = ("url", "isActive", "secrets", "failingSince")
+_TO_ATTEMPT: Final = ("webhookId", "eventId", "seq", "type", "customerId", "createdAt", "retries")
+_WITH_SECRETS: Final = ("url", "isActive", "secrets", "failingSince")
 
 _COUNTED_AT_ONCE = 1_000
 
@@ -71,7 +73,7 @@ async def find_webhook(ctx: Context, webhook_id: ObjectId) -> Webhook | None:
     return await webhooks.find_one(ctx, {"_id": webhook_id})
 
 
-async def find_with_secrets(ctx: Context, webhook_id: ObjectId) -> Webhook | None:
+async def find_with_secrets(ctx: Context, webhook_id: ObjectId) -> WebhookSecrets | None:
     """Return what an attempt needs of a webhook, or None."""
     return await webhooks.find_one(ctx, {"_id": webhook_id}, _WITH_SECRETS)
 
@@ -201,7 +203,7 @@ async def request_attempt(ctx: Context, webhook_id: ObjectId, delivery_id: Objec
     return await deliveries.set_derived(ctx, where, {"$set": fields, "$unset": {"isQueued": ""}}) == 1
 
 
-async def list_queued(ctx: Context, webhook_id: ObjectId, after: int, limit: int) -> list[Delivery]:
+async def list_queued(ctx: Context, webhook_id: ObjectId, after: int, limit: int) -> list[DueDelivery]:
     """Return what an attempt needs of deliveries that wait for their first one, in the order of the events.
 
     Only deliveries of events with a number greater than `after`.
@@ -212,7 +214,7 @@ async def list_queued(ctx: Context, webhook_id: ObjectId, after: int, limit: int
 
 async def list_due(
     ctx: Context, webhook_id: ObjectId, at: datetime, limit: int, *, without: Collection[ObjectId]
-) -> list[Delivery]:
+) -> list[DueDelivery]:
     """Return what an attempt needs of due deliveries, except `without`, the longest due first."""
     where = {"webhookId": webhook_id, "nextAttemptAt": {"$lte": at}, "_id": {"$nin": list(without)}}
     return await deliveries.find(ctx, where, sort=("nextAttemptAt",), limit=limit, fields=_TO_ATTEMPT)
