@@ -212,6 +212,7 @@ def main() -> None:
         settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(keys,))
         environment = {
             "MONGODB_URI": uri,
+            "REGISTRATION": "true",
             "MONGODB_DATABASE": "bench",
             "SECRET_KEYS": keys,
             "DATA_DIR": folder,
