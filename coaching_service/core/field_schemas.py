@@ -45,7 +45,7 @@ def input_of(model: Any, *bases: type[Schema], name: str = "", description: str 
 
 @cache
 def query_of(model: Any, *bases: type[Schema]) -> type[Schema]:
-    """Return the schema of a query, as `input_of` does: its values are texts, and are not null."""
+    """Return the schema of a query, as `input_of` does: its values are texts."""
     return _request(model, bases, _QUERY_TYPES)
 
 
@@ -146,7 +146,7 @@ def _input_field(declaration: Declaration, types: _Types) -> fields.Field[Any]:
         field.load_default = None
     elif field.load_default is missing:
         field.required = declaration.is_required
-    field.allow_none = field.allow_none or (is_nullable and types is not _QUERY_TYPES)
+    field.allow_none = field.allow_none or is_nullable
     return _described(field, declaration, "request")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Generic, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, Generic, NotRequired, TypedDict, TypeVar
 
 from marshmallow import Schema, fields, validates_schema
 
@@ -119,25 +119,28 @@ class CursorPage(TypedDict, Generic[T]):
     hasMore: bool
 
 
-class PartQuery(TypedDict):
-    """The query of a list that is read by cursor; CursorQuery is its schema."""
+_LIMIT = QueryInteger(
+    minimum=1,
+    maximum=MAX_LIMIT,
+    load_default=DEFAULT_LIMIT,
+    metadata={"description": f"The largest number of entries; default {DEFAULT_LIMIT}."},
+)
+_AFTER = fields.String(
+    load_default=None, metadata={"description": "The `nextCursor` of the part before; absent for the first part."}
+)
 
-    limit: int
-    after: str | None
+
+class PartQuery(TypedDict):
+    """The query of a list that is read by cursor: `limit` (1 to 100) and `after`."""
+
+    limit: Annotated[int, _LIMIT]
+    after: Annotated[str | None, _AFTER]
 
 
 class CursorQuery(Input):
-    """The query of a list that is read by cursor: `limit` (1 to 100) and `after`."""
+    """The schema of PartQuery, for schemas that have more fields."""
 
-    limit = QueryInteger(
-        minimum=1,
-        maximum=MAX_LIMIT,
-        load_default=DEFAULT_LIMIT,
-        metadata={"description": f"The largest number of entries; default {DEFAULT_LIMIT}."},
-    )
-    after = fields.String(
-        load_default=None, metadata={"description": "The `nextCursor` of the part before; absent for the first part."}
-    )
+    limit, after = _LIMIT, _AFTER
 
 
 class CursorMetadata(Output):

@@ -1,17 +1,36 @@
-"""Webhooks and their deliveries as they are stored and returned."""
+"""Webhooks and their deliveries as they are sent, stored and returned."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+
+from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.events import EventType
-from coaching_service.core.fields import Part
+from coaching_service.core.fields import Change, Default, Description, Part, Private
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import PartQuery
+from coaching_service.core.validation import Text
+from coaching_service.people.webhooks.schemas import EventTypes, WebhookDescription
 
 DeliveryStatus = Literal["pending", "succeeded", "failed"]
 TEST_EVENT = "webhook.test"
+MAX_URL = 2000
+_URL = (
+    "The address that receives the events: https, with the name of a public host, and the port 443, 8443 or one above "
+    "1023. It is stored in its canonical form: in lower case, without the usual port."
+)
+_IS_ACTIVE = "Whether events are sent. Events while it is false are not sent later."
+_SECRET = "The secret that verifies the signature: `whsec_` and base64. It is not shown again."  # noqa: S105 - no secret
+_ERROR = (
+    "Why the last attempt had no response: `CONNECTION_FAILED` (an unknown host, a closed port, a private address or a "
+    "certificate that is not trusted: the service does not say which), `TIMED_OUT`, `RESPONSE_INVALID`, "
+    "`SECRET_UNREADABLE`, or a code of the field `url`, such as `PORT_NOT_ALLOWED`, if nothing is sent to the address "
+    "any more; null if it had one."
+)
+_STATUS = "`pending`: an attempt is due or scheduled; `succeeded`; `failed`: all attempts have failed."
 
 
 class StoredSecret(TypedDict):
@@ -21,51 +40,73 @@ class StoredSecret(TypedDict):
     expiresAt: datetime | None
 
 
-class Webhook(Stored):
-    """An address that receives events.
+class _Address(TypedDict):
+    url: Annotated[
+        str,
+        Text(max_length=MAX_URL, metadata={"description": _URL, "format": "uri"}),
+        Description(response=_URL),
+    ]
 
-    `types` empty: all. `failingSince`: all deliveries have failed since then. `disabledAt`: when the service set
-    `isActive` to False because of that. `previousSecretUntil`: until when the secret before the last rotation is used.
-    Private: `secrets`, newest first; `position`, the number of the last event for which a delivery was stored, if it
-    needs one; `slot`, from 0, unique in the company; `requested` counts the deliveries that users have requested.
-    """
 
-    url: str
-    description: str
-    types: list[EventType]
-    isActive: bool
-    failingSince: datetime | None
-    disabledAt: datetime | None
-    previousSecretUntil: datetime | None
-    secrets: NotRequired[list[StoredSecret]]
-    position: NotRequired[int]
-    slot: NotRequired[int]
-    requested: NotRequired[int]
+class _Types(TypedDict):
+    types: Annotated[
+        list[EventType],
+        EventTypes(),
+        fields.List(fields.String()),
+        Description("The types of events that are sent; empty for all, also those added later."),
+    ]
+
+
+class _NewTypes(TypedDict):
+    types: Annotated[
+        list[EventType],
+        EventTypes(minimum=1),
+        Default(list),
+        Description("The types of events that are sent; without it all, also those added later."),
+    ]
+
+
+class _Options(TypedDict):
+    description: Annotated[str, WebhookDescription(), Default(""), Description("What receives the events, for people.")]
+    isActive: Annotated[bool, Default(True), Description(_IS_ACTIVE, request=f"{_IS_ACTIVE} Default: true.")]
+
+
+class WebhookFields(_Address, _Types, _Options):
+    """The fields of a webhook; no types, where they are sent, are all."""
+
+
+class NewWebhook(_Address, _NewTypes, _Options):
+    """A webhook to create."""
+
+
+WebhookChange: TypeAlias = Change[WebhookFields]
+
+
+class Webhook(WebhookFields, Stored):
+    """An address that receives the events of the company."""
+
+    failingSince: Annotated[
+        datetime | None, Description("Since when every delivery has failed; null if the last succeeded.")
+    ]
+    disabledAt: Annotated[
+        datetime | None,
+        Description("When the service set `isActive` to false, after three days of failures; else null."),
+    ]
+    previousSecretUntil: Annotated[
+        datetime | None,
+        Description("Until when messages are also signed with the secret before the last rotation."),
+    ]
+    secrets: NotRequired[Annotated[list[StoredSecret], Private]]  # newest first
+    # The number of the last event for which a delivery was stored, if it needs one.
+    position: NotRequired[Annotated[int, Private]]
+    slot: NotRequired[Annotated[int, Private]]  # from 0, unique in the company
+    requested: NotRequired[Annotated[int, Private]]  # how many deliveries users have requested
 
 
 class WebhookWithSecret(Webhook):
     """A webhook whose secret has just been created."""
 
-    secret: str
-
-
-class NewWebhook(TypedDict):
-    """A webhook to create."""
-
-    url: str
-    types: list[EventType]
-    description: str
-    isActive: bool
-
-
-class WebhookChange(TypedDict, total=False):
-    """The fields of a webhook that change; `version` is the one the change is based on."""
-
-    url: str
-    types: list[EventType]
-    description: str
-    isActive: bool
-    version: int
+    secret: Annotated[str, Description(_SECRET)]
 
 
 class ActiveWebhook(TypedDict):
@@ -76,27 +117,31 @@ class ActiveWebhook(TypedDict):
     requested: int
 
 
+class DeliveryQuery(PartQuery):
+    """Which deliveries are listed."""
+
+    status: Annotated[DeliveryStatus | None, Description(_STATUS)]
+
+
 class Delivery(Stored):
-    """One event for one webhook, with its last attempt.
+    """One event for one webhook, with its last attempt."""
 
-    `error` is the code of a failure without a response; `durationMs` milliseconds. Private: `isQueued`, there only
-    while the first attempt waits for its turn; `retries`, how many of the delays between attempts have been used.
-    """
-
-    webhookId: ObjectId
-    eventId: str
-    seq: int
-    type: str
-    customerId: ObjectId | None
-    status: DeliveryStatus
-    attempts: int
-    responseStatus: int | None
-    error: str | None
-    durationMs: int | None
-    lastAttemptAt: datetime | None
-    nextAttemptAt: datetime | None
-    isQueued: NotRequired[bool]
-    retries: NotRequired[int]
+    webhookId: Annotated[ObjectId, Description("The webhook.")]
+    eventId: Annotated[str, Description("The `id` of the event.")]
+    seq: Annotated[int, Description("The number of the event within the company; 0 for a test.")]
+    type: Annotated[str, Description(f"The type of the event; `{TEST_EVENT}` for a test.")]
+    customerId: Annotated[ObjectId | None, Description("The client the event is about, if any and not deleted by it.")]
+    status: Annotated[DeliveryStatus, Description(_STATUS)]
+    attempts: Annotated[int, Description("How many attempts were made.")]
+    responseStatus: Annotated[int | None, Description("The status of the last response; null if there was none.")]
+    error: Annotated[str | None, Description(_ERROR)]
+    durationMs: Annotated[int | None, Description("How long the last attempt took, in milliseconds.")]
+    lastAttemptAt: Annotated[datetime | None, Description("When the last attempt began.")]
+    nextAttemptAt: Annotated[
+        datetime | None, Description("When the next attempt is due; null if it is the first, or none is.")
+    ]
+    isQueued: NotRequired[Annotated[bool, Private]]  # only while the first attempt waits for its turn
+    retries: NotRequired[Annotated[int, Private]]  # how many of the delays between attempts have been used
 
 
 class AttemptResult(TypedDict):

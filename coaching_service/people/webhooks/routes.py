@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import owner
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
+from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage, cursor_page_of
 from coaching_service.core.validation import patch_of
-from coaching_service.people.webhooks import deliveries, models, service
-from coaching_service.people.webhooks.schemas import (
+from coaching_service.people.webhooks import deliveries, service
+from coaching_service.people.webhooks.models import (
     Delivery,
     DeliveryQuery,
     NewWebhook,
     Webhook,
+    WebhookChange,
     WebhookFields,
     WebhookWithSecret,
 )
 
 _PATHS = {"webhookId": "The identifier of the webhook.", "deliveryId": "The identifier of the delivery."}
 routes = Routes("/coach/webhooks", tag="Webhooks", path_descriptions=_PATHS)
+_WITH_SECRET = output_of(WebhookWithSecret, output_of(Webhook))
 _EXAMPLE = {
     "url": "https://crm.example.com/hooks/coaching",
     "types": ["workout.completed", "form.submitted"],
@@ -31,13 +32,13 @@ _EXAMPLE = {
 
 
 @routes.get("", access=owner(), returns=list_of(Webhook))
-async def list_webhooks(ctx: Context) -> list[models.Webhook]:
+async def list_webhooks(ctx: Context) -> list[Webhook]:
     """List the webhooks of the company, oldest first."""
     return await service.list_webhooks(ctx)
 
 
-@routes.post("", access=owner(), body=NewWebhook(), returns=WebhookWithSecret, errors=(Conflict,), example=_EXAMPLE)
-async def create_webhook(ctx: Context, body: models.NewWebhook) -> models.WebhookWithSecret:
+@routes.post("", access=owner(), body=NewWebhook, returns=_WITH_SECRET, errors=(Conflict,), example=_EXAMPLE)
+async def create_webhook(ctx: Context, body: NewWebhook) -> WebhookWithSecret:
     """Create a webhook.
 
     It receives the events from now on, each as `GET /coach/events` returns it, signed as Standard Webhooks describes
@@ -47,7 +48,7 @@ async def create_webhook(ctx: Context, body: models.NewWebhook) -> models.Webhoo
 
 
 @routes.get("/{webhookId}", access=owner(), returns=Webhook)
-async def get_webhook(ctx: Context, webhook_id: ObjectId) -> models.Webhook:
+async def get_webhook(ctx: Context, webhook_id: ObjectId) -> Webhook:
     """Read a webhook."""
     return await service.read(ctx, webhook_id)
 
@@ -55,11 +56,11 @@ async def get_webhook(ctx: Context, webhook_id: ObjectId) -> models.Webhook:
 @routes.patch(
     "/{webhookId}",
     access=owner(),
-    body=patch_of(WebhookFields, name="WebhookChange"),
+    body=patch_of(input_of(WebhookFields), name="WebhookChange"),
     returns=Webhook,
     example={"description": "Our new CRM", "version": 0},
 )
-async def update_webhook(ctx: Context, webhook_id: ObjectId, body: models.WebhookChange) -> models.Webhook:
+async def update_webhook(ctx: Context, webhook_id: ObjectId, body: WebhookChange) -> Webhook:
     """Change a webhook.
 
     One that becomes active again receives the events from then on.
@@ -74,7 +75,7 @@ async def delete_webhook(ctx: Context, webhook_id: ObjectId) -> None:
 
 
 @routes.post("/{webhookId}/test", access=owner(), returns=Delivery, errors=(Conflict,))
-async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> models.Delivery:
+async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> Delivery:
     """Send a test event of the type `webhook.test`, once.
 
     The response is the delivery before its attempt: read it again for the result.
@@ -82,8 +83,8 @@ async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> models.Delive
     return await deliveries.send_test(ctx, webhook_id)
 
 
-@routes.post("/{webhookId}/rotate-secret", access=owner(), status=200, returns=WebhookWithSecret)
-async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> models.WebhookWithSecret:
+@routes.post("/{webhookId}/rotate-secret", access=owner(), status=200, returns=_WITH_SECRET)
+async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> WebhookWithSecret:
     """Replace the secret of a webhook.
 
     For 24 hours messages have two signatures, with the new and the previous secret.
@@ -91,10 +92,8 @@ async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> models.We
     return await service.rotate_secret(ctx, webhook_id)
 
 
-@routes.get("/{webhookId}/deliveries", access=owner(), query=DeliveryQuery(), returns=cursor_page_of(Delivery))
-async def list_webhook_deliveries(
-    ctx: Context, webhook_id: ObjectId, query: dict[str, Any]
-) -> CursorPage[models.Delivery]:
+@routes.get("/{webhookId}/deliveries", access=owner(), query=DeliveryQuery, returns=cursor_page_of(Delivery))
+async def list_webhook_deliveries(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery) -> CursorPage[Delivery]:
     """List the deliveries of a webhook of the last 30 days, newest first."""
     return await deliveries.list_deliveries(
         ctx, webhook_id, limit=query["limit"], after=query["after"], status=query["status"]
@@ -104,7 +103,7 @@ async def list_webhook_deliveries(
 @routes.post(
     "/{webhookId}/deliveries/{deliveryId}/redeliver", access=owner(), status=200, returns=Delivery, errors=(Conflict,)
 )
-async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> models.Delivery:
+async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> Delivery:
     """Send a delivery again, with the same `webhook-id`.
 
     The response is the delivery before the new attempt.

@@ -10,6 +10,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Backlog
 from coaching_service.people.webhooks.models import (
@@ -35,7 +36,7 @@ _PENDING = Index(("createdAt", "webhookId"), partial_filter=(("status", "pending
 webhooks = Documents[Webhook](
     "webhooks",
     (Index(("createdAt", "_id")), Index(("slot",), unique=True)),
-    private=("companyId", "secrets", "position", "slot", "requested"),
+    private=private_of(Webhook),
     global_indexes=(Index(("isActive",)),),
     cross_company_reason=_REASON,
     transfer=NotExported("secrets, and addresses that expect the events of this company"),
@@ -49,7 +50,7 @@ deliveries = Documents[Delivery](
         Index(("webhookId", "nextAttemptAt")),
         Index(("customerId",)),
     ),
-    private=("companyId", "isQueued", "retries"),
+    private=private_of(Delivery),
     global_indexes=(_PENDING,),
     client_field="customerId",
     secret=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 from coaching_service.core.auth.access import owner
@@ -10,13 +9,12 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.events import EVENT_TYPES
+from coaching_service.core.field_schemas import input_of, query_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Boolean, Version
+from coaching_service.core.validation import Boolean, Input, Version
 from coaching_service.people.webhooks import deliveries
 from coaching_service.people.webhooks import service as webhooks
-from coaching_service.people.webhooks.models import NewWebhook, WebhookChange
-from coaching_service.people.webhooks.schemas import DeliveryQuery
-from coaching_service.people.webhooks.schemas import NewWebhook as WebhookForm
+from coaching_service.people.webhooks.models import DeliveryQuery, NewWebhook, WebhookChange
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.urls import list_url
 
@@ -36,7 +34,7 @@ _REASONS = {
 }
 
 
-class _WebhookForm(WebhookForm):
+class _WebhookForm(Input):
     """The fields of a webhook; a checkbox that is not set is not sent."""
 
     isActive = Boolean(load_default=False)
@@ -56,16 +54,16 @@ async def webhooks_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@pages.post("", access=owner(), form=WebhookForm(exclude=("isActive",)), on=webhooks_page)
-async def create_webhook(ctx: Context, form: dict[str, Any]) -> Render:
+@pages.post("", access=owner(), form=input_of(NewWebhook)(exclude=("isActive",)), on=webhooks_page)
+async def create_webhook(ctx: Context, form: NewWebhook) -> Render:
     """Create a webhook and show its secret."""
-    created = await webhooks.create(ctx, cast("NewWebhook", {**form, "isActive": True}))
+    created = await webhooks.create(ctx, {**form, "isActive": True})
     repeat_notice = "The webhook has already been created. Its secret is not shown again; you can rotate it."
     return Render({"created": created}, repeat_notice)
 
 
-@pages.get("/{webhookId}", access=owner(), query=DeliveryQuery(), template="settings/webhook.html")
-async def webhook_page(ctx: Context, webhook_id: ObjectId, query: Mapping[str, Any]) -> dict[str, Any]:
+@pages.get("/{webhookId}", access=owner(), query=query_of(DeliveryQuery)(), template="settings/webhook.html")
+async def webhook_page(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery) -> dict[str, Any]:
     """A webhook and its deliveries."""
     webhook, page = await gather_reads(
         ctx,
@@ -91,7 +89,7 @@ async def webhook_page(ctx: Context, webhook_id: ObjectId, query: Mapping[str, A
     }
 
 
-@pages.post("/{webhookId}", access=owner(), form=_WebhookForm(), on=webhook_page)
+@pages.post("/{webhookId}", access=owner(), form=input_of(NewWebhook, _WebhookForm)(), on=webhook_page)
 async def update_webhook(ctx: Context, webhook_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Change a webhook."""
     change = {name: value for name, value in form.items() if name != "version" or value is not None}
