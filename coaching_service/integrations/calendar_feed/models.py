@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
+
+from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 
 
@@ -15,6 +18,10 @@ class StoredCalendarLink(Stored):
 
 
 class CalendarLink(TypedDict):
-    """The address of a client's calendar, for calendar applications."""
+    """The link to a client's calendar."""
 
-    url: str
+    url: Annotated[
+        str,
+        fields.Url(),
+        Description("An iCalendar file. Anyone who has the address can read it, until the link is revoked."),
+    ]

@@ -11,8 +11,8 @@ from coaching_service.core.errors import CompanySuspended, NotFound
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.calendar_feed import models, service
-from coaching_service.integrations.calendar_feed.schemas import CalendarLink
+from coaching_service.integrations.calendar_feed import service
+from coaching_service.integrations.calendar_feed.models import CalendarLink
 
 routes = Routes("/coach/customers/{customerId}/calendar-link", tag="Calendar feed")
 feed_routes = Routes(
@@ -21,7 +21,7 @@ feed_routes = Routes(
 
 
 @routes.post("", access=coach(CUSTOMERS.EDIT), returns=CalendarLink)
-async def create_calendar_link(ctx: Context, customer_id: ObjectId) -> models.CalendarLink:
+async def create_calendar_link(ctx: Context, customer_id: ObjectId) -> CalendarLink:
     """Create a link to the calendar of a client.
 
     For calendar applications, which read the `url` from time to time. A client has one link: a repetition returns the

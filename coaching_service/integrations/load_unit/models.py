@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Annotated, TypedDict
+
+from coaching_service.core.fields import Default, Description
+from coaching_service.people.account.models import LoadUnit
 
 
-class NewConversion(TypedDict):
-    """The unit that all loads are converted to; `dryRun`: only count them."""
+class LoadUnitConversion(TypedDict):
+    """The unit that all loads are converted to."""
 
-    loadUnit: Literal["kg", "lb"]
-    dryRun: bool
+    loadUnit: Annotated[LoadUnit, Description("The new unit of all loads.")]
+    dryRun: Annotated[bool, Default(False), Description("Whether to count what would be converted only.")]

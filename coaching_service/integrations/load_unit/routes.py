@@ -8,7 +8,8 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes
 from coaching_service.integrations.background_jobs.models import StoredCompanyJob
 from coaching_service.integrations.background_jobs.schemas import BackgroundJob
-from coaching_service.integrations.load_unit import models, schemas, service
+from coaching_service.integrations.load_unit import service
+from coaching_service.integrations.load_unit.models import LoadUnitConversion
 
 routes = Routes("/coach/account/load-unit", tag="Account")
 
@@ -16,13 +17,13 @@ routes = Routes("/coach/account/load-unit", tag="Account")
 @routes.post(
     "",
     access=owner(),
-    body=schemas.LoadUnitConversion(),
+    body=LoadUnitConversion,
     returns=BackgroundJob,
     status=202,
     errors=(Conflict,),
     example={"loadUnit": "lb", "dryRun": True},
 )
-async def convert_load_unit(ctx: Context, body: models.NewConversion) -> StoredCompanyJob:
+async def convert_load_unit(ctx: Context, body: LoadUnitConversion) -> StoredCompanyJob:
     """Convert all loads to another unit.
 
     A job converts planned and done sets, records, training maximums, programs and templates, and rounds to 0.1;

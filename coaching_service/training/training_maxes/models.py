@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, TypeAlias, TypedDict
+from typing import Annotated, Literal, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.fields import Part
+from coaching_service.core.fields import Description, Part
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Number
 
 MaxSource = Literal["coach", "records"]
 
@@ -26,10 +27,10 @@ class StoredTrainingMax(Stored):
 
 
 class TrainingMax(TypedDict):
-    """A training maximum as it is returned."""
+    """The load to which a client's planned percentages for an exercise refer."""
 
     exerciseId: ObjectId
-    value: float | None
+    value: Annotated[float | None, Description("In the company's unit; null once removed.")]
     updatedAt: datetime
 
 
@@ -40,10 +41,21 @@ class ReferenceLoads(TypedDict):
     estimatedOneRepMax: float | None
 
 
-class TrainingMaxInput(TypedDict):
-    """A training maximum as a coach sends it; None removes it."""
+class NewTrainingMax(TypedDict):
+    """A training maximum to set."""
 
-    value: float | None
+    value: Annotated[
+        float | None,
+        Number(
+            minimum=0,
+            maximum=100_000,
+            required=True,
+            metadata={
+                "description": "The load, in the company's unit, to which percentages refer. null removes it: "
+                "percentages then refer to the estimated 1RM."
+            },
+        ),
+    ]
 
 
 # The client who has a training maximum.

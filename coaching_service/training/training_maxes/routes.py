@@ -8,13 +8,14 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.training_maxes import models, schemas, service
+from coaching_service.training.training_maxes import service
+from coaching_service.training.training_maxes.models import NewTrainingMax, TrainingMax
 
 routes = Routes("/coach/customers/{customerId}/training-maxes", tag="Training maximums")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(schemas.TrainingMax))
-async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[models.TrainingMax]:
+@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(TrainingMax))
+async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[TrainingMax]:
     """List a client's training maximums.
 
     Planned sets with `loadPercent` refer to them; for other exercises they refer to the estimated 1RM.
@@ -25,14 +26,14 @@ async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[model
 @routes.put(
     "/{exerciseId}",
     access=coach(CUSTOMERS.EDIT),
-    body=schemas.NewTrainingMax(),
-    returns=schemas.TrainingMax,
+    body=NewTrainingMax,
+    returns=TrainingMax,
     errors=(NotFound,),
     example={"value": 140},
 )
 async def set_training_max(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, body: models.TrainingMaxInput
-) -> models.TrainingMax:
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, body: NewTrainingMax
+) -> TrainingMax:
     """Set a client's training maximum for an exercise.
 
     Loads that are planned in percent follow on the next read. null removes the training maximum.
