@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.field_schemas import output_of
+from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.schedule.models import ScheduleConflict
+from coaching_service.core.validation import Date, Integer, ListOf, Text
+from coaching_service.training.schedule.models import OnConflict, ScheduleConflict
+from coaching_service.training.schedule.schemas import on_conflict
 
 Status = Literal["current", "ended", "upcoming"]
 
@@ -20,10 +26,10 @@ class AssignmentContent(TypedDict):
 
     customerId: ObjectId
     programId: ObjectId
-    programName: str
-    startDate: str
-    endDate: str
-    endedDate: str | None
+    programName: Annotated[str, Text()]
+    startDate: Annotated[str, Date()]
+    endDate: Annotated[str, Date()]
+    endedDate: Annotated[str | None, Date()]
 
 
 class StoredAssignment(AssignmentContent, Stored):
@@ -43,25 +49,77 @@ class AssignmentsEnd(TypedDict):
     lastBlock: list[_Dated]
 
 
-class AssignmentResult(TypedDict):
-    """What an assignment put on the calendar, or with `dryRun` would put: the date of each block, in order."""
+class ProgramAssignment(TypedDict):
+    """The client that a program is assigned to, and the dates."""
 
-    blocks: int
-    assignmentId: ObjectId | None
-    dates: list[str]
-    conflicts: list[ScheduleConflict]
+    customerId: ObjectId
+    startDate: Annotated[str, Date()]
+    weekdays: NotRequired[
+        Annotated[
+            list[int],
+            ListOf(Integer(minimum=1, maximum=7), minimum=1, maximum=7),
+            Description(
+                "Weekdays from 1 (Monday) to 7 (Sunday): the days with work go onto the next dates of these weekdays, "
+                "in order, and rest days are left out. Default: day 1 on `startDate`, day 8 a week later."
+            ),
+        ]
+    ]
+    onConflict: Annotated[OnConflict, on_conflict()]
     dryRun: bool
-    changeId: ObjectId | None
+
+
+class AssignmentConflict(TypedDict):
+    """A block that was on the calendar before."""
+
+    date: Annotated[str, Date()]
+    wblockId: ObjectId
+    name: str
+
+
+class ProgramAssignmentResult(TypedDict):
+    """What was added to the calendar, or with `dryRun` would be."""
+
+    blocks: Annotated[int, Description("The number of blocks that were added.")]
+    assignmentId: Annotated[ObjectId | None, Description("The identifier of the assignment; null in a dry run.")]
+    dates: Annotated[list[str], ListOf(Date()), Description("The date of each block that was added, in order.")]
+    conflicts: Annotated[
+        list[ScheduleConflict],
+        fields.List(fields.Nested(output_of(AssignmentConflict))),
+        Description(
+            "The blocks that were on the days to which the program is assigned; with `replace`, on every day from the "
+            "start to the last block."
+        ),
+    ]
+    dryRun: Annotated[bool, Description("Whether nothing was written.")]
+    changeId: Annotated[ObjectId | None, Description("The change to undo; null in a dry run.")]
 
 
 class ClientProgram(TypedDict):
-    """A program of a client, as it is read."""
+    """A program that was assigned to a client."""
 
-    _id: ObjectId
+    _id: Annotated[ObjectId, Description("The identifier of the assignment.")]
     programId: ObjectId
-    name: str
-    startDate: str
-    endDate: str
-    blocks: int
-    completedBlocks: int
-    status: Status
+    name: Annotated[str, Description("The name of the program when it was assigned.")]
+    startDate: Annotated[str, Date(), Description("The date of day 1.")]
+    endDate: Annotated[
+        str, Date(), Description("The date of its last block, or on which it was ended, if that is before.")
+    ]
+    blocks: Annotated[int, Description("The number of its blocks that are on the calendar.")]
+    completedBlocks: Annotated[int, Description("The number of them that are completed.")]
+    status: Annotated[Status, Description("Where it is, on the client's local date.")]
+
+
+class ProgramEnd(TypedDict):
+    """Whether to remove the workouts that are still to come."""
+
+    removeUpcoming: Annotated[
+        bool,
+        Default(False),
+        Description("Remove its blocks with nothing done, from the client's local date on."),
+    ]
+
+
+class ProgramEndResult(TypedDict):
+    """How many blocks were removed."""
+
+    removed: Annotated[int, Description("The number of blocks that were removed.")]

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.assignments import models, schemas, service
+from coaching_service.core.validation import DryRun
+from coaching_service.training.assignments import service
+from coaching_service.training.assignments.models import (
+    ClientProgram,
+    ProgramAssignment,
+    ProgramAssignmentResult,
+    ProgramEnd,
+    ProgramEndResult,
+)
 
 routes = Routes("/coach/customers/{customerId}/programs", tag="Programs")
 program_routes = Routes("/coach/programs/{programId}", tag="Programs")
@@ -18,11 +25,11 @@ program_routes = Routes("/coach/programs/{programId}", tag="Programs")
 @program_routes.post(
     "/assign",
     access=coach(CUSTOMERS.EDIT),
-    body=schemas.ProgramAssignment(),
-    returns=schemas.ProgramAssignmentResult,
+    body=input_of(ProgramAssignment, DryRun)(),
+    returns=ProgramAssignmentResult,
     example={"customerId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
-async def assign_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> models.AssignmentResult:
+async def assign_program(ctx: Context, program_id: ObjectId, body: ProgramAssignment) -> ProgramAssignmentResult:
     """Assign a program to a client.
 
     Every block is copied to the calendar, day 1 on `startDate` or the days with work on `weekdays`: all or none. The
@@ -39,8 +46,8 @@ async def assign_program(ctx: Context, program_id: ObjectId, body: dict[str, Any
     )
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(schemas.ClientProgram))
-async def list_customer_programs(ctx: Context, customer_id: ObjectId) -> list[models.ClientProgram]:
+@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(ClientProgram))
+async def list_customer_programs(ctx: Context, customer_id: ObjectId) -> list[ClientProgram]:
     """List the programs assigned to a client, latest start first."""
     return await service.list_programs(ctx, customer_id)
 
@@ -49,14 +56,14 @@ async def list_customer_programs(ctx: Context, customer_id: ObjectId) -> list[mo
     "/{assignmentId}/end",
     access=coach(CUSTOMERS.EDIT),
     status=200,
-    body=schemas.ProgramEnd(),
+    body=ProgramEnd,
     body_optional=True,
-    returns=schemas.ProgramEndResult,
+    returns=ProgramEndResult,
     example={"removeUpcoming": True},
 )
 async def end_customer_program(
-    ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, body: dict[str, Any]
-) -> dict[str, int]:
+    ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, body: ProgramEnd
+) -> ProgramEndResult:
     """End a program of a client.
 
     Its completed blocks stay on the calendar, the others too unless `removeUpcoming`. Repeating is harmless.

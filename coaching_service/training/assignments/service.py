@@ -12,7 +12,12 @@ from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.training.assignments import store
-from coaching_service.training.assignments.models import AssignmentResult, ClientProgram, Status, StoredAssignment
+from coaching_service.training.assignments.models import (
+    ClientProgram,
+    ProgramAssignmentResult,
+    Status,
+    StoredAssignment,
+)
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import DatedProgram
 from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
@@ -35,7 +40,7 @@ async def assign(
     weekdays: Collection[int] | None = None,
     on_conflict: OnConflict = "add",
     dry_run: bool = False,
-) -> AssignmentResult:
+) -> ProgramAssignmentResult:
     """Copy a program to the calendar of a client: all or nothing.
 
     Day 1 is on the date `start`; with `weekdays` (1 Monday to 7 Sunday) the days with work go onto the next dates of
@@ -55,7 +60,7 @@ async def add_to_calendar(
     *,
     on_conflict: OnConflict = "add",
     dry_run: bool = False,
-) -> AssignmentResult:
+) -> ProgramAssignmentResult:
     """Add a program with dates to the calendar of a client whose access has been checked: all or nothing."""
     owner = ClientCalendar(customer_id)
     dates = sorted({str(block["date"]) for block in dated.blocks})

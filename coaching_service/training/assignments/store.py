@@ -12,7 +12,6 @@ from coaching_service.core.database.portable import TRAINING, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventValue
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Text
 from coaching_service.training.assignments.models import AssignmentContent, AssignmentsEnd, StoredAssignment
 
 
@@ -34,7 +33,6 @@ assignments = Documents[StoredAssignment](
     transfer=Portable(
         StoredAssignment,
         TRAINING,
-        checks={"programName": Text(), "startDate": Date(), "endDate": Date(), "endedDate": Date()},
         references={"customerId": "customers"},
     ),
 )

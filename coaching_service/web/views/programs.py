@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Integer, Text
 from coaching_service.people.customers import listing
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.assignments.models import AssignmentResult
+from coaching_service.training.assignments.models import ProgramAssignmentResult
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramInput
 from coaching_service.training.programs.schemas import NewProgram
@@ -166,7 +166,7 @@ async def preview_assignment(ctx: Context, program_id: ObjectId, form: _Assignme
     return render_summary(assign_program.__name__, summary, taken)
 
 
-def _describe_assignment(assignment: AssignmentResult, on_conflict: OnConflict) -> str:
+def _describe_assignment(assignment: ProgramAssignmentResult, on_conflict: OnConflict) -> str:
     """Describe what is scheduled: `3 workouts scheduled`, with the days left out."""
     untouched = describe_untouched(assignment["conflicts"], on_conflict)
     return f"{quantity(assignment['blocks'], 'workout')} scheduled{untouched}"
