@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.fields import Description, Private, private_of
 from coaching_service.core.ids import ObjectId
 
 RETENTION = timedelta(days=30)
@@ -19,10 +20,10 @@ ORDER = ("-createdAt", "-_id")
 class NewSandboxMail(TypedDict):
     """A mail to store; `about` is the client it concerns, if any."""
 
-    to: str
-    subject: str
-    text: str
-    about: ObjectId | None
+    to: Annotated[str, Description("The address of the recipient.")]
+    subject: Annotated[str, Description("The subject.")]
+    text: Annotated[str, Description("The text, with the links and tokens that it contains.")]
+    about: Annotated[ObjectId | None, Private]
 
 
 class SandboxMail(NewSandboxMail, Stored):
@@ -32,7 +33,7 @@ class SandboxMail(NewSandboxMail, Stored):
 mails = Documents[SandboxMail](
     "sandboxMails",
     (Index(ORDER), Index(("about",))),
-    private=("companyId", "about"),
+    private=private_of(SandboxMail),
     client_field="about",
     secret=True,
     expire=("createdAt", int(RETENTION.total_seconds())),

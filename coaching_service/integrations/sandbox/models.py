@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 
 
 class Sandbox(TypedDict):
-    """A new sandbox, and an unrestricted key of its owner."""
+    """A company for tests."""
 
-    companyId: ObjectId
-    apiKey: str
+    companyId: Annotated[ObjectId, Description("The sandbox, which is a company of its own.")]
+    apiKey: Annotated[str, Description("A key of its owner; it begins with `cs_test_`.")]

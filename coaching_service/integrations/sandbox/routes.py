@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import owner_session, sandbox_key
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
-from coaching_service.core.jobs.sandbox_mail import SandboxMail as StoredMail
-from coaching_service.core.pagination import CursorPage, CursorQuery, cursor_page_of
-from coaching_service.integrations.sandbox import models, schemas, service
+from coaching_service.core.jobs.sandbox_mail import SandboxMail
+from coaching_service.core.pagination import CursorPage, PartQuery, cursor_page_of
+from coaching_service.integrations.sandbox import service
+from coaching_service.integrations.sandbox.models import Sandbox
 
 routes = Routes("/coach/sandbox", tag="Sandbox")
 
 
-@routes.post("", access=owner_session(), returns=schemas.Sandbox, request_class="bulk")
-async def create_sandbox(ctx: Context) -> models.Sandbox:
+@routes.post("", access=owner_session(), returns=Sandbox, request_class="bulk")
+async def create_sandbox(ctx: Context) -> Sandbox:
     """Create a sandbox.
 
     A company of its own for tests, filled with sample data like the demo company, and a key to it. An earlier one is
@@ -25,8 +24,8 @@ async def create_sandbox(ctx: Context) -> models.Sandbox:
     return await service.create(ctx)
 
 
-@routes.get("/mail", access=sandbox_key(), query=CursorQuery(), returns=cursor_page_of(schemas.SandboxMail))
-async def list_sandbox_mail(ctx: Context, query: dict[str, Any]) -> CursorPage[StoredMail]:
+@routes.get("/mail", access=sandbox_key(), query=PartQuery, returns=cursor_page_of(SandboxMail))
+async def list_sandbox_mail(ctx: Context, query: PartQuery) -> CursorPage[SandboxMail]:
     """List the mails that a sandbox would have sent, newest first.
 
     Only with a key of the sandbox: other companies send their mail. They are removed after 30 days.
