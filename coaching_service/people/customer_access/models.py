@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
+
+from coaching_service.core.fields import Default
+from coaching_service.core.validation import Email, Text
+from coaching_service.people.sessions.schemas import NewPassword
 
 
 class FirstAccess(TypedDict):
-    """A client's first access; `email` is needed if the client has none, or it is used by another user."""
+    """A client's first access."""
 
-    token: str
-    password: str
-    email: NotRequired[str | None]
+    token: Annotated[str, Text(max_length=100)]
+    password: Annotated[str, NewPassword()]
+    email: NotRequired[Annotated[str | None, Email()]]
 
 
 class CustomerPassword(TypedDict):
     """A password set by the coach."""
 
-    password: str
+    password: Annotated[str, NewPassword()]
 
 
 class DeclineLink(TypedDict):
     """The token of a link in an invitation."""
 
-    token: str
+    token: Annotated[str, Text(max_length=500), Default("")]
 
 
 class DeclinePage(DeclineLink):

@@ -8,8 +8,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import CompanySuspended, Conflict, SignInRejected
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customer_access import models, service
-from coaching_service.people.customer_access.schemas import CustomerPassword, FirstAccess
+from coaching_service.people.customer_access import service
+from coaching_service.people.customer_access.models import CustomerPassword, FirstAccess
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.people.customers.schemas import Customer
 from coaching_service.people.sessions.models import AccessTokenResponse, MessageResponse, SignInResponse
@@ -23,12 +23,12 @@ routes = Routes("", tag="Client access")
     request_class="unlimited",
     access=public(),
     status=200,
-    body=FirstAccess(),
+    body=FirstAccess,
     returns=SignedIn,
     errors=(CompanySuspended, SignInRejected, Conflict),
     example={"token": "1f0c0ffe-0000-4000-8000-00000000abcd", "password": "correct horse battery staple"},
 )
-async def use_first_access(ctx: Context, body: models.FirstAccess) -> SignInResponse:
+async def use_first_access(ctx: Context, body: FirstAccess) -> SignInResponse:
     """Set a client's first password and sign in.
 
     The token is the `firstAccessToken` that creating the client returned, or the one in an invitation. `email` is
@@ -75,12 +75,12 @@ async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> AccessTok
     "/coach/customers/{customerId}/password",
     request_class="unlimited",
     access=session_only(CUSTOMERS.EDIT),
-    body=CustomerPassword(),
+    body=CustomerPassword,
     returns=Customer,
     errors=(Conflict,),
     example={"password": "correct horse battery staple"},
 )
-async def set_customer_password(ctx: Context, customer_id: ObjectId, body: models.CustomerPassword) -> CustomerProfile:
+async def set_customer_password(ctx: Context, customer_id: ObjectId, body: CustomerPassword) -> CustomerProfile:
     """Set a client's password.
 
     All of the client's sessions end.

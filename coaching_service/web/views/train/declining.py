@@ -6,19 +6,18 @@ from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context
 from coaching_service.people.customer_access import declining
 from coaching_service.people.customer_access.models import DeclineLink, DeclinePage
-from coaching_service.people.customer_access.schemas import DeclineToken
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/train/no-invitations")
 
 
-@pages.get("", access=public(), query=DeclineToken(), template="sign_in/no_invitations.html")
+@pages.get("", access=public(), query=DeclineLink, template="sign_in/no_invitations.html")
 async def decline_page(ctx: Context, query: DeclineLink) -> DeclinePage:
     """The page to decline further invitations, with the name of the company."""
     return {"token": query["token"], "company": await declining.find_company_name(ctx.services, query["token"])}
 
 
-@pages.post("", access=public(), form=DeclineToken(), on=decline_page)
+@pages.post("", access=public(), form=DeclineLink, on=decline_page)
 async def decline(ctx: Context, form: DeclineLink) -> Redirect:
     """Stop further invitations of the company to this e-mail address."""
     await declining.decline(ctx, form["token"])

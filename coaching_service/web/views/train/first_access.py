@@ -9,9 +9,10 @@ from marshmallow import fields
 
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context
-from coaching_service.core.validation import TIMEZONES, Email
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.validation import TIMEZONES, Email, Input
 from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customer_access.schemas import FirstAccess
+from coaching_service.people.customer_access.models import FirstAccess
 from coaching_service.people.own_profile import service as own_profile
 from coaching_service.people.sessions import web_sessions
 from coaching_service.web.browser_sessions import device_of, home_of
@@ -21,7 +22,7 @@ from coaching_service.web.views.sign_in import TokenQuery
 pages = Pages("/train")
 
 
-class _FirstAccess(FirstAccess):
+class _FirstAccess(Input):
     email = Email(allow_none=True, load_default=None)
     timezone = fields.String(load_default=None)  # the browser's, which is ignored if it is unknown here
 
@@ -38,7 +39,7 @@ async def first_access_page(ctx: Context, query: TokenQuery) -> dict[str, Any] |
 @pages.post(
     "/first-access",
     access=public(),
-    form=_FirstAccess(),
+    form=input_of(FirstAccess, _FirstAccess)(),
     on=first_access_page,
     request_class="unlimited",
     with_request=True,
