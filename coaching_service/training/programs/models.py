@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.fields import Part
 from coaching_service.core.validation import Integer
 from coaching_service.training.workouts.blocks.models import BlockItems, BlockName, BlockPlan, BlockSettings
 
@@ -69,22 +69,13 @@ class Program(_Program, Identity):
     numberOfDaysWithWorkouts: int
 
 
-class ProgramSummary(TypedDict):
-    """A program as assistants read it in a list."""
-
-    _id: ObjectId
-    name: str
-    description: str | None
-    tags: list[str]
-    isArchived: bool
-    numberOfDaysWithWorkouts: int
+# A program as assistants read it in a list.
+ProgramSummary: TypeAlias = Part[
+    Program, Literal["_id", "name", "description", "tags", "isArchived", "numberOfDaysWithWorkouts"]
+]
 
 
-class ProgramName(TypedDict):
-    """The name of a program."""
-
-    _id: ObjectId
-    name: str
+ProgramName: TypeAlias = Part[StoredProgram, Literal["_id", "name"]]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import ToolPage, numbered, paged
 from coaching_service.core.mcp.results import Answer, typed
@@ -52,14 +53,7 @@ async def list_programs(ctx: Context, page: int, page_size: int, search: str, *,
 
 
 def _summary(program: Program) -> ProgramSummary:
-    return {
-        "_id": program["_id"],
-        "name": program["name"],
-        "description": program["description"],
-        "tags": program["tags"],
-        "isArchived": program["isArchived"],
-        "numberOfDaysWithWorkouts": program["numberOfDaysWithWorkouts"],
-    }
+    return take(ProgramSummary, program)
 
 
 @tools.tool("Read a program", access=coach(PROGRAMS.VIEW), takes=ProgramPage())
