@@ -88,7 +88,7 @@ async def _confirmation(services: Services, http: aiohttp.ClientSession) -> str:
     async with http.post("/auth/register", json=body) as response:
         tokens = await response.json()
     async with http.get("/me", headers={"Authorization": f"Bearer {tokens['accessToken']}"}) as response:
-        owner = await team.load_principal(services, ObjectId((await response.json())["_id"]))
+        owner = await team.get_principal(services, ObjectId((await response.json())["_id"]))
     assert owner is not None
     confirmation = await identities.sign_confirmation(Context(services).acting_as(owner), owner.id)
     assert confirmation is not None

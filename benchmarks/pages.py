@@ -65,7 +65,7 @@ async def prepare(settings: Settings) -> tuple[str, str, str]:
         await shared.publish(services)
         facts = await demo.ensure_demo(services)
         identity = await identities.find_by_email(services, facts["email"])
-        owner = await team.load_principal(services, identity.subject_id) if identity else None
+        owner = await team.get_principal(services, identity.subject_id) if identity else None
         assert owner is not None
         ctx = Context(services).acting_as(owner)
         tokens = await sessions.create_session(ctx, owner.id, "coach")

@@ -69,7 +69,7 @@ async def create_week(ctx: Context) -> ClientCalendar:
     plans: list[BlockPlan] = [
         {"name": "Strength", "isRest": False, "date": f"2026-03-{day}", "items": items} for day in _DAYS
     ]
-    await workouts.add_blocks(ctx, calendar, plans)
+    await workouts.create_blocks(ctx, calendar, plans)
     return calendar
 
 
@@ -91,7 +91,7 @@ class Arms:
         plans: list[Any] = [
             {name: block[name] for name in ("name", "isRest", "date", "items")} for block in self._stored
         ]
-        await workouts.add_blocks(self._ctx, self._calendar, plans)
+        await workouts.create_blocks(self._ctx, self._calendar, plans)
 
     async def copy(self) -> None:
         """Copy the week, 2.5 kg heavier, and return the new blocks."""
@@ -116,7 +116,7 @@ async def measure(settings: Settings, rounds: int) -> dict[str, list[float]]:
         ctx = Context(services).acting_as(owner)
         calendar = await create_week(ctx)
         # The company has stored loads, as every company has after its first week.
-        fresh = await team.load_principal(services, owner.id)
+        fresh = await team.get_principal(services, owner.id)
         ctx = Context(services).acting_as(fresh or owner)
         blocks = services.db["workoutBlocks"]
         stored = await blocks.find({"customerId": calendar.customer_id}).sort("date").to_list(None)

@@ -84,7 +84,7 @@ async def _add_blocks(ctx: Context, clients: int) -> None:
         "sessionRpe": 7,
         "comment": None,
     }
-    await logs.add_logged_blocks(ctx, client["_id"], [block])
+    await logs.create_logged_blocks(ctx, client["_id"], [block])
     collection = ctx.db["workoutBlocks"]
     stored = await collection.find_one({"companyId": ctx.company_id})
     ids = [each["_id"] async for each in ctx.db["customers"].find({"companyId": ctx.company_id}, {"_id": 1})]

@@ -67,7 +67,7 @@ def with_services(
 async def find_coach(services: Services, email: str) -> Principal:
     """Return the coach who signs in with `email`. Raises ClickException if there is none."""
     identity = await identities.find_by_email(services, email)
-    coach = await team.load_principal(services, identity.subject_id) if identity else None
+    coach = await team.get_principal(services, identity.subject_id) if identity else None
     if coach is None:
         raise click.ClickException(f"No coach signs in with {email}; create-company creates one")
     return coach

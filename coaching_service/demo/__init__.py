@@ -49,7 +49,7 @@ async def ensure_demo(services: Services, progress: Progress = lambda _: None) -
 
 async def _owner(ctx: Context) -> Principal | None:
     identity = await identities.find_by_email(ctx.services, EMAIL)
-    return None if identity is None else await team.load_principal(ctx.services, identity.subject_id)
+    return None if identity is None else await team.get_principal(ctx.services, identity.subject_id)
 
 
 def write_atomically(file: Path, content: dict[str, str]) -> None:

@@ -125,7 +125,7 @@ async def _create_program(
             session = content.PROGRAM_SESSIONS[number % len(content.PROGRAM_SESSIONS)]
             items = content.plan_items(session, 0.6 + 0.025 * week)
             plans.append({"name": session, "day": 7 * week + day, "isRest": False, "items": items})
-    await workouts.add_blocks(ctx, programs.ProgramPlan(program["_id"]), cast("Any", plans))
+    await workouts.create_blocks(ctx, programs.ProgramPlan(program["_id"]), cast("Any", plans))
     return program["_id"]
 
 
@@ -141,10 +141,10 @@ async def _create_client(
     client_today = ctx.caller.today(client.timezone)
     weekly = await check_ins.create(ctx, customer_id, _weekly(check_in, client_today - timedelta(weeks=client.weeks)))
     answered = training.past_check_ins(client, weekly["_id"], check_in, client_today)
-    await logs.add_logged_blocks(ctx, customer_id, [*training.schedule(client, today), *answered])
+    await logs.create_logged_blocks(ctx, customer_id, [*training.schedule(client, today), *answered])
     if client.name == content.WITH_PROGRAM:
         monday = today - timedelta(days=today.weekday() + 7)
-        dated = await programs.load_dated(ctx, program_id, str(monday))
+        dated = await programs.get_dated(ctx, program_id, str(monday))
         await assignments.add_to_calendar(ctx, dated, customer_id, on_conflict="replace")
     records = await personal_records.list_records(ctx, customer_id)
     achieved = {record["_id"]: _at(date.fromisoformat(record["date"])) for record in records}
@@ -192,7 +192,7 @@ async def _add_messages(ctx: Context, client: Client, customer_id: ObjectId) -> 
         }
         for message in content.MESSAGES.get(client.name, ())
     ]
-    await conversation.add_samples(ctx, customer_id, samples)
+    await conversation.create_samples(ctx, customer_id, samples)
 
 
 async def _add_customer(ctx: Context, client: Client, trainer: ObjectId | None, assets: Assets, today: date) -> None:
@@ -234,7 +234,7 @@ async def _add_photos(ctx: Context, client: Client, assets: Assets, today: date)
     for number, (day, _) in enumerate(photo_dates(client, today)):
         for index, side in SIDES.items():
             file = await assets.attach(ctx, f"progress/{client.name}/{number}/{side}")
-            photos = await progress_photos.add(ctx, customer_id, str(day), index, file)
+            photos = await progress_photos.create(ctx, customer_id, str(day), index, file)
             dates[photos["_id"]] = _at(day)
     activity.set_dates(ctx, dates)
 

@@ -72,6 +72,6 @@ async def import_file(
         ran = await worker.run_due(ctx.services, {company_import.IMPORT: company_import.run_step}, limit=1)
         if not ran:  # a running service has it
             await asyncio.sleep(_POLL_SECONDS)
-        job = await background_jobs.read(ctx, job["_id"])
+        job = await background_jobs.get(ctx, job["_id"])
         on_progress(job["done"], job["total"])
     return job

@@ -92,7 +92,7 @@ async def carry_out(ctx: Context, call: Call) -> Output:
         return await _write_once(ctx, call, call.idempotency_key)
     except _RolledBack as proposal:
         token = new_token()
-        await store.insert(ctx, token_hash(token), call.identity(ctx), proposal.shown)
+        await store.create(ctx, token_hash(token), call.identity(ctx), proposal.shown)
         raise Unconfirmed(proposal.line, proposal.reasons, token, token_refused=call.token is not None) from None
 
 

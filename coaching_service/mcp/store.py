@@ -35,7 +35,7 @@ _AGE: Document = {"$subtract": ["$$NOW", "$createdAt"]}
 _VALID: Document = {"$expr": {"$lte": [_AGE, round(LIFETIME.total_seconds() * 1000)]}}
 
 
-async def insert(ctx: Context, token_hash: str, call: str, shown: str) -> None:
+async def create(ctx: Context, token_hash: str, call: str, shown: str) -> None:
     """Store a new confirmation."""
     stored = await _confirmations.insert(ctx, {"tokenHash": token_hash, "call": call, "shown": shown})
     await _confirmations.set_derived(ctx, {"_id": stored["_id"]}, {"$currentDate": {"createdAt": True}})

@@ -26,7 +26,7 @@ async def register(services: Services, metadata: dict[str, Any]) -> ClientRegist
     """
     secret = None if metadata.get("token_endpoint_auth_method") == "none" else new_token()
     client = describe_client(new_token(), metadata, secret)
-    await store.insert_client(services, client)
+    await store.create_client(services, client)
     return _registration(client, secret)
 
 

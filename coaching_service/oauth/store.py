@@ -24,7 +24,7 @@ _clients = Documents[OAuthClient](
 )
 
 
-async def insert_client(services: Services, client: NewOAuthClient) -> None:
+async def create_client(services: Services, client: NewOAuthClient) -> None:
     """Store a new client."""
     created_at = now()
     expires_at = created_at + UNUSED_LIFETIME

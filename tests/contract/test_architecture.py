@@ -79,7 +79,10 @@ def test_other_locks_are_held_for_no_transaction() -> None:
     ]
 
 
-def test_stores_and_modules_with_an_underscore_are_private_to_their_package() -> None:
+FEATURES = ("people", "library", "training", "progress", "lifecycle", "integrations")
+
+
+def test_stores_and_modules_with_an_underscore_are_private_to_their_feature() -> None:
     for module in MODULES:
         for name in imports(module):
             if not name.startswith("coaching_service.") or not re.search(r"\.(_\w+|store|\w+_store)$", name):
@@ -87,7 +90,26 @@ def test_stores_and_modules_with_an_underscore_are_private_to_their_package() ->
             *parents, last = name.split(".")[1:]
             owner = PACKAGE.joinpath(*parents)
             if (owner / f"{last}.py").exists():  # a module, not a function of that name
-                assert owner in module.parents, f"{path_of(module)} imports {name}"
+                feature = PACKAGE.joinpath(*parents[:2]) if parents[0] in FEATURES else owner
+                assert feature in module.parents, f"{path_of(module)} imports {name}"
+
+
+def test_a_module_that_no_other_feature_imports_is_private() -> None:
+    """Its name begins with an underscore, but for the modules that every feature may have."""
+    common = re.compile(
+        r"\.(service|models|schemas|routes|tools|events|store|subscribers|checks|jobs|history|transfer)$"
+    )
+    importers_of: dict[str, set[str]] = {}
+    for module in MODULES:
+        for name in imports(module):
+            importers_of.setdefault(name, set()).add(".".join(module.relative_to(PACKAGE).parts[:2]))
+    for module in MODULES:
+        parts = module.relative_to(PACKAGE).parts
+        if parts[0] not in FEATURES or len(parts) < 3 or module.stem.startswith("_"):
+            continue
+        name = ".".join(("coaching_service", *module.relative_to(PACKAGE).with_suffix("").parts))
+        if not common.search(name) and not name.endswith(("_store", "models", "schemas", "fields")):
+            assert importers_of.get(name, set()) - {".".join(parts[:2])}, f"{name} is private: begin it with _"
 
 
 def test_every_module_has_a_docstring() -> None:
@@ -106,7 +128,7 @@ def test_tests_pause_only_between_two_looks() -> None:
         for file in sorted(tests.rglob("*.py"))
         if file != own and "torture" not in file.parts and re.search(pauses, file.read_text("utf-8"))
     ]
-    assert [file.relative_to(tests).as_posix() for file in files if "node_modules" not in file.parts] == [
+    assert [file.relative_to(tests).as_posix() for file in files if not {"node_modules", ".venv"} & {*file.parts}] == [
         "clients/test_mirror.py",
         "clients/test_rolling_upgrade.py",
         "core/test_database_monitor.py",

@@ -136,7 +136,7 @@ async def studio(new_company: NewCompany, public_server: TestServer) -> Studio:
 
 
 async def make_reader(studio: Studio, coach_id: ObjectId) -> Reader:
-    principal = await team.load_principal(studio.coach.ctx.services, coach_id)
+    principal = await team.get_principal(studio.coach.ctx.services, coach_id)
     assert principal is not None
     ctx = studio.coach.ctx.acting_as(principal)
     key = (await api_keys.create(ctx, "Reader"))["key"]

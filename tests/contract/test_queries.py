@@ -159,7 +159,7 @@ async def insert_conversations(ctx: Context, count: int) -> None:
         customer = await creation.create_customer(ctx, {"name": f"Client {number}"})
         author = {"type": "client", "_id": customer["_id"], "name": customer["name"]}
         message = {"customerId": customer["_id"], "author": author, "text": "x", "about": None, "attachments": []}
-        stored = await store.insert_message(ctx, {**message, "editedAt": None, "readAt": None})
+        stored = await store.create_message(ctx, {**message, "editedAt": None, "readAt": None})
         await store.add_to_conversation(ctx, stored, "client" if number % 10 else "company")
 
 
@@ -275,4 +275,4 @@ async def insert_deliveries(ctx: Context, webhook_id: ObjectId) -> None:
     ]
     for kind in kinds:
         new = [new_delivery(webhook_id, f"{ObjectId()}.0", number, "note.created", None) for number in range(MANY)]
-        await webhooks.insert_deliveries(ctx, [each | kind for each in new])
+        await webhooks.create_deliveries(ctx, [each | kind for each in new])

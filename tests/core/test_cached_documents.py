@@ -184,7 +184,7 @@ class World:
 async def world(coach: CoachClient, interactive: CoachClient, password_hash: str) -> World:
     email = f"eli@{coach.ctx.company_id}.test"
     employee = await team.create_employee(coach.ctx, "Eli", email, ["exercises.view"], "all", password_hash)
-    principal = await team.load_principal(coach.ctx.services, employee["_id"])
+    principal = await team.get_principal(coach.ctx.services, employee["_id"])
     assert principal is not None
     key = (await api_keys.create(coach.ctx.acting_as(principal), "Eli's"))["key"]
     exercise = (await coach.get("/exercises/unified", pageSize=1, pageNum=1)).ok()["docs"][0]

@@ -125,7 +125,7 @@ async def test_password_reset_leads_to_the_application_of_its_reader(
     address = f"ana-{ObjectId()}@example.com"
     ana = await creation.create_customer(ctx, {"name": "Ana", "email": address}, send_invitation=False)
     client = replace(owner, id=ana["_id"], role="CUSTOMER", name="Ana", email=address)
-    await identities.add(
+    await identities.create(
         Context(mailing).acting_as(client), ana["_id"], "customer", address, await hash_password(PASSWORD)
     )
     assert owner.email is not None

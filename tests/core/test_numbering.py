@@ -300,7 +300,7 @@ async def test_values_are_removed_after_30_days_and_the_history_stays(ctx: Conte
         (old, True),
         (created, True),
     ]
-    [document] = (await history.read_change(ctx, old))["documents"]
+    [document] = (await history.get_change(ctx, old))["documents"]
     assert (document["before"], document["after"]) == (None, None)
 
 

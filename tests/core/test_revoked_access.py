@@ -59,7 +59,7 @@ async def test_a_held_request_of_an_employee_has_the_permissions_of_now(
     hired = await team.create_employee(
         coach.ctx, "Eli", f"eli-{ObjectId()}@example.com", sorted(ALL_PERMISSIONS), "all", "no hash"
     )
-    principal = await team.load_principal(coach.ctx.services, hired["_id"])
+    principal = await team.get_principal(coach.ctx.services, hired["_id"])
     assert principal is not None
     key = await api_keys.create(coach.ctx.acting_as(principal), "Eli's")
     poll = await waiting_for_events(coach, coach.with_key(key["key"]))

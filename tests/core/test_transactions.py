@@ -41,12 +41,12 @@ async def test_transaction_waits_for_a_conflicting_one_and_gives_up_in_time(coac
     locked, release = asyncio.Event(), asyncio.Event()
 
     async def lock_until_released(tx: Context) -> None:
-        await customers.lock(tx, ana)
+        await customers.lock_and_mark_figures(tx, ana)
         locked.set()
         await release.wait()
 
     async def lock(tx: Context) -> None:
-        await customers.lock(tx, ana)
+        await customers.lock_and_mark_figures(tx, ana)
 
     first = asyncio.create_task(in_transaction(coach.ctx, lock_until_released))
     await locked.wait()

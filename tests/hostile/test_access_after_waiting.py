@@ -34,7 +34,7 @@ async def hire(coach: CoachClient) -> tuple[ObjectId, str]:
     """A new employee with all permissions: the identifier and the secret of a key."""
     email = f"eli-{ObjectId()}@example.com"
     hired = await team.create_employee(coach.ctx, "Eli", email, sorted(ALL_PERMISSIONS), "all", "no hash")
-    principal = await team.load_principal(coach.ctx.services, hired["_id"])
+    principal = await team.get_principal(coach.ctx.services, hired["_id"])
     assert principal is not None
     return hired["_id"], (await api_keys.create(coach.ctx.acting_as(principal), "Eli's"))["key"]
 
@@ -75,7 +75,7 @@ async def test_requests_that_waited_are_authenticated_again(
 
     async def revoke() -> None:
         if status == 401:
-            await team.remove_employee(coach.ctx, employee)
+            await team.delete_employee(coach.ctx, employee)
         else:
             await team.update_employee(coach.ctx, employee, {"permissions": ["customers.view"]})
 

@@ -36,7 +36,7 @@ async def employee_of(caller: Caller) -> tuple[str, CoachClient, CoachClient]:
     ctx = caller.key.ctx
     email = f"eli-{new_token()[:12].lower()}@example.com"
     employee = await team.create_employee(ctx, "Eli", email, sorted(ALL_PERMISSIONS), "all", "no hash")
-    principal = await team.load_principal(ctx.services, employee["_id"])
+    principal = await team.get_principal(ctx.services, employee["_id"])
     assert principal is not None
     key = caller.key.with_key((await api_keys.create(ctx.acting_as(principal), "Test"))["key"])
     tokens = await sessions.create_session(ctx, employee["_id"], "coach")

@@ -18,7 +18,7 @@ from tests.support.client import CoachClient
 async def services_with_demo(services: Services, server: TestServer) -> AsyncIterator[CoachClient]:
     """The owner of the demo company."""
     facts = await ensure_demo(services)
-    owner = await team.load_owner(services, ObjectId(facts["companyId"]))
+    owner = await team.get_owner(services, ObjectId(facts["companyId"]))
     client = CoachClient(server, facts["apiKey"], Context(services).acting_as(owner))
     yield client
     await client.close()

@@ -21,8 +21,8 @@ from coaching_service.integrations.background_jobs import service as background_
 from coaching_service.integrations.background_jobs.models import ImportWork
 from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.integrations.company_export.format import portable_collections
-from coaching_service.integrations.company_import import dry_run, service
-from coaching_service.integrations.company_import.progress import Outcome, Progress
+from coaching_service.integrations.company_import import _dry_run, service
+from coaching_service.integrations.company_import._progress import Outcome, Progress
 from coaching_service.people.customers import creation
 from tests.conftest import NewCompany
 from tests.contract.test_examples import train
@@ -209,7 +209,7 @@ async def test_a_dry_run_reports_what_collides_in_the_file_and_in_the_company(
         monkeypatch.setattr(service, "_STEP_SECONDS", 0)
         monkeypatch.setattr("coaching_service.integrations.company_import.records.BATCH", 1)
     if steps == "other processes":
-        monkeypatch.setattr(dry_run, "_MAX_SUSPENDED", 0)
+        monkeypatch.setattr(_dry_run, "_MAX_SUSPENDED", 0)
 
     preview = await import_file(target, make_zip(entries), dry_run=True)
     imported = await import_file(target, make_zip(entries))
@@ -236,7 +236,7 @@ async def test_a_dry_run_reports_what_collides_in_the_file_and_in_the_company(
 
 def test_the_unique_indexes_of_portable_collections_are_those_that_a_dry_run_understands() -> None:
     for name, collection, _ in portable_collections():
-        for index in dry_run.unique_indexes(collection):
+        for index in _dry_run.unique_indexes(collection):
             assert index.partial_filter in ((), (("externalId", {"$gt": ""}),)), name
             assert not index.ignore_case, name
 
@@ -325,7 +325,7 @@ async def test_only_one_of_two_processes_continues_a_job(coach: CoachClient) -> 
     }
     stored = await background_jobs.create(coach.ctx, {"kind": "import", "work": work})
     first, second = [
-        Progress(coach.ctx, await background_jobs.read_with_work(coach.ctx, stored["_id"])) for _ in range(2)
+        Progress(coach.ctx, await background_jobs.get_with_work(coach.ctx, stored["_id"])) for _ in range(2)
     ]
 
     async def write(tx: Context) -> None:

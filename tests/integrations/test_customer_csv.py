@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from coaching_service.integrations.company_import import customer_rows
+from coaching_service.integrations.company_import import _customer_rows
 from tests.contract.test_queries import profiling
 from tests.support.client import CoachClient
 from tests.support.transfer import import_file, make_zip
@@ -106,7 +106,7 @@ async def test_quotes_delimiters_and_lines_within_cells(coach: CoachClient) -> N
 async def test_a_file_that_is_no_sheet_of_clients_fails(
     coach: CoachClient, text: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(customer_rows, "MAX_ROWS", 3)
+    monkeypatch.setattr(_customer_rows, "MAX_ROWS", 3)
     job = await import_csv(coach, text)
     assert job["status"] == "failed"
     assert message in job["errors"][0]["message"]

@@ -15,7 +15,7 @@ import pytest
 
 from coaching_service.core.database.context import Context
 from coaching_service.integrations.background_jobs import store
-from coaching_service.integrations.company_import import archive_reader
+from coaching_service.integrations.company_import import _archive_reader
 from tests.conftest import NewCompany
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.declared_world import make_world
@@ -96,7 +96,7 @@ async def test_an_entry_that_inflates_too_much_is_refused(
     bomb = {**entries, "records/notes.jsonl": b"\n" * 50_000_000}
     error = await failure(target, make_zip(bomb))
     assert (error["entry"], "100 times" in error["message"]) == ("records/notes.jsonl", True)
-    monkeypatch.setattr(archive_reader, "MAX_RECORD_BYTES", 1_000)
+    monkeypatch.setattr(_archive_reader, "MAX_RECORD_BYTES", 1_000)
     long_line = {**entries, "records/notes.jsonl": json.dumps({"content": "a b" * 1_000}).encode()}
     assert "larger than" in (await failure(target, make_zip(long_line)))["message"]
     assert (await target.customers())["totalDocs"] == 0

@@ -14,8 +14,8 @@ from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.company_import.archive_import import ArchiveImport
-from coaching_service.integrations.company_import.customer_import import CustomerImport
+from coaching_service.integrations.company_import._archive_import import ArchiveImport
+from coaching_service.integrations.company_import._customer_import import CustomerImport
 from coaching_service.settings import Settings
 from tests.conftest import NewCompany
 from tests.core.test_phone_pictures import PHONE_PICTURES

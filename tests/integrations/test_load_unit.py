@@ -189,7 +189,7 @@ async def test_request_that_began_before_the_conversion_stores_no_load(coach: Co
     item = cast("ItemInput", NEW_ITEM.load(exercise_of(squat, PLANNED)))
     calendar = ClientCalendar(ObjectId(ana["_id"]))
     with pytest.raises(Conflict) as refused:
-        await item_service.add_item(begun_before, calendar, ObjectId(block["_id"]), item)
+        await item_service.create_item(begun_before, calendar, ObjectId(block["_id"]), item)
     assert refused.value.code == "LOAD_UNIT_CHANGED"
     template = input_of(NewWorkoutTemplate)().load(
         {"name": "Legs", "type": "strength", "items": [exercise_of(squat, PLANNED)]}

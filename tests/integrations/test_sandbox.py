@@ -120,7 +120,7 @@ async def test_a_new_sandbox_replaces_the_earlier_one(coach: CoachClient) -> Non
 
 async def test_a_sandbox_is_erased_with_the_account(coach: CoachClient) -> None:
     sandbox, created = await create(coach)
-    owner = await team.load_owner(coach.ctx.services, coach.ctx.company_id)
+    owner = await team.get_owner(coach.ctx.services, coach.ctx.company_id)
 
     await account.erase(coach.ctx.acting_as(owner), PASSWORD)
 

@@ -83,7 +83,7 @@ async def list_of_plans(coach: CoachClient) -> WalkedList:
         number = await plan_store.next_number(coach.ctx, customer_id)
         file: Json = {"fileName": "plan.pdf", "contentType": "application/pdf", "size": 1, "thumbnailId": None}
         plan: Any = {"customerId": customer_id, "number": number, "fileId": ObjectId(), **file}
-        return str((await plan_store.insert(coach.ctx, plan))["_id"])
+        return str((await plan_store.create(coach.ctx, plan))["_id"])
 
     async def remove(identifier: str) -> None:
         await plan_store.delete(coach.ctx, customer_id, ObjectId(identifier))

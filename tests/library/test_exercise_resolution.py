@@ -151,7 +151,7 @@ async def test_names_are_resolved_outside_of_the_transaction(coach: CoachClient)
 
     async def work(ctx: Context) -> list[Any]:
         attempts.append(ctx)
-        await customers.lock(ctx, ObjectId(ana["_id"]))
+        await customers.lock_and_mark_figures(ctx, ObjectId(ana["_id"]))
         return await resolve_names(ctx, ["Leg press", "Wibble"]) + await resolve_names(ctx, ["Wibble"])
 
     ana = await coach.create_customer("Ana")

@@ -11,9 +11,9 @@ from itertools import product
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises import shared
+from coaching_service.library.exercises._resolution import resolve
+from coaching_service.library.exercises._search_index import index_of
 from coaching_service.library.exercises.models import SearchEntry
-from coaching_service.library.exercises.resolution import resolve
-from coaching_service.library.exercises.search_index import index_of
 
 # What a coach expects to be trained by an exercise that has the word in its name.
 TRAINED = {

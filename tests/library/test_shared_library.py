@@ -10,9 +10,9 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises import shared
+from coaching_service.library.exercises._search_index import split_words
 from coaching_service.library.exercises.models import LEVELS, TYPES, Force, Laterality, Mechanic, MovementPattern
 from coaching_service.library.exercises.muscles import MUSCLES
-from coaching_service.library.exercises.search_index import split_words
 from tests.support.client import CoachClient
 from tests.support.training import client_path
 

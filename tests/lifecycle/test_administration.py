@@ -54,7 +54,7 @@ async def test_people_of_all_companies_are_identified_by_their_sign_in_address(
     with pytest.raises(NotFound):
         await people.find(operator, email)
     token = await first_access.create_first_access_token(other_company.ctx, ObjectId(ana["_id"]))
-    await identities.add(other_company.ctx, ObjectId(ana["_id"]), "customer", email, token)
+    await identities.create(other_company.ctx, ObjectId(ana["_id"]), "customer", email, token)
 
     client = await people.find(operator, email.upper())
     assert (client["role"], client["name"], client["companyId"]) == ("CUSTOMER", "Ana", other_company.ctx.company_id)

@@ -182,7 +182,7 @@ async def test_employee_reads_only_assigned_clients(
         (await coach.post(client_path(client, "notes"), {"content": f"About {name}", "isHealth": True})).ok(201)
     theirs = client
     await renew(coach)
-    eli = await team.load_principal(coach.ctx.services, hired["_id"])
+    eli = await team.get_principal(coach.ctx.services, hired["_id"])
     assert eli is not None
     grant = await authorize_assistant(coach.ctx.acting_as(eli))
     async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as employee:

@@ -18,7 +18,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Choice, Identifier, ListOf, Text
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.schedule import calendar_programs
+from coaching_service.training.schedule import _calendar_programs
 from coaching_service.training.schedule import service as schedule_service
 from coaching_service.training.schedule.models import CopyRequest
 from coaching_service.training.templates import service as templates
@@ -172,7 +172,7 @@ async def copy_week(source: Source) -> None:
 
 async def assign_program_from_calendar(source: Source) -> None:
     ctx, customer_id = source.coach.ctx, ObjectId(source.customer["_id"])
-    program = await calendar_programs.create_program(ctx, customer_id, MONDAY, SUNDAY, "Legs")
+    program = await _calendar_programs.create_program(ctx, customer_id, MONDAY, SUNDAY, "Legs")
     await assignments.assign(ctx, program["_id"], customer_id, TARGET)
 
 
@@ -204,7 +204,7 @@ async def test_export_and_import_keep_every_planned_field(source: Source, new_co
 
 async def test_text_of_items_is_read_as_the_same_plan(source: Source) -> None:
     ctx = source.coach.ctx
-    block = await workouts.read(ctx, source.owner, source.block["_id"])
+    block = await workouts.get(ctx, source.owner, source.block["_id"])
     labels = label_supersets(block["items"])
     lines = [
         " ".join([*([labels[item["_id"]]] if item["_id"] in labels else []), line]) if number == 0 else line
@@ -217,7 +217,7 @@ async def test_text_of_items_is_read_as_the_same_plan(source: Source) -> None:
 
 
 async def test_assistants_read_and_write_every_planned_field_of_blocks(source: Source, mcp: McpHttpClient) -> None:
-    block = await workouts.read(source.coach.ctx, source.owner, source.block["_id"])
+    block = await workouts.get(source.coach.ctx, source.owner, source.block["_id"])
     header = write_header(block)
     for name in names_of(PlannedBlock):
         other: Any = {**block, name: False if isinstance(cast("Json", block)[name], bool) else None}

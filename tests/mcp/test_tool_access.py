@@ -150,7 +150,7 @@ async def test_employee_is_limited_to_assigned_clients(public_server: TestServer
     hired = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "assigned", "no hash")
     mine = await coach.create_customer(name="Mine", assignedTo=str(hired["_id"]))
     colleagues = await coach.create_customer(name="Colleague's")
-    eli = await team.load_principal(coach.ctx.services, hired["_id"])
+    eli = await team.get_principal(coach.ctx.services, hired["_id"])
     assert eli is not None
     grant = await authorize_assistant(coach.ctx.acting_as(eli))
     async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
@@ -209,7 +209,7 @@ async def test_assistant_of_a_removed_employee_loses_access_at_once(
 ) -> None:
     email = f"eli-{coach.ctx.company_id}@example.com"
     hired = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", "no hash")
-    eli = await team.load_principal(coach.ctx.services, hired["_id"])
+    eli = await team.get_principal(coach.ctx.services, hired["_id"])
     assert eli is not None
     theirs = await authorize_assistant(coach.ctx.acting_as(eli), "Eli's")
     async with McpHttpClient(public_server, {"Authorization": f"Bearer {theirs.tokens.access}"}) as mcp:
@@ -252,7 +252,7 @@ async def test_coach_lists_and_revokes_their_own_assistants(public_server: TestS
 async def test_employee_manages_own_assistants_and_owner_all_of_them(coach: CoachClient) -> None:
     email = f"eli-{coach.ctx.company_id}@example.com"
     employee = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", "no hash")
-    principal = await team.load_principal(coach.ctx.services, employee["_id"])
+    principal = await team.get_principal(coach.ctx.services, employee["_id"])
     assert principal is not None
     employee_ctx = coach.ctx.acting_as(principal)
     owners, employees = (

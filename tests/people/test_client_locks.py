@@ -41,7 +41,7 @@ async def test_client_of_another_coach_cannot_be_locked(coach: CoachClient, othe
     before = (await stored(coach, ana)).get("scheduleChanges")
 
     async def lock(ctx: Context, customer: Json) -> None:
-        await in_transaction(ctx, lambda tx: customers.lock_visible(tx, ObjectId(customer["_id"])))
+        await in_transaction(ctx, lambda tx: customers.authorize_and_lock(tx, ObjectId(customer["_id"])))
 
     await lock(of_assigned(coach), own)
     with pytest.raises(Forbidden):
@@ -57,8 +57,8 @@ async def test_access_is_checked_also_if_the_client_is_locked_already(coach: Coa
     own = await coach.create_customer("Bo", assignedTo=str(coach.ctx.caller.id))
 
     async def lock_twice(tx: Context, customer: Json) -> None:
-        await customers.lock(tx, ObjectId(customer["_id"]))
-        await customers.lock_visible(tx, ObjectId(customer["_id"]))
+        await customers.lock_and_mark_figures(tx, ObjectId(customer["_id"]))
+        await customers.authorize_and_lock(tx, ObjectId(customer["_id"]))
 
     await in_transaction(of_assigned(coach), lambda tx: lock_twice(tx, own))
     with pytest.raises(Forbidden):
@@ -70,7 +70,7 @@ async def test_last_workout_date_is_extended_after_the_lock(coach: CoachClient) 
     identifier = ObjectId(ana["_id"])
 
     async def extend(tx: Context, day: str) -> None:
-        await customers.lock(tx, identifier)
+        await customers.lock_and_mark_figures(tx, identifier)
         await activity_dates.extend_last_workout_date(tx, identifier, day)
 
     for day, expected in (("2026-03-02", "2026-03-02"), ("2026-03-01", "2026-03-02"), ("2026-03-03", "2026-03-03")):

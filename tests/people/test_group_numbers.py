@@ -15,8 +15,8 @@ from coaching_service.core.database.migrations import step_0015_group_totals
 from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
-from coaching_service.people.customers import counters, group_totals
-from coaching_service.people.customers.group_totals import COUNT
+from coaching_service.people.customers import _group_totals, counters
+from coaching_service.people.customers._group_totals import COUNT
 from tests.support.client import CoachClient, Reply
 
 GROUPS = ("A", "$b.c", "Ünder 30")
@@ -47,7 +47,7 @@ async def require_right(coach: CoachClient) -> None:
     await require_answers(coach)
     services, company_id = coach.ctx.services, coach.ctx.company_id
     async with reading_snapshot(services) as session:
-        assert await group_totals.find_differences(services, company_id, session) == {}
+        assert await _group_totals.find_differences(services, company_id, session) == {}
         difference = await counters.find_difference(services, company_id, session)
     assert (difference["active"], difference["archived"]) == (0, 0)
 

@@ -213,7 +213,7 @@ async def test_coach_removed_during_a_bulk_change_gets_no_more_clients(
 
     async def leaves(so_far: customer_bulk.Result) -> None:
         if so_far.requested == 1:
-            await team.remove_employee(coach.ctx, eli["_id"])
+            await team.delete_employee(coach.ctx, eli["_id"])
 
     selection: Selection = {"ids": clients, "dryRun": False}
     result = await customer_bulk.assign_trainer(

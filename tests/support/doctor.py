@@ -123,7 +123,7 @@ async def open_demo(settings: Settings, name: str) -> AsyncIterator[Context]:
             await until(lambda: is_numbered(services), "all changes are numbered")
         identity = await identities.find_by_email(services, EMAIL)
         assert identity is not None
-        owner = await team.load_principal(services, identity.subject_id)
+        owner = await team.get_principal(services, identity.subject_id)
         assert owner is not None
         yield Context(services).acting_as(owner)
         await services.db.client.drop_database(own.mongodb_database)

@@ -58,7 +58,7 @@ async def train(ctx: Context, customer_id: ObjectId) -> Years:
     days = [FIRST + timedelta(number) for number in range(DAYS)]
     blocks = [_block(customer_id, number, day, exercises) for number, day in enumerate(days)]
     for start in range(0, DAYS, _BATCH):
-        await store.insert_many(ctx, blocks[start : start + _BATCH])
+        await store.create_many(ctx, blocks[start : start + _BATCH])
     calendar = await store.find_all(ctx, {"customerId": customer_id}, "date")
     for start in range(0, DAYS, _BATCH):
         await _insert_derived(ctx, customer_id, calendar[start : start + _BATCH])
@@ -182,5 +182,5 @@ async def _insert_derived(ctx: Context, customer_id: ObjectId, blocks: list[Stor
                 form_responses.append({"customerId": customer_id, "witemId": item["_id"], **form})
     logged_items = [item for block in blocks for item in block["items"]]
     await personal_records.update_records(ctx, CompletedWorkChanged(customer_id, logged_items))
-    await activity.add_many(ctx, events)
+    await activity.create_many(ctx, events)
     await responses.responses.insert_many(ctx, form_responses)

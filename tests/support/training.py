@@ -169,7 +169,7 @@ async def employee_key(coach: CoachClient, *permissions: str, scope: CustomersSc
     """The API key of a new employee, who by default sees only clients assigned to them."""
     email = f"eli-{ObjectId()}@example.com"
     hired = await team.create_employee(coach.ctx, "Eli", email, list(permissions), scope, "no hash")
-    principal = await team.load_principal(coach.ctx.services, hired["_id"])
+    principal = await team.get_principal(coach.ctx.services, hired["_id"])
     assert principal is not None
     return str((await api_keys.create(coach.ctx.acting_as(principal), "Eli's"))["key"])
 

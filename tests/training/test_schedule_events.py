@@ -76,15 +76,15 @@ async def _create(recorder: Recorder) -> None:
 
 
 async def _change_date(recorder: Recorder) -> None:
-    await workouts.change(recorder.ctx, recorder.calendar, recorder.block["_id"], {"date": TUESDAY})
+    await workouts.update(recorder.ctx, recorder.calendar, recorder.block["_id"], {"date": TUESDAY})
 
 
 async def _make_rest_day(recorder: Recorder) -> None:
-    await workouts.change(recorder.ctx, recorder.calendar, recorder.block["_id"], {"isRest": True})
+    await workouts.update(recorder.ctx, recorder.calendar, recorder.block["_id"], {"isRest": True})
 
 
 async def _delete(recorder: Recorder) -> None:
-    await workouts.remove(recorder.ctx, recorder.calendar, recorder.block["_id"])
+    await workouts.delete(recorder.ctx, recorder.calendar, recorder.block["_id"])
 
 
 async def _copy(recorder: Recorder) -> None:
@@ -120,12 +120,12 @@ async def _end_program(recorder: Recorder) -> None:
 
 
 async def _add_item(recorder: Recorder) -> None:
-    await item_service.add_item(recorder.ctx, recorder.calendar, recorder.block["_id"], TASK)
+    await item_service.create_item(recorder.ctx, recorder.calendar, recorder.block["_id"], TASK)
 
 
 async def _remove_item(recorder: Recorder) -> None:
     item_id = recorder.block["items"][0]["_id"]
-    await item_service.remove_item(recorder.ctx, recorder.calendar, recorder.block["_id"], item_id)
+    await item_service.delete_item(recorder.ctx, recorder.calendar, recorder.block["_id"], item_id)
 
 
 async def _move_item(recorder: Recorder) -> None:
@@ -178,16 +178,16 @@ async def test_change_of_schedule_is_published_in_its_transaction(recorder: Reco
 
 
 async def test_change_of_name_is_not_a_change_of_schedule(recorder: Recorder) -> None:
-    await workouts.change(recorder.ctx, recorder.calendar, recorder.block["_id"], {"name": "Lower body"})
+    await workouts.update(recorder.ctx, recorder.calendar, recorder.block["_id"], {"name": "Lower body"})
     item_id = recorder.block["items"][0]["_id"]
     change = ITEM_CHANGE.load({"taskFields": {"title": "Run"}})
-    await item_service.change_item(recorder.ctx, recorder.calendar, recorder.block["_id"], item_id, change)
+    await item_service.update_item(recorder.ctx, recorder.calendar, recorder.block["_id"], item_id, change)
     assert recorder.published == []
 
 
 async def test_failed_change_publishes_nothing(recorder: Recorder) -> None:
     with pytest.raises(NotFound):
-        await workouts.remove(recorder.ctx, recorder.calendar, ObjectId())
+        await workouts.delete(recorder.ctx, recorder.calendar, ObjectId())
     assert recorder.published == []
 
 

@@ -89,7 +89,7 @@ def show(company: str, as_json: bool, data: Path | None) -> None:
     """Show one company with its coaches."""
 
     async def work(operator: Operator) -> None:
-        row = await service.read_company(operator, await service.find_company_id(operator, company))
+        row = await service.get_company(operator, await service.find_company_id(operator, company))
         if as_json:
             print_json(row)
             return
@@ -188,7 +188,7 @@ def erase(company: str, yes: bool, as_json: bool, data: Path | None) -> None:
     """
 
     async def read_company(operator: Operator) -> CompanyFigures:
-        return await service.read_company(operator, await service.find_company_id(operator, company))
+        return await service.get_company(operator, await service.find_company_id(operator, company))
 
     async def work(operator: Operator) -> None:
         await service.erase_company(operator, company_id)

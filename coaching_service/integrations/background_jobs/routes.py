@@ -22,7 +22,7 @@ async def get_job(ctx: Context, job_id: ObjectId) -> models.AnyJob:
     The owner reads all jobs, an employee the bulk operations that they have requested. Jobs are removed 30 days after
     they began.
     """
-    return await service.read_any(ctx, job_id)
+    return await service.get_any(ctx, job_id)
 
 
 @routes.post("/{jobId}/cancel", access=coach(), returns=BackgroundJob, status=200, idempotent=True, errors=(Conflict,))

@@ -44,7 +44,7 @@ async def create(ctx: Context, job: NewJob) -> StoredCompanyJob:
     Raises Conflict while another one of its kind is not finished.
     """
     await require_none_unfinished(ctx, job["kind"])
-    return await store.insert(ctx, job)
+    return await store.create(ctx, job)
 
 
 async def require_none_unfinished(ctx: Context, kind: JobKind) -> None:
@@ -53,20 +53,20 @@ async def require_none_unfinished(ctx: Context, kind: JobKind) -> None:
         raise Conflict(f"Another {_NAMES[kind]} of this company is not finished yet", code="JOB_RUNNING")
 
 
-async def read(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
+async def get(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
     """Return a job of the company. Raises NotFound."""
     if (job := await store.find_one(ctx, job_id)) is None:
         raise NotFound("job")
     return job
 
 
-async def read_any(ctx: Context, job_id: ObjectId) -> AnyJob:
+async def get_any(ctx: Context, job_id: ObjectId) -> AnyJob:
     """Return a job of the company, or of a bulk operation that the caller may see.
 
     Raises NotFound, and Forbidden for a job of the company unless the caller is its owner.
     """
     if (job := await store.find_one(ctx, job_id)) is None:
-        return await bulk_jobs.read(ctx, job_id)
+        return await bulk_jobs.get(ctx, job_id)
     check_access(even_while_converting(owner()), ctx.caller, writes=False)
     return job
 
@@ -79,7 +79,7 @@ async def cancel_any(ctx: Context, job_id: ObjectId) -> AnyJob:
     return await cancel(ctx, job_id)
 
 
-async def read_with_work(ctx: Context, job_id: ObjectId) -> JobWork:
+async def get_with_work(ctx: Context, job_id: ObjectId) -> JobWork:
     """Return a job of the company with what its steps need. Raises NotFound."""
     if (job := await store.find_with_work(ctx, job_id)) is None:
         raise NotFound("job")
@@ -95,7 +95,7 @@ async def find_unfinished(ctx: Context, job_id: ObjectId) -> JobWork | None:
     return job if job is not None and job["status"] in ("queued", "running") else None
 
 
-async def load_step(
+async def get_step(
     services: Services, job: Job, operation: str, *, is_batch: bool = False
 ) -> tuple[Context, JobWork] | None:
     """Return what the next step of the queued `job` needs, with a context of the company's owner.
@@ -104,7 +104,7 @@ async def load_step(
     """
     job_id: ObjectId = job.arguments["jobId"]
     try:
-        owner_of_company = await team.load_owner(services, job.company_id or ObjectId())
+        owner_of_company = await team.get_owner(services, job.company_id or ObjectId())
     except NotFound:
         return None
     ctx = Context(services, operation=operation, batch_id=job_id if is_batch else None).acting_as(owner_of_company)
@@ -156,7 +156,7 @@ async def cancel(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
 
     A job that has ended stays as it is. Raises NotFound, and Conflict for a conversion of loads that is no dry run.
     """
-    job = await read_with_work(ctx, job_id)
+    job = await get_with_work(ctx, job_id)
     if job["status"] in ("queued", "running"):
         if job["kind"] == "import":
             await end(ctx, job, "cancelled")
@@ -165,4 +165,4 @@ async def cancel(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
         else:
             raise Conflict("A conversion of loads cannot be cancelled: some are in the other unit", code="CONVERTING")
         await audit.record(ctx, "company.jobCancelled", jobId=job_id, kind=job["kind"])
-    return await read(ctx, job_id)
+    return await get(ctx, job_id)

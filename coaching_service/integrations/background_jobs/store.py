@@ -32,7 +32,7 @@ jobs = Documents[StoredCompanyJob](
 )
 
 
-async def insert(ctx: Context, job: NewJob) -> StoredCompanyJob:
+async def create(ctx: Context, job: NewJob) -> StoredCompanyJob:
     """Store a new job."""
     return await jobs.insert(ctx, {**job, "status": "queued", "done": 0, "total": 0, "result": None, "errors": []})
 

@@ -57,4 +57,4 @@ async def get_calendar(ctx: Context, calendar_token: str) -> Download:
     An iCalendar file with the titles of the workouts from 92 days ago for a year, without those on hidden days. It is
     404 after the link was revoked, and while the client is archived.
     """
-    return await service.read(ctx, calendar_token)
+    return await service.get(ctx, calendar_token)

@@ -16,7 +16,7 @@ from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.integrations.calendar_feed import store
-from coaching_service.integrations.calendar_feed.icalendar_file import write_calendar
+from coaching_service.integrations.calendar_feed._icalendar_file import write_calendar
 from coaching_service.integrations.calendar_feed.models import CalendarLink, StoredCalendarLink
 from coaching_service.people.customers import first_access
 from coaching_service.people.customers import service as customers
@@ -55,7 +55,7 @@ async def revoke(ctx: Context, customer_id: ObjectId) -> None:
     await audit.record(ctx, "calendarLink.revoked", about=customer_id)
 
 
-async def read(ctx: Context, token: str) -> Download:
+async def get(ctx: Context, token: str) -> Download:
     """Return the calendar of a link: the titles on the days that the client sees, from 92 days ago for a year.
 
     Raises NotFound, always the same, if the link is not valid or was revoked, or the client is archived or deleted.
@@ -66,7 +66,7 @@ async def read(ctx: Context, token: str) -> Download:
     blocks, visible = await gather_reads(
         ctx,
         workouts.find_titles(ctx, ctx.caller.id, first, last),
-        visibility.load_visibility(ctx, ctx.caller.id, first, last),
+        visibility.get_visibility(ctx, ctx.caller.id, first, last),
     )
     shown = [block for block in blocks if visible.allows(day=block["date"])]
     name = ctx.caller.company.name

@@ -17,7 +17,7 @@ from coaching_service.core.database.portable import Portable, file_holders
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.company_export import workout_rows
+from coaching_service.integrations.company_export import _workout_rows
 from coaching_service.integrations.company_export.format import (
     ACCOUNT,
     ACTIVITY,
@@ -43,7 +43,7 @@ _PAGE = 50
 
 async def export_archive(ctx: Context) -> Download:
     """Return the export of the caller's company as a ZIP archive, and record that it was made."""
-    company = await account.read(ctx)
+    company = await account.get(ctx)
     await audit.record(ctx, "company.exported", kind="archive")
     name = f"company-{company['_id']}-{now():%Y-%m-%d}.zip"
 
@@ -55,12 +55,12 @@ async def export_archive(ctx: Context) -> Download:
 
 async def export_workouts(ctx: Context) -> Download:
     """Return the logged sets of all clients as CSV, one row for each, and record that it was made."""
-    company = await account.read(ctx)
+    company = await account.get(ctx)
     await audit.record(ctx, "company.exported", kind="workouts")
     name = f"workouts-{company['_id']}-{now():%Y-%m-%d}.csv"
 
     def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        return workout_rows.iterate(ctx)
+        return _workout_rows.iterate(ctx)
 
     return Download("text/csv; charset=utf-8", name, read_all)
 
@@ -96,7 +96,7 @@ async def _single(content: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:
 
 
 async def _account(ctx: Context) -> dict[str, Any]:
-    company = await account.read(ctx)
+    company = await account.get(ctx)
     return {
         "_id": company["_id"],
         "companyName": company["companyName"],

@@ -30,10 +30,10 @@ from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import StoredCompanyJob
 from coaching_service.integrations.background_jobs.service import Superseded
-from coaching_service.integrations.company_import.archive_import import ArchiveImport
-from coaching_service.integrations.company_import.archive_reader import InvalidArchive
-from coaching_service.integrations.company_import.customer_import import CustomerImport
-from coaching_service.integrations.company_import.progress import Progress
+from coaching_service.integrations.company_import._archive_import import ArchiveImport
+from coaching_service.integrations.company_import._archive_reader import InvalidArchive
+from coaching_service.integrations.company_import._customer_import import CustomerImport
+from coaching_service.integrations.company_import._progress import Progress
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.team import service as team
@@ -97,7 +97,7 @@ async def begin(
 
 async def run_step(services: Services, job: Job) -> RunAgain | None:
     """Continue an import for about 15 seconds."""
-    if (step := await background_jobs.load_step(services, job, OPERATION, is_batch=True)) is None:
+    if (step := await background_jobs.get_step(services, job, OPERATION, is_batch=True)) is None:
         return None
     ctx, stored = step
     progress = Progress(ctx, stored)
@@ -148,7 +148,7 @@ async def end_abandoned(services: Services) -> None:
     """End these imports with an error. What they have stored stays; their files are deleted."""
     for job_id, company_id in (await list_abandoned(services)).items():
         with suppress(NotFound, Superseded):  # the company is being erased, or the import has ended
-            ctx = Context(services, operation=OPERATION).acting_as(await team.load_owner(services, company_id))
+            ctx = Context(services, operation=OPERATION).acting_as(await team.get_owner(services, company_id))
             if (stored := await background_jobs.find_unfinished(ctx, job_id)) is not None:
                 await _end(
                     Progress(ctx, stored),

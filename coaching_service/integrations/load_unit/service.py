@@ -52,7 +52,7 @@ async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) 
     Raises Conflict if the loads are in that unit, while another conversion is not finished, and unless it is a dry run,
     while an import is not.
     """
-    if (await account.read(ctx))["loadUnit"] == load_unit:
+    if (await account.get(ctx))["loadUnit"] == load_unit:
         raise Conflict(f"The loads are in {load_unit} already", code="LOAD_UNIT_UNCHANGED")
     if not dry_run:
         await background_jobs.require_none_unfinished(ctx, "import")
@@ -74,7 +74,7 @@ async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) 
 
 async def run_step(services: Services, job: Job) -> RunAgain | None:
     """Continue a conversion for about 15 seconds."""
-    if (step := await background_jobs.load_step(services, job, _OPERATION)) is None:
+    if (step := await background_jobs.get_step(services, job, _OPERATION)) is None:
         return None
     ctx, stored = step
     try:
@@ -174,7 +174,7 @@ async def _store(ctx: Context, job: JobWork, fields: Mapping[str, object]) -> No
 
 async def _convert_client(ctx: Context, customer_id: ObjectId, conversion: Conversion) -> Mapping[str, int]:
     if conversion.is_stored:
-        await customers.lock(ctx, customer_id)
+        await customers.lock_and_mark_figures(ctx, customer_id)
     of_workouts = await workouts.convert_client(ctx, customer_id, conversion)
     of_records, estimates = await records.convert_client(ctx, customer_id, conversion)
     of_maxes = await training_maxes.convert_client(ctx, customer_id, conversion, estimates)

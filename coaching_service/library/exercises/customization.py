@@ -9,7 +9,8 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.library.exercises import media_list, override_store, store
+from coaching_service.library.exercises import _media_list, override_store, store
+from coaching_service.library.exercises._presentation import present, version_of
 from coaching_service.library.exercises.models import (
     Exercise,
     ExerciseMedia,
@@ -18,7 +19,6 @@ from coaching_service.library.exercises.models import (
     StoredExercise,
     StoredMedia,
 )
-from coaching_service.library.exercises.presentation import present, version_of
 
 
 async def read_with_override(ctx: Context, exercise_id: ObjectId) -> tuple[Exercise, Override | None]:
@@ -65,7 +65,7 @@ async def remove_override(ctx: Context, exercise_id: ObjectId) -> Exercise:
     if before is None:
         return present(ctx, stored)
     override = await override_store.clear(ctx, exercise_id)
-    await files.discard(ctx, media_list.file_ids(before["media"]))
+    await files.discard(ctx, _media_list.file_ids(before["media"]))
     return present(ctx, stored, override)
 
 
@@ -78,7 +78,7 @@ async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile | None
     stored = await _read(ctx, exercise_id)
     if file is None:
         raise invalid_field("file", "is required", code="REQUIRED")
-    media, media_id = media_list.with_file(await _load_media(ctx, stored), file)
+    media, media_id = _media_list.with_file(await _load_media(ctx, stored), file)
     exercise = await _save_media(ctx, stored, media)
     return next(each for each in exercise["media"] if each["_id"] == media_id)
 
@@ -90,7 +90,7 @@ async def remove_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) 
     Raises NotFound if the exercise does not exist, or has no such entry of the company.
     """
     stored = await _read(ctx, exercise_id)
-    remaining = media_list.without(await _load_media(ctx, stored), media_id)
+    remaining = _media_list.without(await _load_media(ctx, stored), media_id)
     if remaining is None:
         raise NotFound("exercise media")
     media, file_ids = remaining

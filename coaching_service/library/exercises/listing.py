@@ -11,14 +11,14 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import RANKED, ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, BY_UPDATE, UPDATED, ListSelection
-from coaching_service.library.exercises import override_store, search_entries, store
+from coaching_service.library.exercises import _search_entries, override_store, store
+from coaching_service.library.exercises._presentation import present
+from coaching_service.library.exercises._search import search
 from coaching_service.library.exercises.models import (
     Exercise,
     ExercisePage,
     StoredExercise,
 )
-from coaching_service.library.exercises.presentation import present
-from coaching_service.library.exercises.search import search
 from coaching_service.library.exercises.use_counts import load_use_counts
 
 
@@ -61,7 +61,7 @@ async def list_exercises(
         return cast("ExercisePage", list_part.numbered(await present_all(ctx, docs), total, cursor))
     list_part = ListPart(ctx, "exercises", filters, RANKED, page=page, size=size, after=after)
     index, use_counts = await gather_reads(
-        ctx, search_entries.load_index(ctx, condition, ownership), load_use_counts(ctx)
+        ctx, _search_entries.load_index(ctx, condition, ownership), load_use_counts(ctx)
     )
     result = search(index, keywords, use_counts)
     ids, cursor = list_part.cut_ranked(result.ids)
@@ -89,7 +89,7 @@ async def _page_by_update(
     )
     listed, tolerant = updates, False
     if keywords:
-        result = search(await search_entries.load_index(ctx, condition, ownership), keywords, {})
+        result = search(await _search_entries.load_index(ctx, condition, ownership), keywords, {})
         matching, tolerant = set(result.ids), result.tolerant
         listed = [each for each in updates if each["_id"] in matching]
     for each in listed:

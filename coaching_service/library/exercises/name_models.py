@@ -7,8 +7,8 @@ from typing import Annotated, NotRequired, TypedDict
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import ListOf, Text
+from coaching_service.library.exercises._resolution import MAX_NAME_LENGTH
 from coaching_service.library.exercises.models import ExerciseReference
-from coaching_service.library.exercises.resolution import MAX_NAME_LENGTH
 
 
 class ExerciseNames(TypedDict):

@@ -9,9 +9,9 @@ from typing import cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import Unprepared, gather_reads
 from coaching_service.core.text import normalize, without_apostrophes
-from coaching_service.library.exercises import search_entries, service, store
+from coaching_service.library.exercises import _search_entries, service, store
+from coaching_service.library.exercises._resolution import Candidate, Resolution, resolve
 from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedExerciseName
-from coaching_service.library.exercises.resolution import Candidate, Resolution, resolve
 from coaching_service.library.exercises.use_counts import load_use_counts
 
 
@@ -34,7 +34,7 @@ async def _prepare(ctx: Context, names: Sequence[str]) -> None:
 
 
 async def _resolve(ctx: Context, names: Sequence[str]) -> list[ResolvedExerciseName]:
-    index, use_counts = await gather_reads(ctx, search_entries.load_index(ctx, {}, "all"), load_use_counts(ctx))
+    index, use_counts = await gather_reads(ctx, _search_entries.load_index(ctx, {}, "all"), load_use_counts(ctx))
 
     def resolve_each() -> list[Resolution]:
         return [resolve(index, name, use_counts) for name in names]
@@ -42,7 +42,7 @@ async def _resolve(ctx: Context, names: Sequence[str]) -> list[ResolvedExerciseN
     # A millisecond for each name: in a thread, other requests continue meanwhile.
     resolutions = resolve_each() if ctx.thread is not None else await asyncio.to_thread(resolve_each)
     candidates = [each for resolution in resolutions for each in (resolution.match, *resolution.alternatives) if each]
-    names_by_id = await service.load_names(ctx, [candidate.exercise_id for candidate in candidates])
+    names_by_id = await service.get_names(ctx, [candidate.exercise_id for candidate in candidates])
 
     def describe(candidate: Candidate) -> ExerciseMatch:
         exercise = names_by_id[candidate.exercise_id]

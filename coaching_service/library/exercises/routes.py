@@ -121,7 +121,7 @@ async def upsert_exercise(ctx: Context, external_id: str, body: dict[str, Any]) 
 @routes.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), returns=EXERCISE)
 async def get_exercise(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
     """Read an exercise."""
-    return await service.read(ctx, exercise_id)
+    return await service.get(ctx, exercise_id)
 
 
 @routes.patch(
@@ -136,7 +136,7 @@ async def update_exercise(ctx: Context, exercise_id: ObjectId, body: models.Exer
 
     Shared exercises cannot be changed (403).
     """
-    return await service.change(ctx, exercise_id, body)
+    return await service.update(ctx, exercise_id, body)
 
 
 @routes.delete("/exercises/{exerciseId}", access=coach(EXERCISES.DELETE))
@@ -145,7 +145,7 @@ async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> None:
 
     Scheduled blocks keep its name.
     """
-    await service.remove(ctx, exercise_id)
+    await service.delete(ctx, exercise_id)
 
 
 @routes.put(

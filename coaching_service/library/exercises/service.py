@@ -18,7 +18,8 @@ from coaching_service.core.external_identity import (
 )
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId, stable_id
-from coaching_service.library.exercises import media_list, muscles, override_store, store, use_counts
+from coaching_service.library.exercises import _media_list, muscles, override_store, store, use_counts
+from coaching_service.library.exercises._presentation import present
 from coaching_service.library.exercises.events import LoadTypeChanged
 from coaching_service.library.exercises.models import (
     Exercise,
@@ -34,12 +35,11 @@ from coaching_service.library.exercises.models import (
     StoredExercise,
     TrainedMuscle,
 )
-from coaching_service.library.exercises.presentation import present
 
 SHARED_LIBRARY = stable_id("library", "shared")
 
 
-async def read(ctx: Context, exercise_id: ObjectId) -> Exercise:
+async def get(ctx: Context, exercise_id: ObjectId) -> Exercise:
     """Return an exercise as the company sees it, shared or own. Raises NotFound."""
     stored, override = await gather_reads(
         ctx, store.find_one(ctx, exercise_id), override_store.find_one(ctx, exercise_id)
@@ -49,28 +49,28 @@ async def read(ctx: Context, exercise_id: ObjectId) -> Exercise:
     return present(ctx, stored, override)
 
 
-async def read_for_client(ctx: Context, exercise_id: ObjectId) -> OwnExercise:
+async def get_for_client(ctx: Context, exercise_id: ObjectId) -> OwnExercise:
     """Return what a client sees of an exercise of the company, shared or own. Raises NotFound."""
-    exercise = await read(ctx, exercise_id)
+    exercise = await get(ctx, exercise_id)
     return take(OwnExercise, exercise)
 
 
 async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
     """Return the names of exercises by identifier. Raises NotFound if one does not exist or is deleted."""
     ids = set(exercise_ids)
-    names = await load_usable_names(ctx, ids)
+    names = await get_usable_names(ctx, ids)
     if names.keys() != ids:
         raise NotFound("exercise")
     return names
 
 
-async def load_usable_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
+async def get_usable_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
     """Return the names of exercises that exist and are not deleted, by identifier."""
     ids = set(exercise_ids)
     return await _load_names(ctx, store.find_usable_names(ctx, list(ids)), ids) if ids else {}
 
 
-async def load_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
+async def get_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
     """Return the names of exercises by identifier, deleted ones included."""
     ids = set(exercise_ids)
     return await _load_names(ctx, store.find_names(ctx, list(ids)), ids) if ids else {}
@@ -95,7 +95,7 @@ async def require_known(ctx: Context, exercise_id: ObjectId) -> None:
         raise NotFound("exercise")
 
 
-async def load_trained_muscles(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, list[TrainedMuscle]]:
+async def get_trained_muscles(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, list[TrainedMuscle]]:
     """Return the muscles that exercises train by identifier, deleted exercises included."""
     exercises = await store.find_muscles(ctx, exercise_ids) if exercise_ids else []
     return {exercise["_id"]: exercise["muscleGroups"] for exercise in exercises}
@@ -112,12 +112,12 @@ def count_uses(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:
 @transactional
 async def create(ctx: Context, exercise: NewExercise) -> Exercise:
     """Create an exercise of the company. Raises NotFound for an unknown muscle group."""
-    stored = await store.insert(
+    stored = await store.create(
         ctx,
         {
             **take(ExerciseDetails, exercise),
             "muscleGroups": _name_muscles(exercise["muscleGroups"]),
-            "media": media_list.merge([], exercise["media"]),
+            "media": _media_list.merge([], exercise["media"]),
             "libraryId": ctx.company_id,
         },
         stored_identity(exercise),
@@ -135,14 +135,14 @@ async def upsert_external(
     return await upsert(
         ctx,
         lambda tx: store.find_id_by_external_id(tx, external_id),
-        lambda tx, exercise_id: change(tx, exercise_id, sent, only_differences=True),
+        lambda tx, exercise_id: update(tx, exercise_id, sent, only_differences=True),
         lambda tx: create(tx, {**complete(), "externalId": external_id}),
         (EXERCISES.CREATE, EXERCISES.EDIT),
     )
 
 
 @transactional
-async def change(
+async def update(
     ctx: Context, exercise_id: ObjectId, change: ExerciseChange, *, only_differences: bool = False
 ) -> Exercise:
     """Change the fields of one of the company's exercises that are sent.
@@ -160,7 +160,7 @@ async def change(
     def changed_fields(stored: StoredExercise) -> ExerciseFields:
         changed = fields
         if "media" in change:
-            media = media_list.merge(stored["media"], change["media"], keep_equal=only_differences)
+            media = _media_list.merge(stored["media"], change["media"], keep_equal=only_differences)
             changed = {**fields, "media": media}
         return cast("ExerciseFields", find_differences(stored, changed)) if only_differences else changed
 
@@ -174,7 +174,7 @@ async def change(
 
 
 @transactional
-async def remove(ctx: Context, exercise_id: ObjectId) -> None:
+async def delete(ctx: Context, exercise_id: ObjectId) -> None:
     """Delete one of the company's exercises; scheduled blocks keep its name, and it keeps its files.
 
     Raises NotFound, and Forbidden for a shared exercise.
@@ -199,7 +199,7 @@ def list_muscle_groups() -> list[MuscleGroup]:
 
 
 async def _require_own(ctx: Context, exercise_id: ObjectId) -> Exercise:
-    exercise = await read(ctx, exercise_id)
+    exercise = await get(ctx, exercise_id)
     if exercise["companyId"] is None:
         message = "Shared exercises cannot be changed; set an override of it, or create one of your own"
         raise Forbidden(message, code="SHARED_EXERCISE")

@@ -24,7 +24,7 @@ from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import Choice
 from coaching_service.library.exercises import muscles
-from coaching_service.library.exercises.media_checks import MEDIA_CHECKS
+from coaching_service.library.exercises._media_checks import MEDIA_CHECKS
 from coaching_service.library.exercises.models import (
     ASSISTANCE,
     LOAD,
@@ -229,7 +229,7 @@ async def find_similar(
     return await exercises.find(ctx, condition, fields=_KIND_FIELDS, hint=_BY_NAME)
 
 
-async def insert(ctx: Context, exercise: ExerciseContent, identity: StoredIdentity) -> StoredExercise:
+async def create(ctx: Context, exercise: ExerciseContent, identity: StoredIdentity) -> StoredExercise:
     """Store a new exercise of the company."""
     return await exercises.insert(ctx, {**exercise, **identity, **_search_fields(exercise), "deletedAt": None})
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.text import normalize, without_apostrophes
-from coaching_service.library.exercises import search_entries, store
+from coaching_service.library.exercises import _search_entries, store
+from coaching_service.library.exercises._search import search
 from coaching_service.library.exercises.listing import list_exercises, present_all
 from coaching_service.library.exercises.models import Exercise
-from coaching_service.library.exercises.search import search
 from coaching_service.library.exercises.use_counts import load_use_counts
 
 
@@ -23,7 +23,7 @@ async def suggest_exercises(ctx: Context, keywords: str, size: int) -> list[Exer
 
 
 async def _suggest_matches(ctx: Context, keywords: str, size: int) -> list[Exercise]:
-    index, use_counts = await gather_reads(ctx, search_entries.load_index(ctx, {}, "all"), load_use_counts(ctx))
+    index, use_counts = await gather_reads(ctx, _search_entries.load_index(ctx, {}, "all"), load_use_counts(ctx))
     name = without_apostrophes(normalize(keywords))
     exact = {entry["_id"] for entry in index.entries if entry["search"].partition("\n")[0] == name}
     ids = search(index, keywords, use_counts).ids

@@ -11,9 +11,9 @@ from coaching_service.core.mcp.arguments import ToolPage, numbered, optional
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, ListOf, Text
 from coaching_service.library.exercises import listing, name_resolution
+from coaching_service.library.exercises._resolution import MAX_NAME_LENGTH
 from coaching_service.library.exercises.models import TYPES, Exercise, ExerciseReference, ExerciseSummary, Role
 from coaching_service.library.exercises.name_models import ExerciseMatch, MatchedName, Suggestions
-from coaching_service.library.exercises.resolution import MAX_NAME_LENGTH
 from coaching_service.library.exercises.schemas import MINE, PUBLIC
 
 tools = Tools()

@@ -40,7 +40,7 @@ async def create_form(ctx: Context, body: NewForm) -> Form:
 @routes.get("/{formId}", access=coach(FORMS.VIEW), returns=Form)
 async def get_form(ctx: Context, form_id: ObjectId) -> Form:
     """Read a form."""
-    return await service.read(ctx, form_id)
+    return await service.get(ctx, form_id)
 
 
 @routes.patch(
@@ -55,7 +55,7 @@ async def update_form(ctx: Context, form_id: ObjectId, body: FormChange) -> Form
 
     Scheduled items keep the questions they were scheduled with.
     """
-    return await service.change(ctx, form_id, body)
+    return await service.update(ctx, form_id, body)
 
 
 @routes.delete("/{formId}", access=coach(FORMS.DELETE))
@@ -64,4 +64,4 @@ async def delete_form(ctx: Context, form_id: ObjectId) -> None:
 
     Scheduled items keep its questions.
     """
-    await service.remove(ctx, form_id)
+    await service.delete(ctx, form_id)

@@ -22,7 +22,7 @@ from coaching_service.library.forms.models import (
 list_all = store.find_all
 
 
-async def read(ctx: Context, form_id: ObjectId) -> Form:
+async def get(ctx: Context, form_id: ObjectId) -> Form:
     """Return a form. Raises NotFound."""
     if (form := await store.find_one(ctx, form_id)) is None:
         raise NotFound("form")
@@ -31,10 +31,10 @@ async def read(ctx: Context, form_id: ObjectId) -> Form:
 
 async def create(ctx: Context, form: NewForm) -> Form:
     """Create a form."""
-    return await store.insert(ctx, form["name"], assign_question_ids(form["questions"]))
+    return await store.create(ctx, form["name"], assign_question_ids(form["questions"]))
 
 
-async def change(ctx: Context, form_id: ObjectId, change: FormChange) -> Form:
+async def update(ctx: Context, form_id: ObjectId, change: FormChange) -> Form:
     """Change the fields of a form that are sent; a question sent with its `_id` remains the same question.
 
     Scheduled items keep the questions they were scheduled with. Raises NotFound for the form or for a question that it
@@ -56,7 +56,7 @@ async def change(ctx: Context, form_id: ObjectId, change: FormChange) -> Form:
     return form
 
 
-async def remove(ctx: Context, form_id: ObjectId) -> None:
+async def delete(ctx: Context, form_id: ObjectId) -> None:
     """Delete a form; scheduled items keep its questions. Raises NotFound."""
     if not await store.delete(ctx, form_id):
         raise NotFound("form")

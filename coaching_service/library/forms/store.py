@@ -48,7 +48,7 @@ async def find_one(ctx: Context, form_id: ObjectId) -> Form | None:
     return await forms.find_one(ctx, {"_id": form_id})
 
 
-async def insert(ctx: Context, name: str, questions: list[Question]) -> Form:
+async def create(ctx: Context, name: str, questions: list[Question]) -> Form:
     """Store a new form."""
     return await forms.insert(ctx, {"name": name, "sortName": normalize(name), "questions": questions})
 

@@ -45,7 +45,7 @@ async def create_metrics_set(ctx: Context, body: NewMetricsSet) -> MetricSet:
 @routes.get(f"{_SETS}/{{metricsSetId}}", access=coach(METRICS.VIEW), returns=_METRICS_SET)
 async def get_metrics_set(ctx: Context, metrics_set_id: ObjectId) -> MetricSet:
     """Read a metric set."""
-    return await service.read(ctx, metrics_set_id)
+    return await service.get(ctx, metrics_set_id)
 
 
 @routes.patch(
@@ -60,7 +60,7 @@ async def update_metrics_set(ctx: Context, metrics_set_id: ObjectId, body: Metri
 
     A metric sent with its `_id` remains the same metric; one left out is archived, and its history remains.
     """
-    return await service.change(ctx, metrics_set_id, body)
+    return await service.update(ctx, metrics_set_id, body)
 
 
 @routes.delete(f"{_SETS}/{{metricsSetId}}", access=coach(METRICS.DELETE))
@@ -69,7 +69,7 @@ async def delete_metrics_set(ctx: Context, metrics_set_id: ObjectId) -> None:
 
     Recorded values remain.
     """
-    await service.remove(ctx, metrics_set_id)
+    await service.delete(ctx, metrics_set_id)
 
 
 @routes.get("/metrics-units", access=coach(METRICS.VIEW), returns=list_of(MetricUnit))

@@ -35,14 +35,14 @@ async def list_with_archived(ctx: Context) -> list[MetricSetWithArchived]:
     return [_with_archived(metric_set) for metric_set in await store.find_all(ctx)]
 
 
-async def read(ctx: Context, set_id: ObjectId) -> MetricSet:
+async def get(ctx: Context, set_id: ObjectId) -> MetricSet:
     """Return a metric set. Raises NotFound."""
     if (metric_set := await store.find_one(ctx, set_id)) is None:
         raise NotFound("metrics set")
     return present(metric_set)
 
 
-async def read_with_archived(ctx: Context, set_id: ObjectId, *, include_deleted: bool) -> MetricSetWithArchived:
+async def get_with_archived(ctx: Context, set_id: ObjectId, *, include_deleted: bool) -> MetricSetWithArchived:
     """Return a metric set with its archived metrics. Raises NotFound, for a deleted set unless `include_deleted`."""
     metric_sets = await store.find_by_ids(ctx, [set_id], include_deleted=include_deleted)
     if not metric_sets:
@@ -55,7 +55,7 @@ async def list_automatic(ctx: Context) -> list[MetricSet]:
     return [present(metric_set) for metric_set in await store.find_automatic(ctx)]
 
 
-async def load_by_id(ctx: Context, set_ids: Iterable[ObjectId]) -> dict[ObjectId, MetricSetWithArchived]:
+async def get_by_id(ctx: Context, set_ids: Iterable[ObjectId]) -> dict[ObjectId, MetricSetWithArchived]:
     """Return the metric sets by identifier, deleted ones included."""
     ids = set(set_ids)
     if not ids:
@@ -67,10 +67,10 @@ async def load_by_id(ctx: Context, set_ids: Iterable[ObjectId]) -> dict[ObjectId
 async def create(ctx: Context, metric_set: NewMetricsSet) -> MetricSet:
     """Create a metric set. Raises NotFound for an unknown unit."""
     metrics = [_to_stored(ObjectId(), metric) for metric in metric_set["metrics"]]
-    return present(await store.insert(ctx, {**metric_set, "metrics": metrics}))
+    return present(await store.create(ctx, {**metric_set, "metrics": metrics}))
 
 
-async def change(ctx: Context, set_id: ObjectId, change: MetricSetChange) -> MetricSet:
+async def update(ctx: Context, set_id: ObjectId, change: MetricSetChange) -> MetricSet:
     """Change the fields of a metric set that are sent. A metric left out is archived: its history remains.
 
     Raises NotFound for the set, a metric or a unit, InvalidFields if the unit of a metric would change, and Conflict
@@ -89,7 +89,7 @@ async def change(ctx: Context, set_id: ObjectId, change: MetricSetChange) -> Met
     return present(metric_set)
 
 
-async def remove(ctx: Context, set_id: ObjectId) -> None:
+async def delete(ctx: Context, set_id: ObjectId) -> None:
     """Delete a metric set; recorded values remain. Raises NotFound."""
     if not await store.soft_delete(ctx, set_id):
         raise NotFound("metrics set")

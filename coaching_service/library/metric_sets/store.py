@@ -76,7 +76,7 @@ async def find_by_ids(ctx: Context, ids: Sequence[ObjectId], *, include_deleted:
     return await metric_sets.find(ctx, {"_id": {"$in": list(ids)}} | condition)
 
 
-async def insert(ctx: Context, new: MetricSetContent) -> StoredMetricSet:
+async def create(ctx: Context, new: MetricSetContent) -> StoredMetricSet:
     """Store a new metric set."""
     return await metric_sets.insert(ctx, {**new, "sortName": normalize(new["name"]), "deletedAt": None})
 

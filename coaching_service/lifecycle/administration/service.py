@@ -43,7 +43,7 @@ class Operator:
 
     async def acting_in(self, company_id: ObjectId) -> Context:
         """Return a context of the company's owner, for background work. Raises NotFound."""
-        owner = await team.load_owner(self.services, company_id)
+        owner = await team.get_owner(self.services, company_id)
         return Context(self.services, owner, operation="admin", interface="system")
 
 
@@ -74,7 +74,7 @@ async def iterate_usage(operator: Operator) -> AsyncIterator[CompanyUsage]:
             yield {"id": company["_id"], "name": company["companyName"], **usage[company["_id"]]}
 
 
-async def read_company(operator: Operator, company_id: ObjectId) -> CompanyFigures:
+async def get_company(operator: Operator, company_id: ObjectId) -> CompanyFigures:
     """Return a company with its coaches and its number of jobs. Raises NotFound."""
     company = await _require_company(operator, company_id)
     await operator.record("company.shown", company_id)

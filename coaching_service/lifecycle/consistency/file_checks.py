@@ -13,7 +13,7 @@ from coaching_service.core.database.documents import Document, declared_collecti
 from coaching_service.core.database.portable import FILE_FIELDS, file_holders
 from coaching_service.core.database.transactions import in_transaction, reading_snapshot
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.consistency.erasures import find_erasing, is_being_erased
+from coaching_service.lifecycle.consistency._erasures import find_erasing, is_being_erased
 
 ORPHANED_AFTER = timedelta(days=1)
 _BATCH = 500

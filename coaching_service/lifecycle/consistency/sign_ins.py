@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, declared_collections
 from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.consistency.erasures import find_erasing, is_being_erased
+from coaching_service.lifecycle.consistency._erasures import find_erasing, is_being_erased
 
 _BATCH = 500
 _SIGN_INS = ("identities", "identityClaims", "passwordResets")

@@ -166,7 +166,7 @@ async def assign_program(
 
     A dry run returns the blocks that are on its days.
     """
-    plan = await programs.load_dated(ctx, program_id, start)
+    plan = await programs.get_dated(ctx, program_id, start)
     conflicts: dict[ObjectId, list[ScheduleConflict]] = {}  # by client, as a transaction may be repeated
 
     async def assign(ctx: Context, ids: list[ObjectId]) -> None:
@@ -198,7 +198,7 @@ async def assign_metrics_set(
     run: Run | None = None,
 ) -> BulkResult:
     """Assign a metric set to clients. Raises NotFound if there is no such set."""
-    await metric_sets.read(ctx, set_id)
+    await metric_sets.get(ctx, set_id)
     return await _run(ctx, selection, Operation(lambda tx, ids: metrics.assign_many(tx, ids, set_id)), run)
 
 

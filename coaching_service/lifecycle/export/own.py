@@ -41,7 +41,7 @@ async def export_own(ctx: Context) -> Download:
     """Return the export of the caller, a client: only what the client may read. Raises NotFound."""
     profile, customer, hidden = await gather_reads(
         ctx,
-        own_profile.read(ctx),
+        own_profile.get(ctx),
         customers.get_visible(ctx, ctx.caller.id, ("profilePhoto",)),
         visibility.find_days_hidden_from_caller(ctx, ctx.caller.id),
     )

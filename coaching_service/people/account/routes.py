@@ -20,13 +20,13 @@ async def get_me(ctx: Context) -> CurrentUser:
 
     The coach or client whom the credential belongs to, with the permissions that it has now.
     """
-    return await service.read_caller(ctx)
+    return await service.get_caller(ctx)
 
 
 @routes.get("/coach/account", access=coach(), returns=Account)
 async def get_account(ctx: Context) -> Account:
     """Read the company."""
-    return await service.read(ctx)
+    return await service.get(ctx)
 
 
 @routes.patch(

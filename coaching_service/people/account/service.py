@@ -25,7 +25,7 @@ _FIGURE_SETTINGS = ("timezone", "attention")
 
 async def create(ctx: Context) -> Account:
     """Store the caller's company; the caller is its owner."""
-    return await store.insert(ctx, ctx.caller.company)
+    return await store.create(ctx, ctx.caller.company)
 
 
 def to_company(account: Account, *, even_suspended: bool = False) -> Company:
@@ -52,7 +52,7 @@ def to_company(account: Account, *, even_suspended: bool = False) -> Company:
     )
 
 
-async def read_caller(ctx: Context) -> CurrentUser:
+async def get_caller(ctx: Context) -> CurrentUser:
     """Return the caller with the permissions of the credential."""
     caller = ctx.caller
     return {
@@ -75,14 +75,14 @@ async def release_mail(ctx: Context) -> bool:
     return True
 
 
-async def read(ctx: Context) -> Account:
+async def get(ctx: Context) -> Account:
     """Return the caller's company. Raises NotFound if it has been deleted."""
     if (account := await store.find_own(ctx)) is None:
         raise NotFound("company")
     return account
 
 
-async def read_storage(ctx: Context) -> StorageUsage:
+async def get_storage(ctx: Context) -> StorageUsage:
     """Return the number and the bytes of the company's files, and how much it may store."""
     return (await file_totals.read_usage(ctx.services, [ctx.company_id]))[ctx.company_id]
 
@@ -95,7 +95,7 @@ async def update(ctx: Context, change: AccountChange) -> Account:
     fields: dict[str, object] = {name: value for name, value in change.items() if name not in ("version", "attention")}
     fields |= {f"attention.{name}": value for name, value in change.get("attention", {}).items()}
     version = change.get("version")
-    current = await read(ctx)
+    current = await get(ctx)
     if not fields:
         if version not in (None, current["version"]):
             raise version_conflict()
@@ -160,7 +160,7 @@ has_stored_loads = store.has_stored_loads
 
 async def lock_stored_unit(ctx: Context) -> None:
     """Fix the company's unit of load as it is stored now, in the caller's transaction."""
-    await store.lock_load_unit(ctx, (await read(ctx))["loadUnit"])
+    await store.lock_load_unit(ctx, (await get(ctx))["loadUnit"])
 
 
 async def record_overrides(ctx: Context) -> None:

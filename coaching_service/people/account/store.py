@@ -31,7 +31,7 @@ companies = Documents[Account](
 )
 
 
-async def insert(ctx: Context, company: Company) -> Account:
+async def create(ctx: Context, company: Company) -> Account:
     """Store the caller's new company."""
     fields = {"companyName": company.name, "timezone": company.timezone, "loadUnit": company.load_unit}
     settings = {"notifications": {"messages": True}, "attention": DEFAULT_ATTENTION}

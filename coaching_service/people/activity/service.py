@@ -99,7 +99,7 @@ async def correct_event(
     await feed.correct_feed_entry(ctx, customer_id, source_id, EVENT_TYPE_OF[activity_type], data)
 
 
-async def remove_events(
+async def delete_events(
     ctx: Context, customer_id: ObjectId, source_id: ObjectId, *activity_types: ActivityType
 ) -> None:
     """Remove entries about a source document, in the caller's transaction."""
@@ -107,7 +107,7 @@ async def remove_events(
     ctx.changes.removed_entries.append(RemovedFeedEntries(customer_id, source_id, types))
 
 
-async def add_many(ctx: Context, entries: Sequence[ImportedEvent]) -> None:
+async def create_many(ctx: Context, entries: Sequence[ImportedEvent]) -> None:
     """Add entries with their own dates, about source documents without entries of the same types: for imports."""
     for entry in entries:
         imported = FeedEntry(entry["sourceId"], entry["data"], entry["date"], entry["actor"])

@@ -149,7 +149,7 @@ async def _name_clients(ctx: Context, shown: Sequence[ChangeSummary]) -> dict[Ob
 async def _read_documents(ctx: Context, shown: Sequence[ChangeSummary]) -> dict[ObjectId, list[DocumentValues]]:
     """Return the documents with their values of changes that have few documents."""
     few = [change["_id"] for change in shown if len(change["documents"]) <= _MAX_DESCRIBED_DOCUMENTS]
-    details = await gather_reads(ctx, *(changes.read_change(ctx, change_id) for change_id in few))
+    details = await gather_reads(ctx, *(changes.get_change(ctx, change_id) for change_id in few))
     return {change["_id"]: change["documents"] for change in details}
 
 

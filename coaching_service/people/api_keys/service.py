@@ -46,7 +46,7 @@ async def create(
     prefix = TEST_KEY_PREFIX if ctx.caller.company.is_sandbox else API_KEY_PREFIX
     secret, key_id = new_api_key(prefix), ObjectId()
     vault = ctx.services.vault
-    key = await store.insert(
+    key = await store.create(
         ctx,
         {
             "_id": key_id,

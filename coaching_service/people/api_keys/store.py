@@ -31,7 +31,7 @@ keys = Documents[ApiKey](
 )
 
 
-async def insert(ctx: Context, key: Mapping[str, object]) -> ApiKey:
+async def create(ctx: Context, key: Mapping[str, object]) -> ApiKey:
     """Store a new key."""
     return await keys.insert(ctx, key)
 

@@ -92,7 +92,7 @@ async def create_grant(ctx: Context, request: GrantRequest, scopes: Collection[S
         "scopes": [scope for scope in SCOPES if scope in scopes],
         "requested": request.requested,
     }
-    grant = await store.insert(ctx, fields, code)
+    grant = await store.create(ctx, fields, code)
     await audit.record(ctx, "assistant.granted", grantId=grant["_id"], clientName=request.client_name)
     return authorization_code
 
@@ -164,7 +164,7 @@ async def refresh_tokens(services: Services, token: str, client_id: str) -> Toke
 
 async def _require_coach(services: Services, grant: StoredGrant) -> None:
     """Raise GrantRejected, and delete the grant, if its coach or company is deleted; CompanySuspended."""
-    if await team.load_principal(services, grant["coachId"]) is None:
+    if await team.get_principal(services, grant["coachId"]) is None:
         await store.delete_by_id(services, grant["_id"])
         raise GrantRejected("The coach who gave consent no longer exists")
 

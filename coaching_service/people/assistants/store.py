@@ -41,7 +41,7 @@ grants = Documents[StoredGrant](
 )
 
 
-async def insert(ctx: Context, grant: Mapping[str, object], code: AuthorizationCode) -> StoredGrant:
+async def create(ctx: Context, grant: Mapping[str, object], code: AuthorizationCode) -> StoredGrant:
     """Store a grant whose code has not been exchanged yet."""
     unused = {**code, "usedAt": None}
     expires_at = now() + CODE_LIFETIME

@@ -116,7 +116,7 @@ async def _store(
     }
     job = {"_id": job_id, "kind": kind, "total": len(ids), "coachId": caller.id, "batchId": batch_of(claim)}
     undoes = {} if change_id is None else {"changeId": change_id}
-    await store.insert(ctx, {**job, **undoes, "work": work})
+    await store.create(ctx, {**job, **undoes, "work": work})
     await queue.enqueue(ctx, kind_of_step(kind), {"jobId": job_id})
 
 
@@ -125,7 +125,7 @@ def kind_of_step(kind: BulkJobKind) -> str:
     return f"{kind}_job"
 
 
-async def read(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
+async def get(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
     """Return a job that the caller, or as the owner another coach, has requested. Raises NotFound."""
     own = {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
     if (job := await store.find_one(ctx, {"_id": job_id, **own})) is None:
@@ -136,9 +136,9 @@ async def read(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
 list_own = store.find_latest
 
 
-async def read_operation(ctx: Context, job_id: ObjectId) -> str:
+async def get_operation(ctx: Context, job_id: ObjectId) -> str:
     """Return the operationId, or the name of the page or tool, of a job that the caller may read. Raises NotFound."""
-    await read(ctx, job_id)
+    await get(ctx, job_id)
     if (job := await store.find_with_work(ctx, job_id)) is None:
         raise NotFound("job")
     return job["work"]["operation"]
@@ -168,10 +168,10 @@ def is_unfinished(job: StoredBulkJob) -> bool:
 @transactional
 async def cancel(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
     """End a job before its next step and return it; what it has changed stays. Raises NotFound as `read`."""
-    await read(ctx, job_id)
+    await get(ctx, job_id)
     if (job := await store.find_with_work(ctx, job_id)) is not None:
         await _end(ctx, job, "cancelled")
-    return await read(ctx, job_id)
+    return await get(ctx, job_id)
 
 
 def step_of(work: Work, at_once: int) -> Step:
@@ -185,7 +185,7 @@ def step_of(work: Work, at_once: int) -> Step:
 
 async def _run_step(services: Services, job: Job, work: Work, at_once: int) -> RunAgain | None:
     try:
-        owner = await team.load_owner(services, job.company_id or ObjectId())
+        owner = await team.get_owner(services, job.company_id or ObjectId())
     except NotFound:  # the company has been deleted
         return None
     ctx = Context(services, owner)
@@ -203,7 +203,7 @@ async def _run_step(services: Services, job: Job, work: Work, at_once: int) -> R
 async def _load_caller(ctx: Context, job: StoredBulkJob) -> Context | None:
     """Return the context of the coach who requested a job, with the rights of then that still exist; None if gone."""
     caller = job["work"]["caller"]
-    principal = await team.load_principal(ctx.services, caller["coachId"])
+    principal = await team.get_principal(ctx.services, caller["coachId"])
     if principal is None or principal.company.id != ctx.company_id:
         return None
     usable = _CREDENTIALS.get(caller["via"])

@@ -30,7 +30,7 @@ jobs = Documents[StoredBulkJob](
 )
 
 
-async def insert(ctx: Context, job: Mapping[str, Any]) -> None:
+async def create(ctx: Context, job: Mapping[str, Any]) -> None:
     """Store a new job. Raises AlreadyClaimed if there is one with its identifier."""
     await jobs.claim(ctx, {**job, "status": "queued", "done": 0, "result": None, "errors": []})
 

@@ -42,7 +42,7 @@ async def get_change(ctx: Context, change_id: ObjectId) -> models.ChangeDetails:
 
     Values are stored for 30 days, and only for changes that can be undone.
     """
-    return await service.read_change(ctx, change_id)
+    return await service.get_change(ctx, change_id)
 
 
 @routes.post(

@@ -109,12 +109,12 @@ async def list_newer(
     return [_summary(ctx, change) for change in limited if change is not None]
 
 
-async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:
+async def get_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:
     """Return the API key or the grant with which changes were made, by change; a session is one too."""
     return await history.load_credentials(ctx, change_ids)
 
 
-async def read_change(ctx: Context, change_id: ObjectId) -> ChangeDetails:
+async def get_change(ctx: Context, change_id: ObjectId) -> ChangeDetails:
     """Return a change with the values before and after. Raises NotFound if the caller may not see such a change."""
     visibility = await load_visibility(ctx)
     change = await find_visible(ctx, change_id, visibility)

@@ -16,8 +16,8 @@ from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
 from coaching_service.people.bulk_jobs import service as bulk_jobs
-from coaching_service.people.changes import service, undo_jobs
-from coaching_service.people.changes.complete_undo import undo_completely
+from coaching_service.people.changes import _undo_jobs, service
+from coaching_service.people.changes._complete_undo import undo_completely
 from coaching_service.people.customers import service as customers
 
 tools = Tools()
@@ -37,7 +37,7 @@ async def _wait(ctx: Context, change_id: ObjectId) -> None:
     if not await history.list_batch(ctx, change_id):
         await service.find_visible(ctx, change_id)
     else:
-        await undo_jobs.wait_for_end(ctx, change_id)
+        await _undo_jobs.wait_for_end(ctx, change_id)
 
 
 @tools.tool(
@@ -56,7 +56,7 @@ async def undo(ctx: Context, change_id: ObjectId) -> Written:
     changes = await service.list_visible(ctx, change_id)
     if bulk_jobs.is_job(ctx, len(changes)):
         about = f"{service.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
-        return await undo_jobs.begin_or_describe(ctx, change_id, changes, about)
+        return await _undo_jobs.begin_or_describe(ctx, change_id, changes, about)
     await undo_completely(ctx, change_id, changes)
     documents = list(ctx.changes.documents.values())
     clients = list(dict.fromkeys(each.client_id for each in documents if each.client_id is not None))

@@ -28,8 +28,8 @@ async def decline(ctx: Context, token: str) -> None:
 
 
 async def _read(services: Services, token: str) -> tuple[Principal, str]:
-    target = invitations.read_decline_token(services, token)
+    target = invitations.get_decline_token(services, token)
     if target is None:
         raise NotFound("invitation")
     company_id, address_hash = target
-    return await team.load_owner(services, company_id), address_hash
+    return await team.get_owner(services, company_id), address_hash

@@ -142,7 +142,7 @@ async def _use_token(ctx: Context, token: str, email: str, password_hash: str, *
     customer_id = ctx.caller.id
     if not await first_access.use_first_access_token(ctx, customer_id, token, email):
         raise _token_rejected()
-    await identities.add(ctx, customer_id, "customer", email, password_hash, is_confirmed=is_confirmed)
+    await identities.create(ctx, customer_id, "customer", email, password_hash, is_confirmed=is_confirmed)
     await first_access.record_sign_in(ctx, customer_id)
 
 
@@ -185,11 +185,11 @@ async def set_password(ctx: Context, customer_id: ObjectId, password: str) -> Cu
 
 @transactional
 async def _set_password(ctx: Context, customer_id: ObjectId, password_hash: str) -> CustomerProfile:
-    customer = await customers.read(ctx, customer_id)
+    customer = await customers.get(ctx, customer_id)
     if not await identities.set_password(ctx, customer_id, password_hash):
         if customer["email"] is None:
             raise _email_missing("is needed: this client has none to sign in by")
-        await identities.add(ctx, customer_id, "customer", customer["email"], password_hash)
+        await identities.create(ctx, customer_id, "customer", customer["email"], password_hash)
     await sessions.end_sessions(ctx, customer_id)
     await audit.record(ctx, "customer.password_set", about=customer_id)
     return customer

@@ -16,7 +16,7 @@ async def record_activity(ctx: Context, customer_id: ObjectId) -> None:
     if _is_action_of_client(ctx, customer_id):
         await store.set_last_activity(ctx, customer_id)
     else:
-        await service.lock(ctx, customer_id)
+        await service.lock_and_mark_figures(ctx, customer_id)
 
 
 async def lock_active(ctx: Context, customer_id: ObjectId) -> None:
@@ -25,7 +25,7 @@ async def lock_active(ctx: Context, customer_id: ObjectId) -> None:
     Raises what customers.get_visible raises.
     """
     if not _is_action_of_client(ctx, customer_id):
-        await service.lock_visible(ctx, customer_id)
+        await service.authorize_and_lock(ctx, customer_id)
     elif not await store.set_last_activity_and_lock(ctx, customer_id):
         raise NotFound("customer")
 

@@ -73,7 +73,7 @@ async def save_many(ctx: Context, entries: Sequence[Entry], on_conflict: OnConfl
         await service.update_known(ctx, customer, cast("CustomerChange", change))
     valid = [(index, entry, str(uuid.uuid4())) for index, entry in accepted if entry.get("externalId") not in known]
     documents = [creation.build_document(creation.with_trainer(ctx, entry), token) for _, entry, token in valid]
-    stored = await store.insert_many(ctx, documents)
+    stored = await store.create_many(ctx, documents)
     for (index, _, _), customer in zip(valid, stored, strict=True):
         results[index]["_id"] = customer["_id"]
     creations = [

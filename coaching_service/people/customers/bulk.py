@@ -9,9 +9,9 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import MAX_STRINGS
 from coaching_service.people.customers import bulk_store, listing, service, store
+from coaching_service.people.customers._search import substring_filter
 from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.customers.models import CustomerFilter
-from coaching_service.people.customers.search import substring_filter
 
 
 async def find_accessible(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, bool]:

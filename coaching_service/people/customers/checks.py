@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.transactions import reading_snapshot
-from coaching_service.people.customers import counters, group_totals
+from coaching_service.people.customers import _group_totals, counters
 
 
 async def find_wrong_numbers(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
@@ -31,9 +31,9 @@ async def correct_numbers(services: Services) -> None:
 async def find_wrong_groups(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find companies where stored numbers of clients in groups differ from how many there are."""
     occurrences = Occurrences()
-    for company_id in await group_totals.list_suspects(services):
+    for company_id in await _group_totals.list_suspects(services):
         async with reading_snapshot(services) as session:
-            if await group_totals.find_differences(services, company_id, session):
+            if await _group_totals.find_differences(services, company_id, session):
                 occurrences.add(company_id)
         count_read(1)
     yield occurrences.finding("Companies with a wrong number of clients in a group", "Run doctor --repair")
@@ -41,7 +41,7 @@ async def find_wrong_groups(services: Services, count_read: CountRead) -> AsyncI
 
 async def correct_groups(services: Services) -> None:
     """Count the clients in the groups of these companies again."""
-    for company_id in await group_totals.list_suspects(services):
+    for company_id in await _group_totals.list_suspects(services):
         await counters.correct_groups(services, company_id)
 
 

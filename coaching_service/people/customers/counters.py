@@ -15,7 +15,7 @@ from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import group_totals
+from coaching_service.people.customers import _group_totals
 from coaching_service.people.customers.models import (
     CountDifference,
     Customer,
@@ -54,9 +54,9 @@ async def count_changed(ctx: Context, before: Sequence[CustomerRoleData], after:
     active = len(after) - len(before) - archived
     if active or archived:
         await _counts.increment(ctx, {"slot": slot}, {"active": active, "archived": archived})
-    members = group_totals.count_members(after)
-    members.subtract(group_totals.count_members(before))
-    await group_totals.add(ctx, slot, members)
+    members = _group_totals.count_members(after)
+    members.subtract(_group_totals.count_members(before))
+    await _group_totals.add(ctx, slot, members)
 
 
 def _count_archived(clients: Sequence[CustomerRoleData]) -> int:
@@ -132,7 +132,7 @@ async def correct_groups(services: Services, company_id: ObjectId) -> None:
     """Correct the stored numbers of clients in the groups of a company."""
     slot = secrets.randbelow(SLOTS)
     with allow_seconds(_COUNTING_SECONDS):
-        await in_transaction(Context(services), lambda tx: group_totals.correct(tx, company_id, slot))
+        await in_transaction(Context(services), lambda tx: _group_totals.correct(tx, company_id, slot))
 
 
 async def correct(services: Services, company_id: ObjectId) -> None:

@@ -18,6 +18,7 @@ from coaching_service.core.external_identity import (
 )
 from coaching_service.core.fields import names_of
 from coaching_service.people.customers import service, store
+from coaching_service.people.customers._search import search_fields
 from coaching_service.people.customers.events import CustomerCreation, CustomersCreated
 from coaching_service.people.customers.models import (
     ContactDetails,
@@ -29,7 +30,6 @@ from coaching_service.people.customers.models import (
     NewCustomer,
     NewCustomerDocument,
 )
-from coaching_service.people.customers.search import search_fields
 from coaching_service.people.team import service as team
 
 
@@ -60,7 +60,7 @@ def with_trainer(ctx: Context, details: CustomerDetails) -> CustomerDetails:
 async def _insert(
     ctx: Context, customer: NewCustomerDocument, first_access_token: str, *, send_invitation: bool
 ) -> Customer:
-    stored = await store.insert(ctx, customer)
+    stored = await store.create(ctx, customer)
     await ctx.publish(CustomersCreated([CustomerCreation(stored, first_access_token, send_invitation)]))
     return stored
 
@@ -105,7 +105,7 @@ async def add_many(ctx: Context, documents: Sequence[NewCustomerDocument]) -> No
 
     Their trainers are not checked and CustomersCreated is not published: no invitation is sent.
     """
-    await store.insert_samples(ctx, documents)
+    await store.create_samples(ctx, documents)
 
 
 async def upsert_external(

@@ -10,8 +10,8 @@ from coaching_service.core.database.documents import PipelineStage, now
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import Account
+from coaching_service.people.customers._search import search_fields
 from coaching_service.people.customers.models import Customer
-from coaching_service.people.customers.search import search_fields
 from coaching_service.people.customers.store import ARCHIVED, customers
 
 

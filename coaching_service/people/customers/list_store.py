@@ -10,9 +10,9 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import UPDATED
-from coaching_service.people.customers import counters, group_totals
+from coaching_service.people.customers import _group_totals, counters
+from coaching_service.people.customers._search import match_text, match_words, search_page, substring_filter
 from coaching_service.people.customers.models import Customer, GroupCount, SortFigure
-from coaching_service.people.customers.search import match_text, match_words, search_page, substring_filter
 from coaching_service.people.customers.store import (
     ARCHIVED,
     BY_GROUP,
@@ -135,8 +135,8 @@ async def find_page_by(
 async def _count_filtered(ctx: Context, where: Filter, hint: str) -> int:
     """Return how many clients match `where`: the stored number for the clients of one group."""
     is_group = where.keys() == {ARCHIVED, GROUPS} and len(set(where[GROUPS]["$in"])) == 1
-    if is_group and await group_totals.are_complete(ctx):
-        return await group_totals.read(ctx, where[GROUPS]["$in"][0], archived=where[ARCHIVED])
+    if is_group and await _group_totals.are_complete(ctx):
+        return await _group_totals.read(ctx, where[GROUPS]["$in"][0], archived=where[ARCHIVED])
     return await customers.count(ctx, where, hint=hint)
 
 
@@ -192,8 +192,8 @@ async def count_groups(ctx: Context, where: Filter) -> list[GroupCount]:
 
     The numbers of all clients, without a condition, are stored.
     """
-    if not where and await group_totals.are_complete(ctx):
-        return await group_totals.list_all(ctx)
+    if not where and await _group_totals.are_complete(ctx):
+        return await _group_totals.list_all(ctx)
     stages: list[PipelineStage] = [
         {"$project": {"group": {"$setUnion": [f"${GROUPS}", []]}, "_id": 0}},
         {"$unwind": "$group"},

@@ -20,6 +20,7 @@ from coaching_service.core.external_identity import (
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import list_store, store
+from coaching_service.people.customers._search import search_fields
 from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.customers.models import (
     Customer,
@@ -31,7 +32,6 @@ from coaching_service.people.customers.models import (
     ProfilePhoto,
 )
 from coaching_service.people.customers.own_models import OwnDetails
-from coaching_service.people.customers.search import search_fields
 from coaching_service.people.team import service as team
 
 SCOPE_FIELDS = (store.TRAINER,)
@@ -46,7 +46,7 @@ _SEARCHED_FIELDS = {"name", "surname", "email"}
 find_by_emails = list_store.find_by_emails
 
 
-async def read(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
+async def get(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
     """Return a client with all fields. Raises what get_visible raises."""
     return to_response(ctx, await get_visible(ctx, customer_id, None))
 
@@ -96,7 +96,7 @@ async def get_visible_reference(ctx: Context, customer_id: ObjectId) -> Customer
     return {"_id": customer_id, "name": full_name(customer)}
 
 
-async def read_local_date(ctx: Context, customer_id: ObjectId) -> date:
+async def get_local_date(ctx: Context, customer_id: ObjectId) -> date:
     """Return today's date where a client is. Raises what get_visible raises."""
     customer = await get_visible(ctx, customer_id, (*SCOPE_FIELDS, "timezone"))
     return ctx.caller.today(customer["timezone"])
@@ -284,7 +284,7 @@ async def set_profile_photo(
     if version is not None and previous["version"] != version:
         raise version_conflict()
     if file is None:
-        return await read(ctx, customer_id)
+        return await get(ctx, customer_id)
     photo: ProfilePhoto = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
     customer = await store.set_profile_photo(ctx, customer_id, photo)
     if customer is None:
@@ -306,7 +306,7 @@ async def set_archived(
     if version is not None and current["version"] != version:
         raise version_conflict()
     customer = await store.set_archived(ctx, customer_id, archived=archived)
-    return to_response(ctx, customer) if customer is not None else await read(ctx, customer_id)
+    return to_response(ctx, customer) if customer is not None else await get(ctx, customer_id)
 
 
 @transactional
@@ -321,9 +321,9 @@ async def erase(ctx: Context, customer_id: ObjectId) -> None:
 list_ids_after = store.find_ids_after
 
 
-async def lock(ctx: Context, customer_id: ObjectId) -> None:
+async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId) -> None:
     """Serialise transactions that call this for the same client. Raises NotFound if there is no such client."""
-    if not await store.lock(ctx, customer_id):
+    if not await store.lock_and_mark_figures(ctx, customer_id):
         raise NotFound("customer")
 
 
@@ -352,12 +352,12 @@ async def find_own_load_unit(ctx: Context, customer_id: ObjectId) -> str | None:
     return customer.get("loadUnit") if customer else None
 
 
-async def lock_visible(ctx: Context, customer_id: ObjectId) -> None:
+async def authorize_and_lock(ctx: Context, customer_id: ObjectId) -> None:
     """Lock a client that the caller may access, as `lock` does, in one command. Raises what get_visible raises."""
     if not ctx.caller.is_coach and customer_id != ctx.caller.id:
         raise NotFound("customer")
     trainer = ctx.caller.id if ctx.caller.customers_scope == "assigned" else None
-    if await store.lock(ctx, customer_id, trainer=trainer):
+    if await store.lock_and_mark_figures(ctx, customer_id, trainer=trainer):
         return
     if trainer is not None:
         await get_visible(ctx, customer_id)

@@ -17,6 +17,7 @@ from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Text
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import counters
+from coaching_service.people.customers._search import search_fields
 from coaching_service.people.customers.models import (
     Customer,
     CustomerNames,
@@ -25,7 +26,6 @@ from coaching_service.people.customers.models import (
     NewCustomerDocument,
     ProfilePhoto,
 )
-from coaching_service.people.customers.search import search_fields
 
 ARCHIVED = "customerRoleData.isArchived"
 GROUPS = "customerRoleData.groups"
@@ -170,14 +170,14 @@ UPDATE_INDEX = customers.index_name(ARCHIVED, *BY_UPDATE)
 # --- one client ------------------------------------------------------------------------------------------------------
 
 
-async def insert(ctx: Context, customer: NewCustomerDocument) -> Customer:
+async def create(ctx: Context, customer: NewCustomerDocument) -> Customer:
     """Store a new client and count it."""
     stored = await customers.insert(ctx, customer)
     await counters.count(ctx, [stored], 1)
     return stored
 
 
-async def insert_many(ctx: Context, new: Sequence[NewCustomerDocument]) -> list[Customer]:
+async def create_many(ctx: Context, new: Sequence[NewCustomerDocument]) -> list[Customer]:
     """Store new clients and count them, in the caller's transaction; returns them in the same order."""
     stored = await customers.insert_many(ctx, new)
     await counters.count(ctx, stored, 1)
@@ -289,7 +289,7 @@ def active_lookup_stage(ctx: Context, fields: Sequence[str]) -> PipelineStage:
 # --- many clients ----------------------------------------------------------------------------------------------------
 
 
-async def insert_samples(ctx: Context, new: Sequence[NewCustomerDocument]) -> None:
+async def create_samples(ctx: Context, new: Sequence[NewCustomerDocument]) -> None:
     """Store new clients and count them, in the caller's transaction, without an entry in the change log."""
     await customers.insert_many(ctx, new, recorded=False)
     await counters.count(ctx, new, 1)
@@ -339,7 +339,7 @@ async def find_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> lis
     return [customer["_id"] for customer in page]
 
 
-async def lock(ctx: Context, customer_id: ObjectId, *, trainer: ObjectId | None = None) -> bool:
+async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId, *, trainer: ObjectId | None = None) -> bool:
     """Write to the client, so that concurrent transactions conflict; returns whether there is such a client.
 
     With `trainer`, only one who is assigned to this coach. Once in a transaction is enough. The same write marks the

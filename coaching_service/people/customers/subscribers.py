@@ -14,13 +14,13 @@ from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.account.events import LoadUnitChanged
-from coaching_service.people.customers import counters, group_totals, service, store
+from coaching_service.people.customers import _group_totals, counters, service, store
 from coaching_service.people.customers.models import Customer
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
 UNASSIGN = "unassign_clients"
-COUNT_GROUPS = group_totals.COUNT
+COUNT_GROUPS = _group_totals.COUNT
 # A request that read the coach just before the removal may still assign clients: a second pass unassigns those.
 _SECOND_PASS = timedelta(minutes=2)
 _STEP_SECONDS = 1.0
@@ -52,7 +52,7 @@ async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> No
 async def count_groups(services: Services, job: Job) -> RunAgain | None:
     """Count the clients in the groups of some companies after `last`, by identifier, for about a second."""
     last, end = job.arguments.get("last"), time.monotonic() + _STEP_SECONDS
-    while (company_id := await group_totals.find_company_after(services, last)) is not None:
+    while (company_id := await _group_totals.find_company_after(services, last)) is not None:
         await counters.correct_groups(services, company_id)
         last = company_id
         if time.monotonic() > end:
@@ -71,5 +71,5 @@ async def unassign_customers_of_coach(ctx: Context, event: CoachRemoved) -> None
 async def repeat_unassignment(services: Services, job: Job) -> None:
     """Run the second pass for the coach `coachId` of `companyId`."""
     with suppress(NotFound):  # the company has been deleted
-        owner = await team.load_owner(services, job.arguments["companyId"])
+        owner = await team.get_owner(services, job.arguments["companyId"])
         await store.unassign(Context(services, owner, operation=UNASSIGN, interface="system"), job.arguments["coachId"])

@@ -43,4 +43,4 @@ async def download_file(ctx: Context, file_id: ObjectId, query: LinkQuery) -> Do
     The links are the `...Url` fields of records; they need no credential and expire after two hours. `Range` and
     `If-None-Match` are supported.
     """
-    return await service.read(ctx, file_id, query["expires"], query["signature"])
+    return await service.get(ctx, file_id, query["expires"], query["signature"])

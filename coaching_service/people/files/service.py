@@ -19,7 +19,7 @@ from coaching_service.people.account import suspension
 from coaching_service.people.customers import service as customers
 
 
-async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) -> Download:
+async def get(ctx: Context, file_id: ObjectId, expires: str, signature: str) -> Download:
     """Return the file of a signed link; `expires` is its query parameter, in seconds since 1970.
 
     Raises Forbidden if the link is not valid or has expired, NotFound if the file or its client is deleted,

@@ -58,7 +58,7 @@ class ConfirmationToken:
 # --- identities ------------------------------------------------------------------------------------------------------
 
 
-async def add(
+async def create(
     ctx: Context,
     subject_id: ObjectId,
     kind: SubjectKind,
@@ -78,9 +78,9 @@ async def add(
     if is_confirmed:
         await _displace_unconfirmed(ctx, email)
     elif password_hash is None and await store.can_be_claimed(ctx, email):
-        await store.insert_claim(ctx, subject_id, kind, email)
+        await store.create_claim(ctx, subject_id, kind, email)
         return
-    await store.insert(ctx, subject_id, kind, email, password_hash, is_confirmed=is_confirmed)
+    await store.create(ctx, subject_id, kind, email, password_hash, is_confirmed=is_confirmed)
 
 
 async def _displace_unconfirmed(ctx: Context, email: str) -> None:
@@ -142,7 +142,7 @@ async def change_email(ctx: Context, subject_id: ObjectId, email: str) -> EmailC
         await store.delete_resets(ctx, subject_id)
         return EmailChange(changed=True, has_password=has_password)
     await store.delete(ctx, subject_id)
-    await add(ctx, subject_id, holder["kind"], email, None)
+    await create(ctx, subject_id, holder["kind"], email, None)
     return EmailChange(changed=True, has_password=False)
 
 
@@ -253,7 +253,7 @@ async def create_reset_token(ctx: Context, subject_id: ObjectId, kind: SubjectKi
     It must only be sent to the e-mail address of the identity: using it confirms the address.
     """
     token = new_token()
-    await store.insert_reset(ctx, subject_id, kind, token_hash(token))
+    await store.create_reset(ctx, subject_id, kind, token_hash(token))
     return token
 
 
@@ -275,7 +275,7 @@ async def reset_password(ctx: Context, subject_id: ObjectId, token: str, passwor
     if (holder := await store.confirm_and_set_password(ctx, subject_id, password_hash)) is None:
         if (holder := await store.delete_claim(ctx, subject_id)) is None:
             return None
-        await add(ctx, subject_id, holder["kind"], holder["address"], password_hash, is_confirmed=True)
+        await create(ctx, subject_id, holder["kind"], holder["address"], password_hash, is_confirmed=True)
     await ctx.publish(EmailConfirmed(subject_id))
     return holder["address"]
 

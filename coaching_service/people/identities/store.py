@@ -55,7 +55,7 @@ resets = Documents[PasswordReset](
 # --- identities ------------------------------------------------------------------------------------------------------
 
 
-async def insert(
+async def create(
     ctx: Context,
     subject_id: ObjectId,
     kind: SubjectKind,
@@ -187,7 +187,7 @@ async def delete_unconfirmed(ctx: Context, email: str) -> StoredIdentity | None:
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
-async def insert_claim(ctx: Context, subject_id: ObjectId, kind: SubjectKind, email: str) -> None:
+async def create_claim(ctx: Context, subject_id: ObjectId, kind: SubjectKind, email: str) -> None:
     """Store a claim to an e-mail address."""
     await claims.insert(ctx, {"address": normalize_email(email), "kind": kind, "subjectId": subject_id})
 
@@ -212,7 +212,7 @@ async def delete_claim(ctx: Context, subject_id: ObjectId) -> IdentityClaim | No
 # --- password resets -------------------------------------------------------------------------------------------------
 
 
-async def insert_reset(ctx: Context, subject_id: ObjectId, kind: SubjectKind, token_hash: str) -> None:
+async def create_reset(ctx: Context, subject_id: ObjectId, kind: SubjectKind, token_hash: str) -> None:
     """Store a single-use right to set a password."""
     await resets.insert(ctx, {"subjectId": subject_id, "kind": kind, "tokenHash": token_hash})
 

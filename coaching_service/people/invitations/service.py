@@ -108,7 +108,7 @@ def decline_link(ctx: Context, email: str) -> str:
     return f"{ctx.services.base_url}/train/no-invitations?{urlencode({'token': token})}"
 
 
-def read_decline_token(services: Services, token: str) -> tuple[ObjectId, str] | None:
+def get_decline_token(services: Services, token: str) -> tuple[ObjectId, str] | None:
     """Return the company and the hash of the address that a token was made for; None if it is not valid."""
     company, _, rest = token.partition(".")
     address_hash, _, signature = rest.partition(".")

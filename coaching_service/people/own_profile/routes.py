@@ -23,7 +23,7 @@ routes = Routes("/customer/me", tag="The client's own")
 @routes.get("", access=customer(), returns=schemas.OwnProfile)
 async def get_own_profile(ctx: Context) -> models.OwnProfile:
     """Read my profile."""
-    return await service.read(ctx)
+    return await service.get(ctx)
 
 
 @routes.patch(

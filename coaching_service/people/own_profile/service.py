@@ -24,7 +24,7 @@ _FIELDS = (
 )
 
 
-async def read(ctx: Context) -> OwnProfile:
+async def get(ctx: Context) -> OwnProfile:
     """Return the profile of the caller, a client. Raises NotFound if the client has been deleted."""
     return _to_profile(ctx, await customers.get_visible(ctx, ctx.caller.id, _FIELDS))
 
@@ -37,7 +37,7 @@ async def update(ctx: Context, change: OwnDetails) -> OwnProfile:
     """
     await customers.update_own(ctx, change)
     await activity_dates.record_activity(ctx, ctx.caller.id)
-    return await read(ctx)
+    return await get(ctx)
 
 
 @transactional
@@ -49,10 +49,10 @@ async def set_profile_photo(ctx: Context, file: StoredFile | None, version: int 
     await customers.set_profile_photo(ctx, ctx.caller.id, file, version)
     if file is not None:
         await activity_dates.record_activity(ctx, ctx.caller.id)
-    return await read(ctx)
+    return await get(ctx)
 
 
-async def read_profile_photo(ctx: Context) -> Download:
+async def get_profile_photo(ctx: Context) -> Download:
     """Return the profile photo of the caller, a client, in its small version. It must not be cached.
 
     Raises NotFound without a photo.

@@ -21,7 +21,7 @@ from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.identities.service import Identity
 from coaching_service.people.sessions import store
 from coaching_service.people.sessions.models import KeysToDelete, NewPassword
-from coaching_service.people.sessions.service import load_principal
+from coaching_service.people.sessions.service import get_principal
 
 RESET_REQUESTED = "password_forgotten"
 # Limits within 15 minutes; the limit of a network address is higher because many users may share it.
@@ -47,7 +47,7 @@ async def send_password_reset(services: Services, job: Job) -> None:
     """
     for identity in await identities.list_by_email(services, job.arguments["email"]):
         try:
-            principal = await load_principal(services, identity)
+            principal = await get_principal(services, identity)
         except CompanySuspended:
             continue
         if principal is None or _is_held(principal):
@@ -67,7 +67,7 @@ async def send_reset_mail(services: Services, identity: Identity) -> bool:
 
     Raises CompanySuspended.
     """
-    principal = await load_principal(services, identity)
+    principal = await get_principal(services, identity)
     if principal is None:
         return False
     await _queue_reset_mail(Context(services).acting_as(principal), identity)
@@ -129,7 +129,7 @@ async def count_api_keys(ctx: Context, token: str) -> int:
 
 async def _find_by_token(ctx: Context, token: str) -> Principal | None:
     identity = await identities.find_by_reset_token(ctx.services, token)
-    return await load_principal(ctx.services, identity) if identity else None
+    return await get_principal(ctx.services, identity) if identity else None
 
 
 @transactional

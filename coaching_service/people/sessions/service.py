@@ -108,17 +108,17 @@ async def verify_credentials(
     """Return the identity and the principal of a user who signs in. Raises what sign_in raises."""
     verified = await identities.verify_sign_in(ctx, email, password, device_tokens)
     identity = verified.identity
-    if (principal := await load_principal(ctx.services, identity)) is None:
+    if (principal := await get_principal(ctx.services, identity)) is None:
         ctx.services.metrics.sign_in_failures.labels("no_access").inc()
         raise identities.sign_in_rejected()
     await failures.clear(ctx, verified.attempt)
     return identity, principal
 
 
-async def load_principal(services: Services, identity: Identity) -> Principal | None:
+async def get_principal(services: Services, identity: Identity) -> Principal | None:
     """Return the coach or client of an identity; None if the user may not sign in. Raises CompanySuspended."""
     if identity.kind == "coach":
-        return await team.load_principal(services, identity.subject_id)
+        return await team.get_principal(services, identity.subject_id)
     return await first_access.load_principal(services, identity.company_id, identity.subject_id)
 
 
@@ -133,7 +133,7 @@ async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) 
         "refreshHash": token_hash(refresh_token),
         "impersonatedBy": None,
     }
-    await store.insert(ctx, session, token_hash(access), store.ACCESS_LIFETIME, store.FAMILY_LIFETIME)
+    await store.create(ctx, session, token_hash(access), store.ACCESS_LIFETIME, store.FAMILY_LIFETIME)
     device_token = await identities.sign_device(ctx, subject_id)
     return {
         **_token_response(access, store.ACCESS_LIFETIME),
@@ -146,7 +146,7 @@ async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessTokenRespons
     """Return a client's session for the caller: 15 minutes long, marked as impersonated, not renewable."""
     access = new_token()
     session: NewSession = {"subjectId": customer_id, "kind": "customer", "impersonatedBy": ctx.caller.id}
-    await store.insert(ctx, session, token_hash(access), IMPERSONATION_LIFETIME, IMPERSONATION_LIFETIME)
+    await store.create(ctx, session, token_hash(access), IMPERSONATION_LIFETIME, IMPERSONATION_LIFETIME)
     return _token_response(access, IMPERSONATION_LIFETIME)
 
 
@@ -237,7 +237,7 @@ async def confirm_email(ctx: Context, token: str) -> None:
     Raises SignInRejected if the token is unknown or older than a week, or the user no longer signs in by the address.
     """
     confirmed = await identities.find_by_confirmation(ctx.services, token)
-    principal = await load_principal(ctx.services, confirmed.identity) if confirmed else None
+    principal = await get_principal(ctx.services, confirmed.identity) if confirmed else None
     if confirmed is None or principal is None:
         raise _confirmation_rejected()
     await _confirm_email(ctx.acting_as(principal), confirmed.address)

@@ -38,7 +38,7 @@ sessions = Documents[Session](
 )
 
 
-async def insert(
+async def create(
     ctx: Context, session: NewSession, access_hash: str, access_lifetime: timedelta, lifetime: timedelta
 ) -> Session:
     """Store a session that ends after `lifetime`, with its first access token."""

@@ -63,7 +63,7 @@ async def sign_up(
 async def start_for_coach(ctx: Context, coach_id: ObjectId) -> StartedSession:
     """Start a session of a coach of the company: it ends after 12 hours, or 2 hours without a request."""
     token = new_token()
-    await store.insert(ctx, _session_of(coach_id, "coach"), token_hash(token), COACH_IDLE_LIFETIME, COACH_LIFETIME)
+    await store.create(ctx, _session_of(coach_id, "coach"), token_hash(token), COACH_IDLE_LIFETIME, COACH_LIFETIME)
     return StartedSession(token, "coach", COACH_LIFETIME, await identities.sign_device(ctx, coach_id))
 
 
@@ -72,7 +72,7 @@ async def start_for_customer(ctx: Context, customer_id: ObjectId, device: str) -
     token = new_token()
     session = _session_of(customer_id, "customer")
     session |= {"device": device[:_MAX_DEVICE_LENGTH], "lastUsedAt": now()}
-    await store.insert(ctx, session, token_hash(token), CUSTOMER_LIFETIME, CUSTOMER_LIFETIME)
+    await store.create(ctx, session, token_hash(token), CUSTOMER_LIFETIME, CUSTOMER_LIFETIME)
     return StartedSession(token, "customer", CUSTOMER_LIFETIME, await identities.sign_device(ctx, customer_id))
 
 

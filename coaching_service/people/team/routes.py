@@ -85,4 +85,4 @@ async def delete_employee(ctx: Context, employee_id: ObjectId) -> None:
 
     The employee's sessions and keys end at once; the employee's clients have no trainer.
     """
-    await service.remove_employee(ctx, employee_id)
+    await service.delete_employee(ctx, employee_id)

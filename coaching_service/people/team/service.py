@@ -74,7 +74,7 @@ async def create_company(
 async def _insert_company(ctx: Context, email: str, password_hash: str | None) -> None:
     owner = ctx.caller
     await account.create(ctx)
-    await store.insert(
+    await store.create(
         ctx,
         {
             "_id": owner.id,
@@ -87,7 +87,7 @@ async def _insert_company(ctx: Context, email: str, password_hash: str | None) -
     )
     if not owner.company.is_sandbox:
         is_confirmed = not owner.company.holds_mail
-        await identities.add(ctx, owner.id, "coach", email, password_hash, is_confirmed=is_confirmed)
+        await identities.create(ctx, owner.id, "coach", email, password_hash, is_confirmed=is_confirmed)
 
 
 def to_principal(coach: Coach, company: Company, via: Via, credential_id: ObjectId) -> Principal:
@@ -106,13 +106,13 @@ def to_principal(coach: Coach, company: Company, via: Via, credential_id: Object
     )
 
 
-async def load_principal(services: Services, coach_id: ObjectId) -> Principal | None:
+async def get_principal(services: Services, coach_id: ObjectId) -> Principal | None:
     """Return a coach as a principal; None if there is no such coach. Raises CompanySuspended."""
     coach = await store.find_with_company(services, coach_id)
     return None if coach is None else to_principal(coach, account.to_company(coach["company"]), "session", coach_id)
 
 
-async def load_owner(services: Services, company_id: ObjectId) -> Principal:
+async def get_owner(services: Services, company_id: ObjectId) -> Principal:
     """Return a company's owner as the principal of background work, even if the company is suspended.
 
     Raises NotFound if the company is deleted.
@@ -166,7 +166,7 @@ async def create_employee(
     In a sandbox the employee cannot sign in. Raises Conflict if the e-mail address is already used to sign in, or the
     person wants no more invitations; TooManyRequests if the company has sent too many.
     """
-    employee = await store.insert(
+    employee = await store.create(
         ctx,
         {
             "name": name,
@@ -178,7 +178,7 @@ async def create_employee(
     )
     if ctx.caller.company.is_sandbox:
         return employee
-    await identities.add(ctx, employee["_id"], "coach", email, password_hash)
+    await identities.create(ctx, employee["_id"], "coach", email, password_hash)
     if password_hash is None:
         await invitations.require_possible(ctx, email)
         await _send_invitation(ctx, employee["_id"], name, email)
@@ -248,7 +248,7 @@ async def update_employee(ctx: Context, employee_id: ObjectId, change: EmployeeC
 
 
 @transactional
-async def remove_employee(ctx: Context, employee_id: ObjectId) -> None:
+async def delete_employee(ctx: Context, employee_id: ObjectId) -> None:
     """Remove an employee: sign-in, sessions and keys end at once, the employee's clients have no trainer.
 
     Raises NotFound if there is no such employee.

@@ -24,7 +24,7 @@ coaches = Documents[Coach](
 )
 
 
-async def insert(ctx: Context, coach: Mapping[str, object]) -> Coach:
+async def create(ctx: Context, coach: Mapping[str, object]) -> Coach:
     """Store a new coach."""
     return await coaches.insert(ctx, coach)
 

@@ -20,7 +20,7 @@ async def list_deliveries(
 
     Raises NotFound, InvalidFields for a cursor of another list.
     """
-    await service.read(ctx, webhook_id)
+    await service.get(ctx, webhook_id)
     filters = {"webhookId": webhook_id, "status": status}
     list_part = ListPart(ctx, "webhookDeliveries", filters, store.LIST_ORDER, size=limit, after=after)
     where: Filter = {"webhookId": webhook_id} | ({} if status is None else {"status": status})
@@ -34,7 +34,7 @@ async def send_test(ctx: Context, webhook_id: ObjectId) -> Delivery:
     await _require_active(ctx, webhook_id)
     delivery_id = ObjectId()
     delivery = new_delivery(webhook_id, f"{delivery_id}.0", 0, TEST_EVENT, None)
-    stored = await store.insert_delivery(ctx, {**delivery, "_id": delivery_id, "nextAttemptAt": now()})
+    stored = await store.create_delivery(ctx, {**delivery, "_id": delivery_id, "nextAttemptAt": now()})
     await store.count_request(ctx, webhook_id)
     return stored
 
@@ -77,6 +77,6 @@ def new_delivery(
 
 
 async def _require_active(ctx: Context, webhook_id: ObjectId) -> None:
-    webhook = await service.read(ctx, webhook_id)
+    webhook = await service.get(ctx, webhook_id)
     if not webhook["isActive"]:
         raise Conflict("The webhook is not active; activate it first", code="WEBHOOK_INACTIVE")

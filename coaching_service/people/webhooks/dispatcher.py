@@ -20,8 +20,8 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import suspension
 from coaching_service.people.webhooks import store
-from coaching_service.people.webhooks.endpoint import Endpoint
-from coaching_service.people.webhooks.pace import AttemptSlots
+from coaching_service.people.webhooks._endpoint import Endpoint
+from coaching_service.people.webhooks._pace import AttemptSlots
 
 _LEASE_NAME = "webhooks"
 _RENEW_SECONDS = 3.0

@@ -50,7 +50,7 @@ async def create_webhook(ctx: Context, body: NewWebhook) -> WebhookWithSecret:
 @routes.get("/{webhookId}", access=owner(), returns=Webhook)
 async def get_webhook(ctx: Context, webhook_id: ObjectId) -> Webhook:
     """Read a webhook."""
-    return await service.read(ctx, webhook_id)
+    return await service.get(ctx, webhook_id)
 
 
 @routes.patch(

@@ -17,7 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.outbound.errors import OutboundError
 from coaching_service.core.validation_messages import Message
 from coaching_service.people.account.events import CompanyResumed
-from coaching_service.people.webhooks import signatures, store
+from coaching_service.people.webhooks import _signatures, store
 from coaching_service.people.webhooks.models import (
     NewWebhook,
     StoredSecret,
@@ -43,7 +43,7 @@ _URL_MESSAGES = {
 list_webhooks = store.list_webhooks
 
 
-async def read(ctx: Context, webhook_id: ObjectId) -> Webhook:
+async def get(ctx: Context, webhook_id: ObjectId) -> Webhook:
     """Return a webhook. Raises NotFound."""
     if (webhook := await store.find_webhook(ctx, webhook_id)) is None:
         raise NotFound("webhook")
@@ -60,8 +60,8 @@ async def create(ctx: Context, details: NewWebhook) -> WebhookWithSecret:
     free = set(range(MAX_WEBHOOKS)) - await store.list_slots(ctx)
     if not free:
         raise Conflict("A company has at most 20 webhooks; delete one first", code="TOO_MANY_WEBHOOKS")
-    webhook_id, secret = ObjectId(), signatures.new_secret()
-    webhook = await store.insert_webhook(
+    webhook_id, secret = ObjectId(), _signatures.new_secret()
+    webhook = await store.create_webhook(
         ctx,
         {
             "_id": webhook_id,
@@ -88,7 +88,7 @@ async def update(ctx: Context, webhook_id: ObjectId, change: WebhookChange) -> W
     """
     if "url" in change:
         change = {**change, "url": _canonical_url(ctx, change["url"])}
-    webhook = await read(ctx, webhook_id)
+    webhook = await get(ctx, webhook_id)
     derived: dict[str, object] = {}
     if change.get("isActive") and not webhook["isActive"]:
         derived = {"disabledAt": None, "failingSince": None, "position": await history.find_last_number(ctx)}
@@ -112,7 +112,7 @@ async def rotate_secret(ctx: Context, webhook_id: ObjectId) -> WebhookWithSecret
     previous = await store.find_with_secrets(ctx, webhook_id)
     if previous is None:
         raise NotFound("webhook")
-    secret, until = signatures.new_secret(), now() + ROTATION
+    secret, until = _signatures.new_secret(), now() + ROTATION
     previous_secret: StoredSecret = {**previous["secrets"][0], "expiresAt": until}
     secrets = [_new_stored_secret(ctx, webhook_id, secret), previous_secret]
     webhook = await store.set_secrets(ctx, webhook_id, {"secrets": secrets, "previousSecretUntil": until})
@@ -139,7 +139,7 @@ def _canonical_url(ctx: Context, url: str) -> str:
 
 
 def _new_stored_secret(ctx: Context, webhook_id: ObjectId, secret: str) -> StoredSecret:
-    return {"sealed": signatures.seal_secret(ctx.services.vault, webhook_id, secret), "expiresAt": None}
+    return {"sealed": _signatures.seal_secret(ctx.services.vault, webhook_id, secret), "expiresAt": None}
 
 
 def _with_secret(webhook: Webhook, secret: str) -> WebhookWithSecret:
@@ -151,7 +151,7 @@ async def iterate_unreadable(services: Services) -> AsyncIterator[ObjectId]:
     for webhook in await store.list_sealed(services):
         try:
             for each in webhook["secrets"]:
-                signatures.open_secret(services.vault, webhook["_id"], each["sealed"])
+                _signatures.open_secret(services.vault, webhook["_id"], each["sealed"])
         except SecretUnreadable:
             yield webhook["_id"]
 
@@ -167,9 +167,9 @@ async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
         if all(vault.is_current(each["sealed"]) for each in stored):
             yield False
             continue
-        opened = [(signatures.open_secret(vault, webhook_id, each["sealed"]), each["expiresAt"]) for each in stored]
+        opened = [(_signatures.open_secret(vault, webhook_id, each["sealed"]), each["expiresAt"]) for each in stored]
         sealed = [
-            {"sealed": signatures.seal_secret(vault, webhook_id, secret), "expiresAt": expires_at}
+            {"sealed": _signatures.seal_secret(vault, webhook_id, secret), "expiresAt": expires_at}
             for secret, expires_at in opened
         ]
         await store.reseal(services, webhook, sealed)

@@ -90,7 +90,7 @@ async def list_slots(ctx: Context) -> set[int]:
     return {webhook["slot"] for webhook in taken}
 
 
-async def insert_webhook(ctx: Context, webhook: Mapping[str, object]) -> Webhook:
+async def create_webhook(ctx: Context, webhook: Mapping[str, object]) -> Webhook:
     """Store a new webhook."""
     return await webhooks.insert(ctx, webhook)
 
@@ -187,12 +187,12 @@ async def find_delivery(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectI
     return await deliveries.find_one(ctx, {"_id": delivery_id, "webhookId": webhook_id})
 
 
-async def insert_delivery(ctx: Context, delivery: Mapping[str, object]) -> Delivery:
+async def create_delivery(ctx: Context, delivery: Mapping[str, object]) -> Delivery:
     """Store a new delivery."""
     return await deliveries.insert(ctx, delivery)
 
 
-async def insert_deliveries(ctx: Context, new_deliveries: Sequence[Mapping[str, object]]) -> None:
+async def create_deliveries(ctx: Context, new_deliveries: Sequence[Mapping[str, object]]) -> None:
     """Store new deliveries."""
     await deliveries.insert_many(ctx, new_deliveries)
 

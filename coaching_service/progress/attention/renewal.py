@@ -78,7 +78,7 @@ async def _renew_next(services: Services, job: Job, lane: FigureLane) -> RunAgai
 
 async def _renew(services: Services, company_id: ObjectId, clients: Sequence[Customer]) -> bool:
     try:
-        owner = await team.load_owner(services, company_id)
+        owner = await team.get_owner(services, company_id)
         if owner.company.is_suspended:
             return False
         await attention.renew_due(Context(services, owner, interface="system"), clients)

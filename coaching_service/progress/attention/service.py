@@ -19,7 +19,7 @@ from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Attention, Customer, FigureMark, ReasonType
 from coaching_service.progress.attention import store
-from coaching_service.progress.attention.loading import LoadedClient, load_clients
+from coaching_service.progress.attention._loading import LoadedClient, load_clients
 from coaching_service.progress.attention.models import (
     AttentionCustomer,
     AttentionDismissal,
@@ -95,8 +95,8 @@ async def dismiss_all(
     Raises Conflict if none of them applies, NotFound and Forbidden as `dismiss`.
     """
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-    await customers.lock(ctx, customer_id)
-    settings = (await account.read(ctx))["attention"]
+    await customers.lock_and_mark_figures(ctx, customer_id)
+    settings = (await account.get(ctx))["attention"]
     timezones = _timezones(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
     loaded = (await load_clients(ctx, timezones, settings))[customer_id]
     reasons = find_reasons(loaded.state, settings)
@@ -146,7 +146,7 @@ async def _compute_and_store(
     They are valid until the first hours of the client's next day. The number of queries does not depend on the number
     of clients.
     """
-    settings = (await account.read(ctx))["attention"]
+    settings = (await account.get(ctx))["attention"]
     loaded = await load_clients(ctx, _timezones(ctx, clients), settings)
     attention = {
         client: summarize(find_reasons(each.state, settings), each.dismissals, each.state.today)

@@ -44,7 +44,7 @@ async def get_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectI
 
     One that has been ended is not found.
     """
-    return await service.read(ctx, customer_id, check_in_id)
+    return await service.get(ctx, customer_id, check_in_id)
 
 
 @routes.delete("/{checkInId}", access=coach(CUSTOMERS.EDIT))
@@ -53,4 +53,4 @@ async def delete_check_in(ctx: Context, customer_id: ObjectId, check_in_id: Obje
 
     Its blocks from the client's today on with nothing done are removed; past and answered ones stay.
     """
-    await service.remove(ctx, customer_id, check_in_id)
+    await service.delete(ctx, customer_id, check_in_id)

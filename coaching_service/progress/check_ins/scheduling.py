@@ -45,7 +45,7 @@ async def schedule_batch(services: Services, _: Job) -> RunAgain:
 async def _schedule_of_company(services: Services, company_id: ObjectId, check_ins: list[DueCheckIn]) -> list[ObjectId]:
     """Schedule check-ins of one company; returns the failed ones."""
     try:
-        owner = await team.load_owner(services, company_id)
+        owner = await team.get_owner(services, company_id)
     except NotFound:  # the company is being erased
         owner = None
     if owner is None or owner.company.is_suspended:

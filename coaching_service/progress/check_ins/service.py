@@ -16,8 +16,8 @@ from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
 from coaching_service.progress.check_ins import store
+from coaching_service.progress.check_ins._recurrence import SchedulePlan, plan_schedule
 from coaching_service.progress.check_ins.models import CheckIn, NewCheckIn, StoredCheckIn
-from coaching_service.progress.check_ins.recurrence import SchedulePlan, plan_schedule
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done
@@ -37,7 +37,7 @@ async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[CheckIn]:
     return [take(CheckIn, check_in) for check_in in await store.find_all(ctx, customer_id)]
 
 
-async def read(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> CheckIn:
+async def get(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> CheckIn:
     """Return a recurring check-in of a client.
 
     Raises NotFound if the client has no such check-in, and what `list_check_ins` raises.
@@ -63,7 +63,7 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewCheckIn) -> CheckI
     plan = SchedulePlan([], None, next_midnight(today, timezone))
     if not customer["customerRoleData"]["isArchived"]:
         plan = plan_schedule(new, None, today, timezone)
-    stored = await store.insert(
+    stored = await store.create(
         ctx,
         {
             **new,
@@ -104,7 +104,7 @@ async def schedule(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -
 
 
 @transactional
-async def remove(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> None:
+async def delete(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> None:
     """Delete a check-in, with its blocks from the client's today on that have nothing done; the others stay.
 
     Raises NotFound if the client has no such check-in, and what `list_check_ins` raises.
@@ -131,11 +131,11 @@ def _timezone(ctx: Context, customer: Customer) -> str:
 async def _load_item(ctx: Context, check_in: NewCheckIn | StoredCheckIn) -> tuple[str, ItemInput]:
     """Return the name of a check-in and the item that its blocks hold. Raises NotFound for the form or metric set."""
     if check_in["formId"] is not None:
-        form = await forms.read(ctx, check_in["formId"])
+        form = await forms.get(ctx, check_in["formId"])
         copy: ItemForm = {"formId": form["_id"], "name": form["name"], "questions": form["questions"]}
         return form["name"], {"type": "FORM", "form": copy}
     if check_in["metricsSetId"] is not None:
-        metric_set = await metric_sets.read(ctx, check_in["metricsSetId"])
+        metric_set = await metric_sets.get(ctx, check_in["metricsSetId"])
         return metric_set["name"], {"type": "METRICS", "metricsFields": {"metricsSetId": metric_set["_id"]}}
     if check_in["taskFields"] is not None:
         return check_in["taskFields"]["title"], {"type": "TASK", "taskFields": check_in["taskFields"]}

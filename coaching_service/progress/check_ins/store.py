@@ -54,7 +54,7 @@ check_ins = Documents[StoredCheckIn](
 _FIELDS = (*names_of(CheckIn), "scheduledUntil", "dueAt")
 
 
-async def insert(ctx: Context, check_in: NewCheckInDocument) -> StoredCheckIn:
+async def create(ctx: Context, check_in: NewCheckInDocument) -> StoredCheckIn:
     """Store a new check-in."""
     return await check_ins.insert(ctx, check_in)
 

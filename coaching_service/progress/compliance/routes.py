@@ -10,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage, cursor_page_of
-from coaching_service.progress.compliance import company, service
+from coaching_service.progress.compliance import _company, service
 from coaching_service.progress.compliance.models import ClientCompliance, Compliance
 from coaching_service.progress.compliance.schemas import ComplianceListQuery
 from coaching_service.progress.form_responses.schemas import OpenRange
@@ -27,7 +27,7 @@ async def get_compliance(ctx: Context, customer_id: ObjectId, query: dict[str, s
     a block that is not rest and has an exercise, a circuit or a task; it is completed when all items of such blocks
     are. Days up to yesterday count, and today once it is completed; later days are listed and not counted.
     """
-    return await service.read_compliance(ctx, customer_id, query.get("from"), query.get("to"))
+    return await service.get_compliance(ctx, customer_id, query.get("from"), query.get("to"))
 
 
 @company_routes.get(
@@ -45,8 +45,8 @@ async def list_compliance(ctx: Context, query: dict[str, Any]) -> CursorPage[Cli
     """
     limit, after = query["limit"], query["after"]
     if "period" not in query:
-        return await company.list_between(ctx, query["from"], query["to"], limit=limit, after=after)
-    return await company.list_stored(
+        return await _company.list_between(ctx, query["from"], query["to"], limit=limit, after=after)
+    return await _company.list_stored(
         ctx,
         query["period"],
         below=query.get("below"),

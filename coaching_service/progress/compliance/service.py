@@ -11,7 +11,7 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.compliance.calculation import (
+from coaching_service.progress.compliance._calculation import (
     count_workout_days,
     describe_day,
     describe_days,
@@ -36,7 +36,7 @@ DEFAULT_DAYS, MAX_DAYS = 30, 3_700
 LONGEST_RATE_DAYS = 90
 
 
-async def read_compliance(
+async def get_compliance(
     ctx: Context, customer_id: ObjectId, start_date: str | None, end_date: str | None
 ) -> Compliance:
     """Return what a client did of what was scheduled between two dates, both included; by default the last 30 days.
@@ -68,7 +68,7 @@ async def compute_figures(ctx: Context, clients: Sequence[ClientTimezone]) -> di
     """Return, by client, the compliance rates for the 7, 30 and 90 days up to their today and the last trained date."""
     today_of = {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
     days_of, *last_trained_dates = await gather_reads(
-        ctx, load_days(ctx, today_of), *(queries.find_last_session_date(ctx, client) for client in today_of)
+        ctx, get_days(ctx, today_of), *(queries.find_last_session_date(ctx, client) for client in today_of)
     )
     return {
         client: {**compute_rates(days_of[client], today), "lastTrainedDate": last_trained_date}
@@ -76,7 +76,7 @@ async def compute_figures(ctx: Context, clients: Sequence[ClientTimezone]) -> di
     }
 
 
-async def load_days(
+async def get_days(
     ctx: Context, today_of: Mapping[ObjectId, date], days_ahead: int = 0
 ) -> dict[ObjectId, list[DayCompliance]]:
     """Return, by client, the days on which anything is scheduled, in order.
@@ -97,7 +97,7 @@ async def load_days(
     return days_of
 
 
-async def load_recent_days(
+async def get_recent_days(
     ctx: Context, today_of: Mapping[ObjectId, date], length: int
 ) -> dict[ObjectId, list[tuple[str, Status | None]]]:
     """Return, by client, the last `length` days up to the client's today, each with what became of its workouts.

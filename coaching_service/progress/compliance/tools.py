@@ -20,7 +20,7 @@ from coaching_service.core.validation import Date, Identifier, Integer
 from coaching_service.core.validation_messages import invalid
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.derived_figures import RateDays
-from coaching_service.progress.compliance import company, service
+from coaching_service.progress.compliance import _company, service
 from coaching_service.progress.compliance.models import ClientCompliance, DayCompliance
 
 tools = Tools()
@@ -80,11 +80,11 @@ async def get_compliance(
         return await _read_one(ctx, customer_id, start_date, end_date)
     if start_date is not None and end_date is not None:
         title = f"Compliance from {start_date} to {end_date}"
-        part = await company.list_between(ctx, start_date, end_date, limit=limit, after=after)
+        part = await _company.list_between(ctx, start_date, end_date, limit=limit, after=after)
     else:
         days = period or _USUAL_PERIOD
         title = f"Compliance of the last {days} days" + (f", below {below}%" if below is not None else "")
-        part = await company.list_stored(ctx, days, below=below, limit=limit, after=after)
+        part = await _company.list_stored(ctx, days, below=below, limit=limit, after=after)
     return list_answer(title, part, [_describe_client(client) for client in part["docs"]])
 
 
@@ -99,7 +99,7 @@ async def _read_one(ctx: Context, customer_id: ObjectId, start_date: str | None,
     customer, compliance = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
-        service.read_compliance(ctx, customer_id, start_date, end_date),
+        service.get_compliance(ctx, customer_id, start_date, end_date),
     )
     days = [day for day in compliance["dailyCompliance"] if day["isWorkoutDay"]]
     percentage = compliance["workoutCompletionPercentage"]

@@ -50,8 +50,8 @@ async def add(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> M
         "fileId": file.id,
         "thumbnailId": file.thumbnail_id,
     }
-    await customers.lock(ctx, customer_id)
-    await store.insert_attachment(ctx, customer_id, ctx.caller.id, attached)
+    await customers.lock_and_mark_figures(ctx, customer_id)
+    await store.create_attachment(ctx, customer_id, ctx.caller.id, attached)
     arguments = {"companyId": ctx.company_id, "customerId": customer_id, "uploadedBy": ctx.caller.id}
     await queue.enqueue(
         ctx, DISCARD, {**arguments, "attachmentId": attached["_id"]}, after=_KEPT_FOR, about=customer_id
@@ -82,7 +82,7 @@ async def take(ctx: Context, customer_id: ObjectId, ids: Sequence[ObjectId]) -> 
 async def discard_unsent(services: Services, job: Job) -> None:
     """Delete an attachment with its file if no message has it."""
     with suppress(NotFound):  # the company is deleted
-        owner = await team.load_owner(services, job.arguments["companyId"])
+        owner = await team.get_owner(services, job.arguments["companyId"])
         await _discard(Context(services, owner), job)
 
 

@@ -56,7 +56,7 @@ async def cancel_mail(ctx: Context, event: MessagesRead) -> None:
 async def send_scheduled_mail(services: Services, job: Job) -> RunAgain | None:
     """Send the mail that was scheduled for one side of a conversation, if messages are still unread."""
     with suppress(NotFound):  # the company is deleted
-        owner = await team.load_owner(services, job.arguments["companyId"])
+        owner = await team.get_owner(services, job.arguments["companyId"])
         return await _send(Context(services, owner), job.id, job.arguments["customerId"], job.arguments["side"])
     return None
 
@@ -108,7 +108,7 @@ async def _queue_mail_to_client(ctx: Context, customer: Customer) -> bool:
 
 async def _queue_mail_to_coach(ctx: Context, customer: Customer) -> bool:
     """Queue the mail to a client's trainer, else to the owner."""
-    if not (await account.read(ctx))["notifications"]["messages"]:
+    if not (await account.get(ctx))["notifications"]["messages"]:
         return False
     trainer_id = customer["customerRoleData"]["assignedTo"]
     coach = await team.require_coach(ctx, trainer_id or ctx.caller.id)

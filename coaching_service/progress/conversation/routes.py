@@ -71,7 +71,7 @@ async def get_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId)
 
     `text` of a deleted message is null.
     """
-    return await service.read(ctx, customer_id, message_id)
+    return await service.get(ctx, customer_id, message_id)
 
 
 @routes.patch(

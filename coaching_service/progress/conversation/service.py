@@ -63,7 +63,7 @@ async def list_messages(
     return list_part.by_cursor(stored, lambda message: _to_message(ctx, message))
 
 
-async def read(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> Message:
+async def get(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> Message:
     """Return a message of a client's conversation. Raises NotFound if it has no such message, Forbidden."""
     _, stored = await gather_reads(
         ctx, customers.get_visible(ctx, customer_id), store.find_whole_message(ctx, customer_id, message_id)
@@ -104,7 +104,7 @@ async def list_conversations(
     return {"docs": docs, "nextCursor": presented["nextCursor"], "hasMore": presented["hasMore"]}
 
 
-async def read_conversation(ctx: Context, customer_id: ObjectId) -> Conversation:
+async def get_conversation(ctx: Context, customer_id: ObjectId) -> Conversation:
     """Return a client's conversation as the caller's side sees it. Raises NotFound, Forbidden as `list_messages`."""
     reference, conversation = await gather_reads(
         ctx, customers.get_visible_reference(ctx, customer_id), store.find_conversation(ctx, customer_id)
@@ -157,7 +157,7 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewMessage) -> Messag
 async def send_to_each(ctx: Context, customer_ids: Sequence[ObjectId], text: str) -> None:
     """Send a message to each of these clients, whose access has been checked."""
     for customer_id in customer_ids:
-        await customers.lock(ctx, customer_id)
+        await customers.lock_and_mark_figures(ctx, customer_id)
         await _send(ctx, customer_id, text, None, [])
 
 
@@ -166,7 +166,7 @@ async def _send(
 ) -> StoredMessage:
     """Store a message in the transaction of `ctx`, in which the client is locked."""
     unread_by: Side = "client" if ctx.caller.is_coach else "company"
-    message = await store.insert_message(
+    message = await store.create_message(
         ctx,
         {
             "customerId": customer_id,
@@ -186,11 +186,11 @@ async def _send(
 
 
 @transactional
-async def add_samples(ctx: Context, customer_id: ObjectId, samples: Sequence[SampleMessage]) -> None:
+async def create_samples(ctx: Context, customer_id: ObjectId, samples: Sequence[SampleMessage]) -> None:
     """Add messages to a client's conversation, oldest first, for sample data: no mail is sent about them."""
     for sample in samples:
         unread_by: Side = "company" if sample["author"]["type"] == "client" else "client"
-        await store.add_to_conversation(ctx, await store.insert_sample(ctx, customer_id, sample, unread_by), unread_by)
+        await store.add_to_conversation(ctx, await store.create_sample(ctx, customer_id, sample, unread_by), unread_by)
         if sample["isRead"]:
             await store.set_unread(ctx, customer_id, unread_by, 0)
     await derived_figures.mark_due(ctx, [customer_id])
@@ -251,10 +251,10 @@ async def mark_read(ctx: Context, customer_id: ObjectId, *, block_id: ObjectId |
         await _mark_attention_due(ctx, customer_id, side)
         if not remaining:
             await ctx.publish(MessagesRead(customer_id, side))
-    return await read_conversation(ctx, customer_id)
+    return await get_conversation(ctx, customer_id)
 
 
-async def remove_conversations(ctx: Context, event: CustomersDeleted) -> None:
+async def delete_conversations(ctx: Context, event: CustomersDeleted) -> None:
     """Remove the conversations of deleted clients from the list at once; their messages are erased later."""
     await store.delete_conversations(ctx, event.customer_ids)
 
@@ -298,9 +298,9 @@ async def _resolve_about(
     """
     if about is None:
         return None
-    block = await workouts.read(ctx, ClientCalendar(customer_id), about["wblockId"])
+    block = await workouts.get(ctx, ClientCalendar(customer_id), about["wblockId"])
     date = str(block["date"])
-    if not (await visibility.load_visibility(ctx, customer_id, date, date)).allows(day=date):
+    if not (await visibility.get_visibility(ctx, customer_id, date, date)).allows(day=date):
         raise presentation.block_not_found()
     if (item_id := about.get("witemId")) is not None:
         items.find_index(block["items"], item_id)

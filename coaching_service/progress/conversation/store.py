@@ -110,15 +110,15 @@ async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, S
     return {message["_id"]: message for message in await messages.find(ctx, {"_id": {"$in": list(ids)}})}
 
 
-async def insert_message(ctx: Context, message: Mapping[str, object]) -> StoredMessage:
+async def create_message(ctx: Context, message: Mapping[str, object]) -> StoredMessage:
     """Store a new message."""
     return await messages.insert(ctx, message)
 
 
-async def insert_sample(ctx: Context, customer_id: ObjectId, sample: SampleMessage, unread_by: Side) -> StoredMessage:
+async def create_sample(ctx: Context, customer_id: ObjectId, sample: SampleMessage, unread_by: Side) -> StoredMessage:
     """Store a message of sample data, and return it as sent at its time."""
     at, is_read = sample["at"], sample["isRead"]
-    message = await insert_message(
+    message = await create_message(
         ctx,
         {
             "customerId": customer_id,
@@ -244,7 +244,7 @@ async def delete_conversations(ctx: Context, customer_ids: Sequence[ObjectId]) -
 # --- attachments -----------------------------------------------------------------------------------------------------
 
 
-async def insert_attachment(
+async def create_attachment(
     ctx: Context, customer_id: ObjectId, uploaded_by: ObjectId, file: AttachedFile
 ) -> PendingAttachment:
     """Store an attachment that is in no message yet."""

@@ -20,4 +20,4 @@ async def get_customer(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
 
     The compliance rates are computed as of the client's today; the list has stored ones, at most 10 seconds older.
     """
-    return await service.read(ctx, customer_id)
+    return await service.get(ctx, customer_id)

@@ -22,5 +22,5 @@ async def get_customer(ctx: Context, customer_id: ObjectId) -> Answer:
     """Read one client: contact details, groups, trainer, time zone with today's date there, and the share of scheduled
     workouts completed in 7, 30 and 90 days (percent). lastWorkoutDate is the last day anything is scheduled on, done or
     not, past or future."""
-    customer, coaches = await gather_reads(ctx, service.read(ctx, customer_id), team.list_coaches(ctx))
+    customer, coaches = await gather_reads(ctx, service.get(ctx, customer_id), team.list_coaches(ctx))
     return answer_customer(describe_customer(ctx, customer, {coach["_id"]: coach["name"] for coach in coaches}))

@@ -40,7 +40,7 @@ async def read_progress(
         ctx,
         customers.get_visible(ctx, customer_id),
         exercises.require_known(ctx, exercise_id),
-        visibility.load_visibility(ctx, customer_id),
+        visibility.get_visibility(ctx, customer_id),
         exercise_queries.find_exercise_sessions_between(ctx, customer_id, exercise_id, start_date, end_date),
     )
     sessions = [session for session in done if visible.allows(day=session["date"])]

@@ -77,7 +77,7 @@ async def list_exercise_history(
 @own_routes.get("", access=customer(), returns=OWN_EXERCISE)
 async def get_own_exercise(ctx: Context, exercise_id: ObjectId) -> OwnExercise:
     """Read how to do an exercise: its instructions, video and pictures."""
-    return await exercises.read_for_client(ctx, exercise_id)
+    return await exercises.get_for_client(ctx, exercise_id)
 
 
 @own_routes.get(

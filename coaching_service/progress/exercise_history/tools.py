@@ -75,12 +75,12 @@ async def get_exercise_history(
     estimated one-repetition maximum (Epley, with RIR or RPE), other bests and volume load, without warm-up sets."""
     if exercise_id is None:
         [exercise_id] = await resolve_exercises(ctx, {"exercise": str(exercise)})
-    today = await customers.read_local_date(ctx, customer_id)
+    today = await customers.get_local_date(ctx, customer_id)
     first = today - timedelta(days=today.weekday(), weeks=_WEEKS - 1)
     customer, names, sessions, weeks = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
-        exercises.load_names(ctx, [exercise_id]),
+        exercises.get_names(ctx, [exercise_id]),
         service.list_sessions(
             ctx, customer_id, exercise_id, page=page, size=page_size, include_incomplete=include_incomplete
         ),

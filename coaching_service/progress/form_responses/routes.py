@@ -53,7 +53,7 @@ async def list_received_form_responses(ctx: Context, query: dict[str, Any]) -> C
 @inbox_routes.get("/{responseId}", access=coach(FORMS.VIEW), returns=_RECEIVED, errors=(NotFound,))
 async def get_form_response(ctx: Context, response_id: ObjectId) -> models.ReceivedResponse:
     """Read a response of a client to a form."""
-    return await service.read_received(ctx, response_id)
+    return await service.get_received(ctx, response_id)
 
 
 @inbox_routes.put(

@@ -16,7 +16,7 @@ from coaching_service.library.forms.models import Question
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import store
-from coaching_service.progress.form_responses.answers import find_error, is_blank
+from coaching_service.progress.form_responses._answers import find_error, is_blank
 from coaching_service.progress.form_responses.models import FormResponse, ReceivedResponse, ReviewFields
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks.events import RecordedItemsRescheduled
@@ -114,7 +114,7 @@ async def list_between(
     _, visible, responses = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        visibility.load_visibility(ctx, customer_id),
+        visibility.get_visibility(ctx, customer_id),
         store.list_between(ctx, customer_id, start_date, end_date),
     )
     return [response for response in responses if visible.allows(day=response["date"])]
@@ -174,7 +174,7 @@ async def list_received(
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
 
-async def read_received(ctx: Context, response_id: ObjectId) -> ReceivedResponse:
+async def get_received(ctx: Context, response_id: ObjectId) -> ReceivedResponse:
     """Return a response of any client in the coach's scope. Raises NotFound, Forbidden."""
     response = await store.find_one(ctx, response_id)
     if response is None:

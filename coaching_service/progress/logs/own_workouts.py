@@ -30,8 +30,8 @@ async def read_own_workout(ctx: Context, block_id: ObjectId) -> Block:
     client_id = ctx.caller.id
     visible, block = await gather_reads(
         ctx,
-        visibility.load_visibility(ctx, client_id),
-        workouts.read(ctx, ClientCalendar(client_id), block_id),
+        visibility.get_visibility(ctx, client_id),
+        workouts.get(ctx, ClientCalendar(client_id), block_id),
     )
     if not visible.allows(day=block["date"]):
         raise block_not_found()

@@ -22,7 +22,7 @@ from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
-from coaching_service.progress.logs import client_sets, client_texts, single_sets
+from coaching_service.progress.logs import _client_sets, _client_texts, _single_sets
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.logs.own_changes import LogChange, LogFields, merge_change
 from coaching_service.progress.metrics import service as metrics
@@ -76,11 +76,11 @@ async def log_own_set(ctx: Context, block_id: ObjectId, item_id: ObjectId, done:
     """
     try:
         return await _log_own(ctx, block_id, item_id, done)
-    except single_sets.AlreadyLogged:
-        return await item_service.read_item(ctx, ClientCalendar(ctx.caller.id), block_id, item_id)
+    except _single_sets.AlreadyLogged:
+        return await item_service.get_item(ctx, ClientCalendar(ctx.caller.id), block_id, item_id)
 
 
-async def change_own_log(ctx: Context, block_id: ObjectId, item_id: ObjectId, fields: LogFields) -> WorkItem:
+async def update_own_log(ctx: Context, block_id: ObjectId, item_id: ObjectId, fields: LogFields) -> WorkItem:
     """Change fields of the log of an item of the caller, a client, and return the item; the rest of the log stays.
 
     Raises what `log_own_set` raises, NotFound for an exercise in `swappedFor` that does not exist, InvalidFields if it
@@ -103,14 +103,14 @@ async def _log_own(ctx: Context, block_id: ObjectId, item_id: ObjectId, log: Cus
 async def _was_removed(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId) -> bool:
     """Return whether an item was once in a block, which is on a visible day now, or was when it was removed."""
     try:
-        date = await workouts.read_date(ctx, ClientCalendar(customer_id), block_id)
+        date = await workouts.get_date(ctx, ClientCalendar(customer_id), block_id)
     except NotFound:
         date = None
     removed = await changes.find_removed(ctx, customer_id, block_id, "items", item_id)
     if removed is None:
         return False
     day = str(date or removed.get("date"))
-    return (await visibility.load_visibility(ctx, customer_id, day, day)).allows(day=day)
+    return (await visibility.get_visibility(ctx, customer_id, day, day)).allows(day=day)
 
 
 @transactional
@@ -134,10 +134,10 @@ async def _prepare_log(ctx: Context, log: _Log) -> Callable[[WorkItem], ItemLog]
     """Return the function that makes the log of a stored item: whole, with one set more, or changed in part."""
     if isinstance(log, LogChange):
         swap = log.fields.get("swappedFor")
-        usable = await exercises.load_usable_names(ctx, [swap["exerciseId"]]) if swap else {}
+        usable = await exercises.get_usable_names(ctx, [swap["exerciseId"]]) if swap else {}
         return lambda stored: _complete_log(ctx, stored, merge_change(stored, log), usable)
     if not isinstance(log, DeferredChange):
-        return lambda stored: single_sets.merge_set(stored, log, now())
+        return lambda stored: _single_sets.merge_set(stored, log, now())
     swapped = await _find_swapped_exercise(ctx, log)
     return lambda stored: _validate_log(ctx, stored, log, swapped)
 
@@ -148,7 +148,7 @@ async def _find_swapped_exercise(ctx: Context, deferred: DeferredChange) -> Coll
     exercise_id = swap.get("exerciseId") if isinstance(swap, dict) else None
     if not isinstance(exercise_id, str) or not ObjectId.is_valid(exercise_id):
         return ()
-    return await exercises.load_usable_names(ctx, [ObjectId(exercise_id)])
+    return await exercises.get_usable_names(ctx, [ObjectId(exercise_id)])
 
 
 def _validate_log(
@@ -161,11 +161,11 @@ def _validate_log(
 
 def _complete_log(ctx: Context, item: WorkItem, sent: ItemLog, usable_exercises: Collection[ObjectId]) -> ItemLog:
     """Return a log as it is stored. Raises if it does not match the item, or changes what a client wrote."""
-    log = client_texts.keep_item_texts(ctx.caller, item, sent)
+    log = _client_texts.keep_item_texts(ctx.caller, item, sent)
     _require_usable_swap(item, log, usable_exercises)
     if item["type"] == "FORM":
         form_responses.require_valid(item["form"], log["answers"], complete=log["isCompleted"])
-    return client_sets.assign_exercises(item, log)
+    return _client_sets.assign_exercises(item, log)
 
 
 def _keep_choices(ctx: Context, item: WorkItem, log: ItemLog) -> ItemLog:
@@ -225,7 +225,7 @@ async def _update_item_activity(
         record = activity.record_event if was_completed else activity.record_first_event
         await record(ctx, activity_type, customer_id, item_id, **data)
     elif was_completed:
-        await activity.remove_events(ctx, customer_id, item_id, activity_type)
+        await activity.delete_events(ctx, customer_id, item_id, activity_type)
 
 
 async def _update_block_activity(ctx: Context, customer_id: ObjectId, block: StoredBlock) -> None:
@@ -235,7 +235,7 @@ async def _update_block_activity(ctx: Context, customer_id: ObjectId, block: Sto
     if presentation.is_completed(block):
         await activity.record_event(ctx, "workout_completed", customer_id, block["_id"], **_block_data(block))
     else:
-        await activity.remove_events(ctx, customer_id, block["_id"], "workout_completed")
+        await activity.delete_events(ctx, customer_id, block["_id"], "workout_completed")
 
 
 def _item_name(item: WorkItem) -> str:
@@ -260,7 +260,7 @@ def _block_data(block: StoredBlock) -> _BlockData:
 
 
 @transactional
-async def add_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequence[LoggedBlock]) -> None:
+async def create_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequence[LoggedBlock]) -> None:
     """Add blocks with their logs to the calendar of a client who has none, with records, responses and activity.
 
     The activity feed has the times of the logs. For sample data: access and references are not checked.
@@ -268,7 +268,7 @@ async def add_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequenc
     calendar = ClientCalendar(customer_id)
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name"))
     actor: Actor = {"type": "client", "_id": customer_id, "name": customer["name"]}
-    marked = [client_texts.mark_as_written_by_client(block) for block in blocks]
+    marked = [_client_texts.mark_as_written_by_client(block) for block in blocks]
     stored = await block_logs.add_logged_blocks(ctx, calendar, marked)
     times = {str(block["plan"].get("date")): block["loggedAt"] for block in blocks}
     entries: list[ImportedEvent] = []
@@ -277,7 +277,7 @@ async def add_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequenc
         if block["_id"] not in added:
             continue
         entries += await _add_log_of_block(ctx, customer_id, block, times[str(block["date"])], actor)
-    await activity.add_many(ctx, entries)
+    await activity.create_many(ctx, entries)
     await calendar.after_completed_work_change(ctx, [item for block in stored for item in block["items"]])
     await ctx.publish(ItemLogged(customer_id))
 
@@ -330,11 +330,11 @@ async def _log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, lo
     stored = await block_logs.read_texts(ctx, calendar, block_id)
     if not ctx.caller.is_coach:
         log = {"feeling": None, **log}
-    merged = client_texts.keep_block_texts(ctx.caller, stored["comment"], stored["clientTexts"], log)
+    merged = _client_texts.keep_block_texts(ctx.caller, stored["comment"], stored["clientTexts"], log)
     return await block_logs.log_block(ctx, calendar, block_id, merged)
 
 
-async def read_client_texts(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> LogTexts:
+async def get_client_texts(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> LogTexts:
     """Return which texts of the logs of a block its client wrote: a coach cannot change these.
 
     Raises NotFound if the client or block does not exist, Forbidden if the client is outside the caller's scope.
@@ -345,16 +345,16 @@ async def read_client_texts(ctx: Context, customer_id: ObjectId, block_id: Objec
 
 async def list_own_blocks(ctx: Context, start_date: str, end_date: str) -> list[Block]:
     """Return the blocks of the caller, a client, between two dates on the days that are visible to them."""
-    visible = await visibility.load_visibility(ctx, ctx.caller.id, start_date, end_date)
+    visible = await visibility.get_visibility(ctx, ctx.caller.id, start_date, end_date)
     blocks = await workouts.list_blocks(ctx, ClientCalendar(ctx.caller.id), start_date, end_date)
     return [block for block in blocks if visible.allows(day=block["date"])]
 
 
-async def read_own_block(ctx: Context, block_id: ObjectId) -> Block:
+async def get_own_block(ctx: Context, block_id: ObjectId) -> Block:
     """Return a block of the caller, a client. Raises NotFound, also if its day is hidden from the client."""
-    block = await workouts.read(ctx, ClientCalendar(ctx.caller.id), block_id)
+    block = await workouts.get(ctx, ClientCalendar(ctx.caller.id), block_id)
     date = str(block["date"])
-    if not (await visibility.load_visibility(ctx, ctx.caller.id, date, date)).allows(day=date):
+    if not (await visibility.get_visibility(ctx, ctx.caller.id, date, date)).allows(day=date):
         raise presentation.block_not_found()
     return block
 
@@ -368,6 +368,6 @@ async def _require_shown_day(ctx: Context, customer_id: ObjectId, block_id: Obje
         return
     calendar = ClientCalendar(customer_id)
     await calendar.require_access(ctx)
-    date = str(await workouts.read_date(ctx, calendar, block_id))
-    if not (await visibility.load_visibility(ctx, customer_id, date, date)).allows(day=date):
+    date = str(await workouts.get_date(ctx, calendar, block_id))
+    if not (await visibility.get_visibility(ctx, customer_id, date, date)).allows(day=date):
         raise presentation.block_not_found()

@@ -24,7 +24,7 @@ from coaching_service.core.validation import Text
 from coaching_service.library.exercises import name_resolution
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.logs import service
-from coaching_service.progress.logs.log_text import ItemText, describe_logged, list_other_names, parse_log
+from coaching_service.progress.logs._log_text import ItemText, describe_logged, list_other_names, parse_log
 from coaching_service.training.workout_text.edits import ParsedChange
 from coaching_service.training.workout_text.tool_schemas import MAX_TEXT, WorkoutArgument
 from coaching_service.training.workouts.blocks import service as workouts
@@ -68,8 +68,8 @@ async def log_workout(
     `30s`, `400m`, `RPE8`, `RIR2`. `NAME: done` and `NAME: skipped | reason` are without sets; `| pain KNEE` records
     pain. NAME is an item of the workout, or an exercise of its circuit, with its sets round by round. Items that are
     not named stay; a log that is there is replaced after confirmation."""
-    block = await workouts.read(ctx, ClientCalendar(customer_id), workout_id)
-    _require_past(block, await customers.read_local_date(ctx, customer_id))
+    block = await workouts.get(ctx, ClientCalendar(customer_id), workout_id)
+    _require_past(block, await customers.get_local_date(ctx, customer_id))
     before: Mapping[str, Any] = {**block}
     logs = await _read_logs(ctx, text, block["items"]) if text is not None else []
     sentences: list[str] = []

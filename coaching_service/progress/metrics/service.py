@@ -43,7 +43,7 @@ async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[AssignedMet
     """
     await customers.get_visible(ctx, customer_id)
     assignments = await store.list_assignments(ctx, customer_id)
-    sets = await metric_sets.load_by_id(ctx, [assignment["metricsSetId"] for assignment in assignments])
+    sets = await metric_sets.get_by_id(ctx, [assignment["metricsSetId"] for assignment in assignments])
     metric_ids = [metric["_id"] for metric_set in sets.values() for metric in metric_set["metrics"]]
     ranges = {each["_id"]: each for each in await store.find_ranges(ctx, customer_id, metric_ids)}
     return [_present(assignment, sets[assignment["metricsSetId"]], ranges) for assignment in assignments]
@@ -78,7 +78,7 @@ async def list_measurements(ctx: Context, customer_id: ObjectId, last_date: str)
     """
     await customers.get_visible(ctx, customer_id)
     assignments = await store.list_assignments(ctx, customer_id)
-    sets = await metric_sets.load_by_id(ctx, [assignment["metricsSetId"] for assignment in assignments])
+    sets = await metric_sets.get_by_id(ctx, [assignment["metricsSetId"] for assignment in assignments])
     metric_ids = [metric["_id"] for metric_set in sets.values() for metric in metric_set["metrics"]]
     ranges = {each["_id"]: each for each in await store.find_ranges(ctx, customer_id, metric_ids, last_date)}
     ordered = [sets[assignment["metricsSetId"]] for assignment in assignments]
@@ -252,7 +252,7 @@ async def record_logged_values(
         await store.assign(ctx, customer_id, set_id)
     elif assignment["unassignedAt"] is not None:
         raise _not_assigned(ctx)
-    metric_set = (await metric_sets.load_by_id(ctx, [set_id]))[set_id]
+    metric_set = (await metric_sets.get_by_id(ctx, [set_id]))[set_id]
     measured = []
     for logged in values:
         metric = _find_active(metric_set, logged["metricId"])
@@ -291,12 +291,12 @@ async def delete_value(ctx: Context, customer_id: ObjectId, set_id: ObjectId, me
     await customers.get_visible(ctx, customer_id)
     await _require_known_to_client(ctx, customer_id, set_id)
     await find_metric(ctx, set_id, metric_id)
-    await customers.lock(ctx, customer_id)
+    await customers.lock_and_mark_figures(ctx, customer_id)
     entry = await store.find_entry(ctx, customer_id, metric_id, date)
     if entry is None:
         raise NotFound("value")
     await store.delete(ctx, customer_id, entry["_id"])
-    await activity.remove_events(ctx, customer_id, entry["_id"], "metric_recorded")
+    await activity.delete_events(ctx, customer_id, entry["_id"], "metric_recorded")
     if entry["witemId"] is not None:
         await block_logs.remove_value(ctx, ClientCalendar(customer_id), entry["witemId"], metric_id)
 
@@ -312,7 +312,7 @@ async def find_metric(ctx: Context, set_id: ObjectId, metric_id: ObjectId) -> Me
 
 async def _load_set(ctx: Context, set_id: ObjectId, *, include_deleted: bool = False) -> MetricSetWithArchived:
     try:
-        return await metric_sets.read_with_archived(ctx, set_id, include_deleted=include_deleted)
+        return await metric_sets.get_with_archived(ctx, set_id, include_deleted=include_deleted)
     except NotFound:
         if not ctx.caller.is_coach:
             raise

@@ -36,7 +36,7 @@ async def create_note(ctx: Context, customer_id: ObjectId, body: NewNote) -> Not
 @routes.get("/{noteId}", access=coach(CUSTOMERS.VIEW), returns=Note)
 async def get_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Note:
     """Read a note on a client."""
-    return await service.read(ctx, customer_id, note_id)
+    return await service.get(ctx, customer_id, note_id)
 
 
 @routes.patch(

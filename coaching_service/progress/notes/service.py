@@ -27,7 +27,7 @@ async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:
     return await store.list_notes(ctx, customer_id)
 
 
-async def read(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Note:
+async def get(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Note:
     """Return a note on a client. Raises NotFound if the client has no such note, and what `list_notes` raises."""
     await customers.get_visible(ctx, customer_id)
     note = await store.find_one(ctx, customer_id, note_id)
@@ -48,7 +48,7 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewNote) -> Note:
 
 async def _insert(ctx: Context, customer_id: ObjectId, new: NewNote) -> Note:
     author: NoteAuthor = {"_id": ctx.caller.id, "name": ctx.caller.name}
-    note = await store.insert(ctx, customer_id, author, new)
+    note = await store.create(ctx, customer_id, author, new)
     if note["isHealth"]:
         await derived_figures.mark_due(ctx, [customer_id])
     await activity.record_event(ctx, "note_added", customer_id, note["_id"], **_feed_data(note))
@@ -89,7 +89,7 @@ async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None
         raise NotFound("note")
     if note["isHealth"]:
         await derived_figures.mark_due(ctx, [customer_id])
-    await activity.remove_events(ctx, customer_id, note_id, "note_added")
+    await activity.delete_events(ctx, customer_id, note_id, "note_added")
 
 
 count_health_notes = store.count_health_notes

@@ -55,7 +55,7 @@ async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:
     return await notes.find(ctx, {"customerId": customer_id}, sort=("-createdAt", "-_id"))
 
 
-async def insert(ctx: Context, customer_id: ObjectId, author: NoteAuthor, new: NewNote) -> Note:
+async def create(ctx: Context, customer_id: ObjectId, author: NoteAuthor, new: NewNote) -> Note:
     """Store a new note."""
     return await notes.insert(ctx, {"customerId": customer_id, "author": author, **new})
 

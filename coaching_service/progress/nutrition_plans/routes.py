@@ -49,7 +49,7 @@ async def upload_nutrition_plan(
 @routes.get("/plan-versions/{planId}", access=coach(NUTRITION.VIEW), returns=PlanVersion)
 async def get_plan_version(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> PlanVersion:
     """Read a version of a client's nutrition plan."""
-    return await service.read(ctx, customer_id, plan_id)
+    return await service.get(ctx, customer_id, plan_id)
 
 
 @routes.delete("/plan-versions/{planId}", access=coach(NUTRITION.DELETE))

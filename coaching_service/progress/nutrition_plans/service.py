@@ -44,7 +44,7 @@ async def list_plans(
     return list_part.present(stored, total, partial(_to_plan, ctx))
 
 
-async def read(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> PlanVersion:
+async def get(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> PlanVersion:
     """Return one plan version. Raises NotFound if the client has no such version, and what `list_plans` raises."""
     _, plan = await gather_reads(
         ctx, customers.get_visible(ctx, customer_id), store.find_one(ctx, customer_id, plan_id)
@@ -67,7 +67,7 @@ async def upload(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -
 
 @transactional
 async def _add(ctx: Context, customer_id: ObjectId, file: StoredFile) -> StoredPlan:
-    plan = await store.insert(
+    plan = await store.create(
         ctx,
         {
             "customerId": customer_id,
@@ -91,7 +91,7 @@ async def delete(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None
     plan = await store.delete(ctx, customer_id, plan_id)
     if plan is None:
         raise NotFound("plan version")
-    await activity.remove_events(ctx, customer_id, plan_id, "plan_uploaded")
+    await activity.delete_events(ctx, customer_id, plan_id, "plan_uploaded")
     await files.discard(ctx, [file_id for file_id in (plan["fileId"], plan["thumbnailId"]) if file_id])
 
 

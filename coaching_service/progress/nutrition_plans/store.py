@@ -69,7 +69,7 @@ async def next_number(ctx: Context, customer_id: ObjectId) -> int:
     return counter["version"] + 1
 
 
-async def insert(ctx: Context, plan: NewPlan) -> StoredPlan:
+async def create(ctx: Context, plan: NewPlan) -> StoredPlan:
     """Store a new plan version."""
     return await plans.insert(ctx, plan)
 

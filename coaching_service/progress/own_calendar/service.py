@@ -28,7 +28,7 @@ async def list_own_days(
     return await calendar_days.list_days(ctx, ctx.caller.id, first, last, today=today, without=hidden)
 
 
-async def read_done_month(ctx: Context, month: str | None) -> DoneMonth:
+async def get_done_month(ctx: Context, month: str | None) -> DoneMonth:
     """Return the workouts that the caller, a client, has done in a month (`YYYY-MM`); None: the latest that has any."""
     hidden = await visibility.find_days_hidden_from_caller(ctx, ctx.caller.id)
     if month is None:

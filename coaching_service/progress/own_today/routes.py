@@ -20,4 +20,4 @@ async def get_own_today(ctx: Context, query: dict[str, Any]) -> Today:
 
     Days that are hidden from the client are left out of all of it.
     """
-    return await service.read_today(ctx, include_last_times=query.get("include") == "lastTime")
+    return await service.get_today(ctx, include_last_times=query.get("include") == "lastTime")

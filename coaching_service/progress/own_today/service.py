@@ -24,7 +24,7 @@ _STREAK_WEEKS = 26  # how many weeks are read at a time
 _WEEK = timedelta(days=7)
 
 
-async def read_today(ctx: Context, *, include_last_times: bool = False) -> Today:
+async def get_today(ctx: Context, *, include_last_times: bool = False) -> Today:
     """Return the day of the caller, a client, in the client's time zone, without what is on hidden days.
 
     `include_last_times`: each exercise has `lastTime`. Raises NotFound if the client has been deleted.
@@ -33,7 +33,7 @@ async def read_today(ctx: Context, *, include_last_times: bool = False) -> Today
     return await _read_day(ctx, today, hidden, include_last_times=include_last_times)
 
 
-async def read_overview(ctx: Context) -> Overview:
+async def get_overview(ctx: Context) -> Overview:
     """Return the day of the caller, a client, as `read_today`, with the days of its week. Raises NotFound likewise."""
     today, hidden = await _load_date(ctx)
     monday = _monday_of(today)

@@ -37,7 +37,7 @@ async def renew_batch(services: Services, job: Job) -> RunAgain | None:
     if last is None and exercise_id is None:
         await shared.publish(services)
     try:
-        owner = await team.load_owner(services, company_id)
+        owner = await team.get_owner(services, company_id)
     except NotFound:  # the company is being erased
         return None
     ctx = Context(services, owner, operation=RENEW, interface="system")

@@ -66,7 +66,7 @@ async def get_personal_record(ctx: Context, customer_id: ObjectId, record_id: Ob
 
     A malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
     """
-    return await service.read(ctx, customer_id, record_id)
+    return await service.get(ctx, customer_id, record_id)
 
 
 @routes.patch(

@@ -62,7 +62,7 @@ async def list_records(ctx: Context, customer_id: ObjectId) -> list[PersonalReco
     _, visible, stored = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        visibility.load_visibility(ctx, customer_id),
+        visibility.get_visibility(ctx, customer_id),
         store.list_records(ctx, customer_id),
     )
     shown = [each for each in stored if each["source"] != "log" or visible.allows(day=each["date"])]
@@ -70,7 +70,7 @@ async def list_records(ctx: Context, customer_id: ObjectId) -> list[PersonalReco
     return sorted(named, key=lambda record: record["exerciseName"].casefold())
 
 
-async def read(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> PersonalRecord:
+async def get(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> PersonalRecord:
     """Return a record of a client. Raises NotFound if the client has no such record, and what `list_records` raises."""
     await customers.get_visible(ctx, customer_id)
     record = await store.find_one(ctx, customer_id, record_id)
@@ -90,8 +90,8 @@ async def create(ctx: Context, customer_id: ObjectId, record: NewPersonalRecord)
     _require_whole_reps(record["type"], record["value"])
     await exercises.require(ctx, [record["exerciseId"]])
     unit = await _unit_of(ctx, record["type"])
-    await customers.lock(ctx, customer_id)
-    named = await _add_name(ctx, await store.insert(ctx, customer_id, record, unit))
+    await customers.lock_and_mark_figures(ctx, customer_id)
+    named = await _add_name(ctx, await store.create(ctx, customer_id, record, unit))
     await _update_estimates(ctx, customer_id, [record["exerciseId"]])
     await derived_figures.mark_due(ctx, [customer_id])
     await activity.record_event(ctx, _EVENT, customer_id, named["_id"], **_feed_data(named))
@@ -108,7 +108,7 @@ async def update(ctx: Context, customer_id: ObjectId, record_id: ObjectId, chang
     record = await _load_entered(ctx, customer_id, record_id)
     if "value" in change:
         _require_whole_reps(record["type"], change["value"])
-    await customers.lock(ctx, customer_id)
+    await customers.lock_and_mark_figures(ctx, customer_id)
     updated = await store.update(ctx, customer_id, record_id, take(RecordFields, change), change.get("version"))
     if updated is None:
         raise NotFound("personal record")
@@ -127,11 +127,11 @@ async def delete(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> No
     raises.
     """
     record = await _load_entered(ctx, customer_id, record_id)
-    await customers.lock(ctx, customer_id)
+    await customers.lock_and_mark_figures(ctx, customer_id)
     await store.delete(ctx, customer_id, record_id)
     await _update_estimates(ctx, customer_id, [record["exerciseId"]])
     await derived_figures.mark_due(ctx, [customer_id])
-    await activity.remove_events(ctx, customer_id, record_id, _EVENT)
+    await activity.delete_events(ctx, customer_id, record_id, _EVENT)
 
 
 async def count_by_date(ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str) -> list[DailyRecords]:
@@ -183,7 +183,7 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
 @transactional
 async def rebuild_records(ctx: Context, customer_id: ObjectId) -> None:
     """Derive the records of a client again from all logs, after a change of what is a record; no event is new."""
-    await customers.lock(ctx, customer_id)
+    await customers.lock_and_mark_figures(ctx, customer_id)
     stored = await store.find_all_logged(ctx, customer_id)
     bests = await exercise_queries.find_all_best_sets(ctx, customer_id)
     exercise_ids = sorted(stored.keys() | bests.keys())
@@ -281,7 +281,7 @@ async def _delete_lost(ctx: Context, customer_id: ObjectId, lost: Sequence[Logge
     """Delete records that no logged set holds any more, with their entries in the activity feed."""
     await store.delete_many(ctx, customer_id, [record["_id"] for record in lost])
     for record in lost:
-        await activity.remove_events(ctx, customer_id, record["_id"], _EVENT)
+        await activity.delete_events(ctx, customer_id, record["_id"], _EVENT)
 
 
 async def _store_better(
@@ -337,7 +337,7 @@ async def _add_name(ctx: Context, record: StoredRecord) -> PersonalRecord:
 
 async def _add_names(ctx: Context, records: Sequence[StoredRecord]) -> list[PersonalRecord]:
     """Add the names of the exercises, deleted ones included."""
-    names = await exercises.load_names(ctx, {record["exerciseId"] for record in records})
+    names = await exercises.get_names(ctx, {record["exerciseId"] for record in records})
     return [{**record, "exerciseName": names[record["exerciseId"]]["name"]} for record in records]
 
 

@@ -161,7 +161,7 @@ async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> RecordOwn
     return await records.find_one(ctx, where, ("customerId",))
 
 
-async def insert(ctx: Context, customer_id: ObjectId, record: NewPersonalRecord, unit: str) -> StoredRecord:
+async def create(ctx: Context, customer_id: ObjectId, record: NewPersonalRecord, unit: str) -> StoredRecord:
     """Store a record entered by a coach."""
     given = {name: value for name, value in record.items() if name != "meters" or value is not None}
     fields = {**given, "customerId": customer_id, "unit": unit, "source": "manual", "witemId": None}

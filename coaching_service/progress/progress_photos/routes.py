@@ -46,13 +46,13 @@ async def create_progress_photo(
     The photos of one date share a record; a time counts for the date it was in the client's time zone. Without a file
     the record is created, or left unchanged. Metadata, such as the location, is removed from the picture.
     """
-    return await service.add(ctx, customer_id, body["createdAt"], body["imageSideIndex"], file)
+    return await service.create(ctx, customer_id, body["createdAt"], body["imageSideIndex"], file)
 
 
 @routes.get("/{photoId}", access=coach(CUSTOMERS.VIEW), returns=PROGRESS_PHOTO)
 async def get_progress_photo(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> ProgressPhoto:
     """Read the progress photos of a date."""
-    return await service.read(ctx, customer_id, photo_id)
+    return await service.get(ctx, customer_id, photo_id)
 
 
 @routes.put(
@@ -97,7 +97,7 @@ async def create_own_progress_photo(ctx: Context, body: schemas.NewPhoto, file: 
     The photos of one date share a record; a time counts for the date it was in the client's time zone. A photo of the
     same side and date is replaced. Metadata, such as the location, is removed from the picture.
     """
-    return await service.add(ctx, ctx.caller.id, body["createdAt"], body["imageSideIndex"], file)
+    return await service.create(ctx, ctx.caller.id, body["createdAt"], body["imageSideIndex"], file)
 
 
 @own_routes.delete("/{photoId}", access=customer())

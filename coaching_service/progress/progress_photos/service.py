@@ -58,7 +58,7 @@ async def list_photos(
     return list_part.present(stored, total, partial(_to_photos, ctx))
 
 
-async def read(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> ProgressPhoto:
+async def get(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> ProgressPhoto:
     """Return the photos of one date. Raises NotFound, and what `list_photos` raises."""
     _, document = await gather_reads(
         ctx, customers.get_visible(ctx, customer_id), store.find_one(ctx, customer_id, photos_id)
@@ -68,7 +68,7 @@ async def read(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> Prog
     return _to_photos(ctx, document)
 
 
-async def add(
+async def create(
     ctx: Context, customer_id: ObjectId, taken: str | datetime, side_index: str, file: StoredFile | None
 ) -> ProgressPhoto:
     """Add a photo to its date and return the photos of that date, which are created if missing, even without a file.
@@ -117,7 +117,7 @@ async def replace(
     return _to_photos(ctx, await _replace(ctx, customer_id, photos_id, SIDES[side_index], file, version))
 
 
-async def read_picture(ctx: Context, customer_id: ObjectId, photos_id: ObjectId, side: str, *, small: bool) -> Download:
+async def get_picture(ctx: Context, customer_id: ObjectId, photos_id: ObjectId, side: str, *, small: bool) -> Download:
     """Return the picture of one `side` (front, back, side) of a date, or its small version if it has one.
 
     It must not be cached. Raises NotFound, and what `list_photos` raises.
@@ -154,7 +154,7 @@ async def delete(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> No
     photos = await store.delete(ctx, customer_id, photos_id)
     if photos is None:
         raise NotFound("progress photo")
-    await activity.remove_events(ctx, customer_id, photos_id, "photo_added")
+    await activity.delete_events(ctx, customer_id, photos_id, "photo_added")
     await files.discard(ctx, [file_id for side in SIDES.values() for file_id in _file_ids(photos, side)])
     if not ctx.caller.is_coach:
         await activity_dates.record_activity(ctx, customer_id)

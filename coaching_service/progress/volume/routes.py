@@ -21,4 +21,4 @@ async def get_muscle_group_volume(ctx: Context, customer_id: ObjectId, query: Pe
     Volume load is the sum of reps x load over completed sets that are not warm-up; a secondary muscle counts half.
     Sorted by number of sets, most first.
     """
-    return await service.read_volume(ctx, customer_id, query["startDate"], query["endDate"])
+    return await service.get_volume(ctx, customer_id, query["startDate"], query["endDate"])

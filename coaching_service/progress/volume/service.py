@@ -14,7 +14,7 @@ from coaching_service.training.workouts.reports import exercises as exercise_que
 _SHARE_OF_ROLE = {"primary": 1.0, "secondary": 0.5}
 
 
-async def read_volume(ctx: Context, customer_id: ObjectId, start_date: str, end_date: str) -> MuscleGroupVolume:
+async def get_volume(ctx: Context, customer_id: ObjectId, start_date: str, end_date: str) -> MuscleGroupVolume:
     """Return the volume of each muscle trained between two dates, both included; a secondary muscle counts half.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
@@ -24,7 +24,7 @@ async def read_volume(ctx: Context, customer_id: ObjectId, start_date: str, end_
         customers.get_visible(ctx, customer_id),
         exercise_queries.sum_by_exercise(ctx, customer_id, start_date, end_date),
     )
-    muscles_of = await exercises.load_trained_muscles(ctx, [total["_id"] for total in totals])
+    muscles_of = await exercises.get_trained_muscles(ctx, [total["_id"] for total in totals])
     volumes: dict[ObjectId, MuscleVolume] = {}
     for total in totals:
         for muscle in muscles_of.get(total["_id"], ()):

@@ -23,4 +23,4 @@ async def get_workload(ctx: Context, customer_id: ObjectId, query: WorkloadQuery
     Session load is the rating of perceived exertion x minutes; the acute:chronic ratio compares the mean of 7 days with
     the mean of 28.
     """
-    return await service.read_workload(ctx, customer_id, query["startDate"], query["endDate"], query["groupBy"])
+    return await service.get_workload(ctx, customer_id, query["startDate"], query["endDate"], query["groupBy"])

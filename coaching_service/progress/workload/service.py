@@ -9,7 +9,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.workload.load import (
+from coaching_service.progress.workload._load import (
     CHRONIC_DAYS,
     LoadCurve,
     period_start,
@@ -23,7 +23,7 @@ from coaching_service.training.workouts.reports import blocks as queries
 MAX_DAYS = 3_700
 
 
-async def read_workload(
+async def get_workload(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, group_by: GroupBy = "day"
 ) -> Workload:
     """Return every period (`day`, `week`, `month`) between two dates, both included, with what was done in it.

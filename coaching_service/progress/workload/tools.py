@@ -36,7 +36,7 @@ async def get_training_load(
     customer, workload = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
-        service.read_workload(ctx, customer_id, start_date, end_date, group_by),
+        service.get_workload(ctx, customer_id, start_date, end_date, group_by),
     )
     load_unit = ctx.caller.load_unit
     workload = show_loads(workload, ctx, load_unit)

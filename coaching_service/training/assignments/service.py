@@ -48,7 +48,7 @@ async def assign(
     program or the client, Forbidden, and InvalidFields if a date would leave the calendar.
     """
     await ClientCalendar(customer_id).require_access(ctx)
-    dated = await programs.load_dated(ctx, program_id, start, weekdays)
+    dated = await programs.get_dated(ctx, program_id, start, weekdays)
     return await add_to_calendar(ctx, dated, customer_id, on_conflict=on_conflict, dry_run=dry_run)
 
 
@@ -85,7 +85,7 @@ async def add_to_calendar(
 async def _store_assignment(ctx: Context, dated: DatedProgram, customer_id: ObjectId, batch: Batch) -> ObjectId:
     assignment_id = ObjectId()
     program = dated.program
-    await store.insert(
+    await store.create(
         ctx,
         assignment_id,
         {

@@ -39,7 +39,7 @@ assignments = Documents[StoredAssignment](
 _BY_CLIENT = assignments.index_name("customerId", "-startDate", "-_id")
 
 
-async def insert(ctx: Context, assignment_id: ObjectId, assignment: AssignmentContent) -> None:
+async def create(ctx: Context, assignment_id: ObjectId, assignment: AssignmentContent) -> None:
     """Store a new assignment."""
     await assignments.insert(ctx, {"_id": assignment_id, **assignment})
 

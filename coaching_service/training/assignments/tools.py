@@ -82,7 +82,7 @@ async def assign_program(
         f"{dates[0]} to {dates[-1]}{describe_conflicts(assignment['conflicts'], on_conflict)}.",
         {"programId": program_id, "assignmentId": assignment["assignmentId"]},
         find_reasons(
-            today=await customers.read_local_date(ctx, customer_id),
+            today=await customers.get_local_date(ctx, customer_id),
             dates=dates,
             days=days_between(dates[0], dates[-1]) + 1,
         ),

@@ -81,7 +81,7 @@ async def upsert_program(ctx: Context, external_id: str, body: dict[str, Any]) -
 @routes.get("/{programId}", access=coach(PROGRAMS.VIEW), returns=Program)
 async def get_program(ctx: Context, program_id: ObjectId) -> models.Program:
     """Read a program."""
-    return await service.read(ctx, program_id)
+    return await service.get(ctx, program_id)
 
 
 @routes.patch(
@@ -93,7 +93,7 @@ async def get_program(ctx: Context, program_id: ObjectId) -> models.Program:
 )
 async def update_program(ctx: Context, program_id: ObjectId, body: models.ProgramChange) -> models.Program:
     """Change a program."""
-    return await service.change(ctx, program_id, body)
+    return await service.update(ctx, program_id, body)
 
 
 @routes.delete("/{programId}", access=coach(PROGRAMS.DELETE))
@@ -102,7 +102,7 @@ async def delete_program(ctx: Context, program_id: ObjectId) -> None:
 
     Blocks that were assigned from it remain on the clients' calendars.
     """
-    await service.remove(ctx, program_id)
+    await service.delete(ctx, program_id)
 
 
 @routes.put(

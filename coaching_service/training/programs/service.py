@@ -72,7 +72,7 @@ class ProgramPlan:
         """Raise NotFound if the company has no such program."""
         await require(ctx, self.program_id)
 
-    async def begin_change(self, ctx: Context) -> None:
+    async def authorize_and_lock(self, ctx: Context) -> None:
         """Raise NotFound if the company has no such program."""
         await self.require_access(ctx)
 
@@ -132,18 +132,18 @@ async def require(ctx: Context, program_id: ObjectId) -> ProgramName:
     return program
 
 
-async def read(ctx: Context, program_id: ObjectId) -> Program:
+async def get(ctx: Context, program_id: ObjectId) -> Program:
     """Return a program. Raises NotFound."""
     return await _present_one(ctx, await store.find_one(ctx, program_id))
 
 
 async def create(ctx: Context, program: ProgramInput) -> Program:
     """Create a program without blocks."""
-    stored = await store.insert(ctx, program)
+    stored = await store.create(ctx, program)
     return {**stored, **present_identity(stored), "numberOfDaysWithWorkouts": 0}
 
 
-async def change(
+async def update(
     ctx: Context, program_id: ObjectId, change: ProgramChange, *, only_differences: bool = False
 ) -> Program:
     """Change the fields of a program that are sent. Raises NotFound, and Conflict if it has changed since `version`.
@@ -174,7 +174,7 @@ async def upsert_external(
     return await upsert(
         ctx,
         lambda tx: store.find_id_by_external_id(tx, external_id),
-        lambda tx, program_id: change(tx, program_id, sent, only_differences=True),
+        lambda tx, program_id: update(tx, program_id, sent, only_differences=True),
         lambda tx: create(tx, {**complete(), "externalId": external_id}),
         (PROGRAMS.CREATE, PROGRAMS.EDIT),
     )
@@ -198,11 +198,11 @@ async def is_assigned(ctx: Context, program_id: ObjectId, customer_id: ObjectId,
     Raises NotFound for the program or the client, Forbidden, and InvalidFields if a date would leave the calendar.
     """
     await ClientCalendar(customer_id).require_access(ctx)
-    dates = [str(block["date"]) for block in (await load_dated(ctx, program_id, start)).blocks]
+    dates = [str(block["date"]) for block in (await get_dated(ctx, program_id, start)).blocks]
     return bool(dates) and await workouts.has_program_block(ctx, customer_id, program_id, min(dates), max(dates))
 
 
-async def load_dated(
+async def get_dated(
     ctx: Context, program_id: ObjectId, start: str, weekdays: Collection[int] | None = None
 ) -> DatedProgram:
     """Return a program with dates: day 1 on `start`.
@@ -240,11 +240,11 @@ def _dated_block(block: StoredBlock, day: str) -> BlockPlan:
 
 
 @transactional
-async def remove(ctx: Context, program_id: ObjectId) -> None:
+async def delete(ctx: Context, program_id: ObjectId) -> None:
     """Delete a program with its blocks; blocks that were assigned from it remain. Raises NotFound."""
     if not await store.delete(ctx, program_id):
         raise NotFound("program")
-    await workouts.remove_all(ctx, ProgramPlan(program_id))
+    await workouts.delete_all(ctx, ProgramPlan(program_id))
 
 
 async def _present_one(ctx: Context, program: StoredProgram | None) -> Program:

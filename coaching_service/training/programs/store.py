@@ -108,7 +108,7 @@ async def find_name(ctx: Context, program_id: ObjectId) -> ProgramName | None:
     return await programs.find_one(ctx, {"_id": program_id}, ("name",))
 
 
-async def insert(ctx: Context, program: ProgramInput) -> StoredProgram:
+async def create(ctx: Context, program: ProgramInput) -> StoredProgram:
     """Store a new program."""
     return await programs.insert(ctx, {**stored_fields(program), **_search_fields(program), "isArchived": False})
 

@@ -60,7 +60,7 @@ def _summary(program: Program) -> ProgramSummary:
 async def get_program(ctx: Context, program_id: ObjectId, page: int, page_size: int, detail: Detail) -> Answer:
     """Read a program's workouts as text, by day from 1, with the lines that save_program takes."""
     program, blocks = await gather_reads(
-        ctx, service.read(ctx, program_id), workouts.list_blocks(ctx, ProgramPlan(program_id), 0, LAST_DAY)
+        ctx, service.get(ctx, program_id), workouts.list_blocks(ctx, ProgramPlan(program_id), 0, LAST_DAY)
     )
     load_unit = ctx.caller.company.load_unit
     title = f"Program {typed(program['name'])}, loads in {load_unit}, workouts"

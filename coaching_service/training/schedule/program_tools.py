@@ -19,7 +19,7 @@ from coaching_service.core.validation import TEXT_LENGTH, Date, Identifier, Inte
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramChange
 from coaching_service.training.programs.service import ProgramPlan
-from coaching_service.training.schedule import calendar_programs
+from coaching_service.training.schedule import _calendar_programs
 from coaching_service.training.schedule.days import days_between
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workout_text.tool_schemas import BlockArguments, workout_text
@@ -95,9 +95,9 @@ async def save_program(
     """Create a program (workouts by day that can be assigned to clients) from text, with the lines of create_workout,
     or from days of a client's calendar; or change one: other days of it stay."""
     if customer_id is not None and start_date is not None and end_date is not None:
-        program = await calendar_programs.create_program(ctx, customer_id, start_date, end_date, str(name))
+        program = await _calendar_programs.create_program(ctx, customer_id, start_date, end_date, str(name))
         if description is not None:
-            await programs.change(ctx, program["_id"], {"description": description})
+            await programs.update(ctx, program["_id"], {"description": description})
         return Written(
             f"Created the program {typed(program['name'])} from {start_date} to {end_date}, "
             f"{program['numberOfDaysWithWorkouts']} days with workouts.",
@@ -111,9 +111,9 @@ async def save_program(
     else:
         sent = {"name": name, "description": description}
         change = {field: value for field, value in sent.items() if value is not None}
-        await programs.change(ctx, program_id, cast("ProgramChange", change))
+        await programs.update(ctx, program_id, cast("ProgramChange", change))
     count, read_as = await _replace_days(ctx, ProgramPlan(program_id), days or [])
-    program = await programs.read(ctx, program_id)
+    program = await programs.get(ctx, program_id)
     return Written(
         f"{verb} the program {typed(program['name'])}: {count} written, "
         f"{program['numberOfDaysWithWorkouts']} days with workouts.{read_as}",

@@ -17,9 +17,10 @@ from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
+from coaching_service.training.schedule._load_changes import list_load_changes
+from coaching_service.training.schedule._progression import SetChange, progress_items
 from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
 from coaching_service.training.schedule.days import add_days, days_between, last_day_of
-from coaching_service.training.schedule.load_changes import list_load_changes
 from coaching_service.training.schedule.models import (
     AdjustedSchedule,
     ChangedItems,
@@ -30,7 +31,6 @@ from coaching_service.training.schedule.models import (
     Progression,
     ScheduleResult,
 )
-from coaching_service.training.schedule.progression import SetChange, progress_items
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done, regular_blocks
@@ -74,13 +74,13 @@ async def copy_days(
 @transactional
 async def _copy_days(ctx: Context, owner: ScheduleOwner, request: CopyRequest, *, dry_run: bool) -> CopiedSchedule:
     change = await _set_change(ctx, request.progression) if request.progression else None
-    source = await read_regular_blocks(ctx, owner, request.first, request.last)
+    source = await get_regular_blocks(ctx, owner, request.first, request.last)
     plans = _plan_copies(owner, source, request, change)
     if len(plans) > MAX_BLOCKS:
         raise invalid_field("repeat", f"would create more than {MAX_BLOCKS} blocks", code="TOO_MANY")
     length = days_between(request.first, request.last) + 1
     last_target = last_day_of(request.target, length * request.repeat)
-    days = await read_target_days(ctx, owner, request.target, last_target)
+    days = await get_target_days(ctx, owner, request.target, last_target)
     batch = replace(resolve_conflicts(owner, plans, days, request.on_conflict), is_copy=True)
     result = await block_batches.apply(ctx, owner, batch, days, dry_run=dry_run)
     created_days = {plan[owner.day_field] for plan in batch.created}
@@ -129,7 +129,7 @@ async def _adjust(
     ctx: Context, owner: ScheduleOwner, first: Day, last: Day, progression: Progression, *, dry_run: bool
 ) -> AdjustedSchedule:
     change = await _set_change(ctx, progression)
-    blocks = await read_regular_blocks(ctx, owner, first, last)
+    blocks = await get_regular_blocks(ctx, owner, first, last)
     changed = _change_items(blocks, change.change_item)
     pairs = [pair for block, new_items in changed for pair in zip(block["items"], new_items, strict=True)]
     result = await _apply_changes(ctx, owner, changed, dry_run=dry_run)
@@ -227,7 +227,7 @@ async def clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dr
 
 @transactional
 async def _clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dry_run: bool) -> ClearedSchedule:
-    days = await read_target_days(ctx, owner, first, last, "endDate")
+    days = await get_target_days(ctx, owner, first, last, "endDate")
     blocks = regular_blocks(days)
     removed = [block["_id"] for block in blocks if has_nothing_done(block)]
     result = await block_batches.apply(ctx, owner, Batch(removed=removed), days, dry_run=dry_run)
@@ -237,7 +237,7 @@ async def _clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, d
 # --- parts that assigning a program also uses ------------------------------------------------------------------------
 
 
-async def read_regular_blocks(ctx: Context, owner: ScheduleOwner, first: Day, last: Day) -> list[StoredBlock]:
+async def get_regular_blocks(ctx: Context, owner: ScheduleOwner, first: Day, last: Day) -> list[StoredBlock]:
     """Return the blocks of days, without check-ins, of an owner whose access has been checked, in order.
 
     Raises InvalidFields if there are more than 500.
@@ -246,9 +246,7 @@ async def read_regular_blocks(ctx: Context, owner: ScheduleOwner, first: Day, la
     return _require_few(blocks, "endDate" if owner.day_field == "date" else "endDay")
 
 
-async def read_target_days(
-    ctx: Context, owner: ScheduleOwner, first: Day, last: Day, field: str = ""
-) -> list[DayBlock]:
+async def get_target_days(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, field: str = "") -> list[DayBlock]:
     """Return the blocks on the days that an operation writes to, of an owner whose access has been checked, in order.
 
     Raises InvalidFields, naming `field`, if there are more than 500 without check-ins; by default the field of the
@@ -275,7 +273,7 @@ def plan_block(
 async def _set_change(ctx: Context, progression: Progression) -> SetChange:
     """Return the change that a progression means. Raises NotFound, naming the entry, for an unknown exercise."""
     ids = progression.get("exerciseIds") or []
-    known = await exercises.load_names(ctx, ids)
+    known = await exercises.get_names(ctx, ids)
     for index, exercise_id in enumerate(ids):
         if exercise_id not in known:
             raise NotFound("exercise", f"progression.exerciseIds.{index}: Exercise not found")

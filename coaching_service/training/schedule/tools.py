@@ -141,7 +141,7 @@ async def copy_schedule(
         f"{describe_conflicts(result['conflicts'], on_conflict)}.",
         identify_workouts(created),
         find_reasons(
-            today=await customers.read_local_date(ctx, customer_id),
+            today=await customers.get_local_date(ctx, customer_id),
             dates=(start_date, last, target_date),
             days=days,
         ),
@@ -162,7 +162,7 @@ async def adjust_schedule(ctx: Context, customer_id: ObjectId, start_date: str, 
         f"{end_date}{_describe(sent)}{_describe_loads(ctx, result['loadChanges'])}.",
         identify_workouts(result["changed"]),
         find_reasons(
-            today=await customers.read_local_date(ctx, customer_id),
+            today=await customers.get_local_date(ctx, customer_id),
             dates=(start_date, end_date),
             days=days_between(start_date, end_date) + 1,
         ),
@@ -178,14 +178,14 @@ async def replace_exercise(
     exercise_id, with_id = await resolve_exercises(ctx, {"exercise": exercise, "withExercise": with_exercise})
     owner = ClientCalendar(customer_id)
     result = await service.replace_exercise(ctx, owner, exercise_id, with_id, start_date, end_date)
-    names = await exercises.load_names(ctx, [exercise_id, with_id])
+    names = await exercises.get_names(ctx, [exercise_id, with_id])
     dates = [str(block["date"]) for block in result["changed"]] or [start_date]
     return Written(
         f"Replaced {typed(names[exercise_id]['name'])} with {typed(names[with_id]['name'])} in "
         f"{_count(result['items'], 'item')} of {await _name(ctx, customer_id)}, {min(dates)} to {max(dates)}.",
         {"exerciseId": with_id, **identify_workouts(result["changed"])},
         find_reasons(
-            today=await customers.read_local_date(ctx, customer_id),
+            today=await customers.get_local_date(ctx, customer_id),
             dates=(*dates, start_date, *([end_date] if end_date else [])),
             days=count_span(dates) if end_date is None else days_between(start_date, end_date) + 1,
         ),

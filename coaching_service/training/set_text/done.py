@@ -10,9 +10,7 @@ from itertools import groupby
 from typing import Any, cast
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.set_text.planned import MAX_INDEX
-from coaching_service.training.set_text.scanner import Scanner, to_number, write_number
-from coaching_service.training.set_text.values import (
+from coaching_service.training.set_text._values import (
     meters_of,
     require_load,
     seconds_of,
@@ -20,6 +18,8 @@ from coaching_service.training.set_text.values import (
     take_time_unit,
     write_load,
 )
+from coaching_service.training.set_text.planned import MAX_INDEX
+from coaching_service.training.set_text.scanner import Scanner, to_number, write_number
 from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.training.workouts.sets.schemas import MAX_REPS, MAX_SETS
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, cast
 
-from coaching_service.training.set_text.scanner import Scanner, to_number
-from coaching_service.training.set_text.values import (
+from coaching_service.training.set_text._values import (
     meters_of,
     require_load,
     seconds_of,
     take_distance_unit,
     take_time_unit,
 )
+from coaching_service.training.set_text.scanner import Scanner, to_number
 from coaching_service.training.workouts.sets.models import PlannedSet
 from coaching_service.training.workouts.sets.schemas import MAX_PERCENT, MAX_REPS, MAX_SECONDS, MAX_SETS
 

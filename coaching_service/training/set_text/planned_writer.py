@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import cast
 
+from coaching_service.training.set_text._values import write_load
 from coaching_service.training.set_text.scanner import write_number
-from coaching_service.training.set_text.values import write_load
 from coaching_service.training.workouts.sets.models import PlannedSet
 
 _PLAIN_TEMPO = re.compile(r'[^\s,"]+')

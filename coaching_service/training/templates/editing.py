@@ -78,7 +78,7 @@ class TemplatePlan:
         if await store.find_one(ctx, self.template_id) is None:
             raise NotFound("workout template")
 
-    async def begin_change(self, ctx: Context) -> None:
+    async def authorize_and_lock(self, ctx: Context) -> None:
         """Raise NotFound if the company has no such template."""
         await self.require_access(ctx)
 

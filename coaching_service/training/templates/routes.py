@@ -63,7 +63,7 @@ async def create_workout_template(ctx: Context, body: NewWorkoutTemplate) -> Wor
 @routes.get("/{templateId}", access=coach(PROGRAMS.VIEW), returns=WorkoutTemplate)
 async def get_workout_template(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
     """Read a workout template."""
-    return await service.read(ctx, template_id)
+    return await service.get(ctx, template_id)
 
 
 @routes.patch(
@@ -78,7 +78,7 @@ async def update_workout_template(ctx: Context, template_id: ObjectId, body: Tem
 
     `items` are replaced as a whole.
     """
-    return await service.change(ctx, template_id, body)
+    return await service.update(ctx, template_id, body)
 
 
 @routes.delete("/{templateId}", access=coach(PROGRAMS.DELETE))
@@ -87,7 +87,7 @@ async def delete_workout_template(ctx: Context, template_id: ObjectId) -> None:
 
     Blocks that were created from it remain.
     """
-    await service.remove(ctx, template_id)
+    await service.delete(ctx, template_id)
 
 
 @routes.post(

@@ -50,7 +50,7 @@ async def search(
     return await _present(ctx, templates)
 
 
-async def read(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
+async def get(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
     """Return a template. Raises NotFound."""
     return await _present_one(ctx, await store.find_one(ctx, template_id))
 
@@ -60,11 +60,11 @@ async def create(ctx: Context, template: NewWorkoutTemplate) -> WorkoutTemplate:
     """Create a template. Raises NotFound if a document that an item refers to does not exist."""
     new_items = await create_items(ctx, template["items"])
     await workouts.fix_load_unit(ctx, new_items)
-    return await _present_one(ctx, await store.insert(ctx, {**template, "items": new_items}))
+    return await _present_one(ctx, await store.create(ctx, {**template, "items": new_items}))
 
 
 @transactional
-async def change(ctx: Context, template_id: ObjectId, change: TemplateChange) -> WorkoutTemplate:
+async def update(ctx: Context, template_id: ObjectId, change: TemplateChange) -> WorkoutTemplate:
     """Change the fields of a template that are sent; its items are replaced as a whole.
 
     Raises NotFound, and Conflict if the template has changed since `version`.
@@ -76,7 +76,7 @@ async def change(ctx: Context, template_id: ObjectId, change: TemplateChange) ->
     return await _present_one(ctx, await store.rewrite(ctx, template_id, lambda _: fields, change.get("version")))
 
 
-async def remove(ctx: Context, template_id: ObjectId) -> None:
+async def delete(ctx: Context, template_id: ObjectId) -> None:
     """Delete a template; blocks that were created from it remain. Raises NotFound."""
     if not await store.delete(ctx, template_id):
         raise NotFound("workout template")
@@ -96,8 +96,8 @@ async def create_from_block(
     ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: TemplateDetails
 ) -> WorkoutTemplate:
     """Create a template of what a block plans. Raises NotFound, Forbidden for the block and its owner."""
-    plan = await workouts.read_plan(ctx, owner, block_id)
-    return await _present_one(ctx, await store.insert(ctx, {**take(TemplateContent, plan), **details}))
+    plan = await workouts.get_plan(ctx, owner, block_id)
+    return await _present_one(ctx, await store.create(ctx, {**take(TemplateContent, plan), **details}))
 
 
 async def apply(

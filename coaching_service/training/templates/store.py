@@ -98,7 +98,7 @@ async def find_one(ctx: Context, template_id: ObjectId) -> WorkoutTemplate | Non
     return await templates.find_one(ctx, {"_id": template_id})
 
 
-async def insert(ctx: Context, template: TemplateContent) -> WorkoutTemplate:
+async def create(ctx: Context, template: TemplateContent) -> WorkoutTemplate:
     """Store a new template."""
     return await templates.insert(ctx, {**template, **_search_fields(template)})
 

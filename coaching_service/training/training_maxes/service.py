@@ -36,25 +36,25 @@ async def set_training_max(
     await exercises.require_known(ctx, exercise_id)
     if value is not None:
         await account.lock_load_unit(ctx)
-        await customers.lock(ctx, customer_id)
+        await customers.lock_and_mark_figures(ctx, customer_id)
     return _present(await store.set_value(ctx, customer_id, exercise_id, value))
 
 
-async def load_maxes(ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, float]:
+async def get_maxes(ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, float]:
     """Return what percentages refer to, by exercise, for a client whose access has been checked.
 
     The training maximum, else the estimated one-repetition maximum, in the company's unit of load; exercises with
     neither are left out.
     """
     maxes: dict[ObjectId, float] = {}
-    for exercise_id, loads in (await store.load_reference_loads(ctx, customer_id, exercise_ids)).items():
+    for exercise_id, loads in (await store.get_reference_loads(ctx, customer_id, exercise_ids)).items():
         value = loads["estimatedOneRepMax"] if loads["trainingMax"] is None else loads["trainingMax"]
         if value is not None:
             maxes[exercise_id] = value
     return maxes
 
 
-load_reference_loads = store.load_reference_loads
+load_reference_loads = store.get_reference_loads
 
 
 set_estimates = store.set_estimates

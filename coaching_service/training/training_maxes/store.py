@@ -44,7 +44,7 @@ async def set_value(
     return await training_maxes.upsert(ctx, _key(customer_id, exercise_id, _SET), {"value": value})
 
 
-async def load_reference_loads(
+async def get_reference_loads(
     ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]
 ) -> dict[ObjectId, ReferenceLoads]:
     """Return the training maximum and the estimated one-repetition maximum of exercises, in the company's unit.

@@ -33,7 +33,7 @@ async def list_days(ctx: Context, customer_id: ObjectId, first: str, last: str) 
 find_hidden_days = store.find_hidden
 
 
-async def load_visibility(
+async def get_visibility(
     ctx: Context, customer_id: ObjectId, first: str = _FIRST_DATE, last: str = _LAST_DATE
 ) -> Visibility:
     """Return what the caller may see of a client whose access has been checked: no day is hidden from coaches.
@@ -46,7 +46,7 @@ async def load_visibility(
 
 async def find_days_hidden_from_caller(ctx: Context, customer_id: ObjectId) -> frozenset[str]:
     """Return every day that is hidden from the caller of a client's calendar, for queries that leave them out."""
-    return (await load_visibility(ctx, customer_id)).hidden_days
+    return (await get_visibility(ctx, customer_id)).hidden_days
 
 
 @transactional

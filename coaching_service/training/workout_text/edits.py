@@ -65,7 +65,7 @@ async def apply_edits(
     outcome, unit = Outcome(), ctx.caller.load_unit
     await resolve_workouts(ctx, _parse_texts(edits, unit))
     for number, edit in enumerate(edits):
-        block = await service.read(ctx, owner, block_id)
+        block = await service.get(ctx, owner, block_id)
         path = f"changes.{number}"
         if edit["action"] == "add":
             await _add(ctx, owner, block, edit, path, outcome)
@@ -82,7 +82,7 @@ async def apply_edits(
             outcome.changes_done_work |= target != block_id and is_recorded(item)
             outcome.sentences.append(await _describe_move(ctx, owner, item, block_id, target))
         else:
-            await item_service.remove_item(ctx, owner, block_id, item["_id"])
+            await item_service.delete_item(ctx, owner, block_id, item["_id"])
             outcome.changes_done_work |= is_recorded(item)
             outcome.sentences.append(f"removed {typed(name_of(item))}")
     return outcome
@@ -115,7 +115,7 @@ async def _describe_move(
     """Return in words where an item was moved; the workout is named if it is another one."""
     if target == source:
         return f"moved {typed(name_of(item))}"
-    block = await service.read(ctx, owner, target)
+    block = await service.get(ctx, owner, target)
     return f"moved {typed(name_of(item))} to {typed(block['name'])} on {block['date']}"
 
 
@@ -135,7 +135,7 @@ async def _add(
     store_loads([each.item for each in parsed.items], ctx)
     for offset, new in enumerate(parsed.items):
         _join_superset(block, new)
-        added = await item_service.add_item(ctx, owner, block["_id"], new.details)
+        added = await item_service.create_item(ctx, owner, block["_id"], new.details)
         if edit["index"] is not None:
             await _move(ctx, owner, added["_id"], block["_id"], block["_id"], edit["index"] + offset)
         outcome.added.append(added["_id"])
@@ -163,7 +163,7 @@ async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkI
             message = f"must describe one item of the type {item['type']}; remove the item and add another instead"
             raise invalid_field(path, message, code="INVALID")
         change = _planned_change(block, item, parsed.items[0])
-    return await item_service.change_item(ctx, owner, block["_id"], item["_id"], ParsedChange(change))
+    return await item_service.update_item(ctx, owner, block["_id"], item["_id"], ParsedChange(change))
 
 
 def _read_sets_change(text: str, load_unit: str, path: str) -> dict[str, Any]:

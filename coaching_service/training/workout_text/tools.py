@@ -16,7 +16,7 @@ from coaching_service.core.mcp.results import Answer, Identifiers, Written, type
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import Page
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workout_text.arrays import to_exercise_items
+from coaching_service.training.workout_text._arrays import to_exercise_items
 from coaching_service.training.workout_text.edits import apply_edits
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workout_text.tool_schemas import (
@@ -137,7 +137,7 @@ async def create_workout(
     return Written(
         f"Created {await _name_workouts(ctx, customer_id, created)}.{read_as}",
         identify_workouts(created),
-        find_reasons(today=await customers.read_local_date(ctx, customer_id), dates=dates, days=len(dates)),
+        find_reasons(today=await customers.get_local_date(ctx, customer_id), dates=dates, days=len(dates)),
     )
 
 
@@ -180,13 +180,13 @@ async def update_workout(
     """Change the name or date of a workout on a client's calendar, or its position among the workouts of its day. A
     workout with something done moves with its log, after confirmation."""
     owner = ClientCalendar(customer_id)
-    before = await service.read(ctx, owner, workout_id)
+    before = await service.get(ctx, owner, workout_id)
     change: BlockChange = {}
     if name is not None:
         change["name"] = name
     if date is not None and date != before["date"]:
         change["date"] = date
-    block = await service.change(ctx, owner, workout_id, change)
+    block = await service.update(ctx, owner, workout_id, change)
     if order is not None:
         block = await service.reorder(ctx, owner, workout_id, order)
     moved = f", before on {before['date']}" if "date" in change else ""
@@ -195,7 +195,7 @@ async def update_workout(
         f"Changed {await _name_workouts(ctx, customer_id, [block])}{moved}{position}.",
         {"workoutId": workout_id},
         find_reasons(
-            today=await customers.read_local_date(ctx, customer_id),
+            today=await customers.get_local_date(ctx, customer_id),
             dates=[change["date"]] if "date" in change else [],
             done_work="date" in change and not has_nothing_done(before),
         ),
@@ -218,7 +218,7 @@ async def update_workout_items(
     superset, -) takes it out."""
     owner = ClientCalendar(customer_id)
     outcome = await apply_edits(ctx, owner, workout_id, changes)
-    block = await service.read(ctx, owner, workout_id)
+    block = await service.get(ctx, owner, workout_id)
     return Written(
         f"Changed items of {await _name_workouts(ctx, customer_id, [block])}: {'; '.join(outcome.sentences)}.",
         {"workoutId": workout_id, "itemIds": outcome.added},
@@ -237,8 +237,8 @@ async def update_workout_items(
 async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: ObjectId) -> Written:
     """Remove a workout with its items from a client's calendar; with something done only after confirmation."""
     owner = ClientCalendar(customer_id)
-    block = await service.read(ctx, owner, workout_id)
-    await service.remove(ctx, owner, workout_id)
+    block = await service.get(ctx, owner, workout_id)
+    await service.delete(ctx, owner, workout_id)
     return Written(
         f"Removed {await _name_workouts(ctx, customer_id, [block])}.",
         {"workoutId": workout_id},

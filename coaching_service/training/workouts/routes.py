@@ -13,7 +13,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
-from coaching_service.training.workouts.blocks import external as external_blocks
+from coaching_service.training.workouts.blocks import _external as external_blocks
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.models import NewBlock, WorkoutBlockFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar

@@ -168,7 +168,7 @@ async def get_block(
     ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, query: dict[str, Any] | None = None
 ) -> Block:
     """Read a workout block with its items."""
-    block = await service.read(ctx, owner, wblock_id)
+    block = await service.get(ctx, owner, wblock_id)
     if query and query.get("include") == "lastTime" and block["customerId"] is not None:
         [block] = await add_last_times(ctx, block["customerId"], [block])
     return block
@@ -179,12 +179,12 @@ async def update_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, 
 
     On another day it goes after the blocks that are already there.
     """
-    return await service.change(ctx, owner, wblock_id, body)
+    return await service.update(ctx, owner, wblock_id, body)
 
 
 async def delete_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId) -> None:
     """Delete a workout block with its items."""
-    await service.remove(ctx, owner, wblock_id)
+    await service.delete(ctx, owner, wblock_id)
 
 
 async def copy_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: dict[str, Any]) -> Block:
@@ -200,7 +200,7 @@ async def create_item(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, b
 
     It goes to the end; the response is the item. A form is copied as it is now.
     """
-    return await item_service.add_item(ctx, owner, wblock_id, body)
+    return await item_service.create_item(ctx, owner, wblock_id, body)
 
 
 async def update_item(
@@ -210,12 +210,12 @@ async def update_item(
 
     Its type cannot be changed; fields of other types are ignored. `version` is the block's.
     """
-    return await item_service.change_item(ctx, owner, wblock_id, witem_id, body)
+    return await item_service.update_item(ctx, owner, wblock_id, witem_id, body)
 
 
 async def delete_item(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, witem_id: ObjectId) -> None:
     """Remove an item from a workout block."""
-    await item_service.remove_item(ctx, owner, wblock_id, witem_id)
+    await item_service.delete_item(ctx, owner, wblock_id, witem_id)
 
 
 async def move_item(ctx: Context, owner: ScheduleOwner, body: dict[str, Any]) -> Block:

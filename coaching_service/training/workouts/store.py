@@ -219,12 +219,12 @@ async def next_position(ctx: Context, owner: Filter, day_field: str, day: str | 
     return max(_time_position(), last[0]["position"] + 1) if last else _time_position()
 
 
-async def insert(ctx: Context, block: BlockContent, position: int) -> StoredBlock:
+async def create(ctx: Context, block: BlockContent, position: int) -> StoredBlock:
     """Store a new block at a position of its day."""
     return await blocks.insert(ctx, {**block, "done": summarize_block(block["items"]), "position": position})
 
 
-async def insert_many(ctx: Context, new_blocks: Sequence[BlockContent], *, after: int = 0) -> list[StoredBlock]:
+async def create_many(ctx: Context, new_blocks: Sequence[BlockContent], *, after: int = 0) -> list[StoredBlock]:
     """Store new blocks; blocks of one day are in the order given, after the position `after`."""
     return await blocks.insert_many(ctx, _with_positions(new_blocks, after))
 

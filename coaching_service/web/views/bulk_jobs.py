@@ -52,11 +52,11 @@ async def bulk_jobs_page(ctx: Context) -> dict[str, Any]:
 @pages.get("/{bulkJobId}", access=coach(CUSTOMERS.VIEW), template="customers/bulk_job.html")
 async def bulk_job_page(ctx: Context, bulk_job_id: ObjectId) -> dict[str, Any]:
     """The progress of a job, and its result."""
-    job = await bulk_jobs.read(ctx, bulk_job_id)
+    job = await bulk_jobs.get(ctx, bulk_job_id)
     result = job["result"] or {}
     failed = result.get("failed", [])[:_SHOWN]
     names = await customers_by_id.load_names(ctx, [each["customerId"] for each in failed if "customerId" in each])
-    operation = await bulk_jobs.read_operation(ctx, bulk_job_id)
+    operation = await bulk_jobs.get_operation(ctx, bulk_job_id)
     return {
         "job": job,
         "title": _name(job["kind"], operation),
@@ -91,6 +91,6 @@ async def cancel_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
 @pages.post("/{bulkJobId}/undo", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, request_class="bulk", idempotent=True)
 async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
     """Undo what a job has changed."""
-    job = await bulk_jobs.read(ctx, bulk_job_id)
+    job = await bulk_jobs.get(ctx, bulk_job_id)
     result = await undo.undo_or_begin_job(ctx, (job["result"] or {}).get("batchId", bulk_job_id))
     return redirect_after_undo(result, f"{_PATH}/{bulk_job_id}")

@@ -33,7 +33,7 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     header, customer, groups, coaches, last_use = await gather_reads(
         ctx,
         load_header(ctx, customer_id),
-        customer_profile.read(ctx, customer_id),
+        customer_profile.get(ctx, customer_id),
         listing.list_groups(ctx),
         team.list_coaches(ctx),
         web_sessions.find_last_use(ctx, customer_id),
@@ -108,7 +108,7 @@ async def delete_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
 @pages.post("/delete", access=coach(CUSTOMERS.DELETE), on=delete_page, deletes_customer=True)
 async def delete(ctx: Context, customer_id: ObjectId) -> Redirect:
     """Permanently delete a client with all of their data."""
-    customer = await customers.read(ctx, customer_id)
+    customer = await customers.get(ctx, customer_id)
     await customers.erase(ctx, customer_id)
     return Redirect("/app/customers", f"{customer['name']} deleted.")
 

@@ -79,7 +79,7 @@ async def add_photos(ctx: Context, customer_id: ObjectId, form: dict[str, Any], 
 async def delete_photos_page(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> dict[str, Any]:
     """Ask for confirmation before the photos of a date are deleted."""
     customer, record = await gather_reads(
-        ctx, load_header(ctx, customer_id), progress_photos.read(ctx, customer_id, photo_id)
+        ctx, load_header(ctx, customer_id), progress_photos.get(ctx, customer_id, photo_id)
     )
     missing = missing_sides(record)
     return {"customer": customer, "record": record, "sides": [side for side in SIDES if side not in missing]}
@@ -121,7 +121,7 @@ async def upload_plan(ctx: Context, customer_id: ObjectId, form: dict[str, Any],
 async def delete_plan_page(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> dict[str, Any]:
     """Ask for confirmation before a version of the nutrition plan is deleted."""
     customer, plan = await gather_reads(
-        ctx, load_header(ctx, customer_id), nutrition_plans.read(ctx, customer_id, plan_id)
+        ctx, load_header(ctx, customer_id), nutrition_plans.get(ctx, customer_id, plan_id)
     )
     return {"customer": customer, "plan": plan}
 

@@ -73,7 +73,7 @@ async def lift_page(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, 
     sessions, names = await gather_reads(
         ctx,
         read_progress(ctx, customer_id, exercise_id, str(monday), str(today), SESSION),
-        exercises.load_names(ctx, {exercise_id}),
+        exercises.get_names(ctx, {exercise_id}),
     )
     unit = ctx.caller.company.load_unit
     return {

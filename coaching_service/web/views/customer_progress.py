@@ -123,9 +123,9 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery)
     sunday = monday + timedelta(days=7 * weeks - 1)
     load, muscles, completed_days, outline, assigned_sets, all_sets, lifts, photos, weights = await gather_reads(
         ctx,
-        workload.read_workload(ctx, customer_id, *period, "week"),
-        volume.read_volume(ctx, customer_id, *period),
-        compliance.read_compliance(ctx, customer_id, str(monday), str(sunday)),
+        workload.get_workload(ctx, customer_id, *period, "week"),
+        volume.get_volume(ctx, customer_id, *period),
+        compliance.get_compliance(ctx, customer_id, str(monday), str(sunday)),
         calendar_days.list_days(ctx, customer_id, monday, sunday, today=today),
         _load_assigned_sets(ctx, customer_id, (str(first_day(today, weeks)), str(today))),
         _load_metric_sets(ctx),

@@ -147,7 +147,7 @@ async def _load_names(
     """Return the names of the exercises with a record or a maximum, and of the chosen one."""
     names = {record["exerciseId"]: record["exerciseName"] for record in records}
     others = {each["exerciseId"] for each in maxes} | ({chosen} if chosen else set())
-    loaded = await exercises.load_names(ctx, others - names.keys())
+    loaded = await exercises.get_names(ctx, others - names.keys())
     return names | {key: exercise["name"] for key, exercise in loaded.items()}
 
 

@@ -50,7 +50,7 @@ async def describe_rows(ctx: Context, listed: Sequence[CustomerProfile]) -> list
     ids: list[ObjectId] = list(today_of)
     days_of, unread, portraits = await gather_reads(
         ctx,
-        compliance.load_recent_days(ctx, today_of, _DAYS),
+        compliance.get_recent_days(ctx, today_of, _DAYS),
         conversation.count_unread(ctx, ids),
         customers.find_portraits(ctx, ids),
     )

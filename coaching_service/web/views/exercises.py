@@ -113,26 +113,26 @@ async def create_exercise(ctx: Context, form: _Exercise) -> Redirect:
 @pages.get("/{exerciseId}", access=coach(EXERCISES.VIEW), template="library/exercise.html")
 async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """One exercise."""
-    exercise = await exercises.read(ctx, exercise_id)
+    exercise = await exercises.get(ctx, exercise_id)
     return {"exercise": exercise, "is_own": exercise["companyId"] is not None}
 
 
 @pages.get("/{exerciseId}/edit", access=coach(EXERCISES.EDIT), template="library/edit_exercise.html")
 async def edit_exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """The form to change an exercise."""
-    exercise = await exercises.read(ctx, exercise_id)
+    exercise = await exercises.get(ctx, exercise_id)
     return {"exercise": exercise, "version": exercise["version"], **_form_options()}
 
 
 @pages.post("/{exerciseId}/edit", access=coach(EXERCISES.EDIT), form=_ExerciseChange, on=edit_exercise_page)
 async def update_exercise(ctx: Context, exercise_id: ObjectId, form: _ExerciseChange) -> Redirect:
     """Change an exercise of the company; workouts that contain it show the change."""
-    await exercises.change(ctx, exercise_id, cast("ExerciseChange", _to_input(form)))
+    await exercises.update(ctx, exercise_id, cast("ExerciseChange", _to_input(form)))
     return Redirect(f"/app/exercises/{exercise_id}", "Changes saved.")
 
 
 @pages.post("/{exerciseId}/delete", access=coach(EXERCISES.DELETE), on=exercise_page)
 async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> Redirect:
     """Delete an exercise of the company; workouts that contain it keep it."""
-    await exercises.remove(ctx, exercise_id)
+    await exercises.delete(ctx, exercise_id)
     return Redirect("/app/exercises", "Exercise deleted.")

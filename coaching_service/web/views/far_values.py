@@ -39,7 +39,7 @@ async def require_confirmed_rows(
         for index, row in enumerate(form["values"])
         if row["value"] is not None
     }
-    date = await workouts.read_date(ctx, ClientCalendar(customer_id), block_id)
+    date = await workouts.get_date(ctx, ClientCalendar(customer_id), block_id)
     await require_confirmed_values(ctx, customer_id, str(date), values, confirmed=form["confirmed"])
 
 

@@ -112,7 +112,7 @@ async def create_form(ctx: Context, form: dict[str, Any]) -> Redirect:
 @pages.get("/{formId}", access=coach(FORMS.VIEW), template="settings/form.html")
 async def form_page(ctx: Context, form_id: ObjectId) -> dict[str, Any]:
     """A form: its questions as clients see them, and the fields to change them."""
-    form = await forms.read(ctx, form_id)
+    form = await forms.get(ctx, form_id)
     return {
         "questionnaire": form,
         "version": form["version"],
@@ -125,19 +125,19 @@ async def form_page(ctx: Context, form_id: ObjectId) -> dict[str, Any]:
 async def update_form(ctx: Context, form_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Change a form; what is scheduled already keeps its questions."""
     questions = _to_questions(form["questions"])
-    await forms.change(ctx, form_id, {"name": form["name"], "questions": questions, "version": form["version"]})
+    await forms.update(ctx, form_id, {"name": form["name"], "questions": questions, "version": form["version"]})
     return Redirect(_path(form_id), "Changes saved.")
 
 
 @pages.get("/{formId}/delete", access=coach(FORMS.DELETE), template="settings/delete_form.html")
 async def delete_form_page(ctx: Context, form_id: ObjectId) -> dict[str, Any]:
     """Confirmation of deleting a form."""
-    return {"questionnaire": await forms.read(ctx, form_id)}
+    return {"questionnaire": await forms.get(ctx, form_id)}
 
 
 @pages.post("/{formId}/delete", access=coach(FORMS.DELETE), on=delete_form_page)
 async def delete_form(ctx: Context, form_id: ObjectId) -> Redirect:
     """Delete a form; scheduled ones and answers stay."""
-    form = await forms.read(ctx, form_id)
-    await forms.remove(ctx, form_id)
+    form = await forms.get(ctx, form_id)
+    await forms.delete(ctx, form_id)
     return Redirect(pages.prefix, f"{form['name']} deleted.")

@@ -201,7 +201,7 @@ async def _list_changes(
 
 async def _read_change(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
     """Return the variables of a change's page."""
-    change = await changes.read_change(ctx, change_id)
+    change = await changes.get_change(ctx, change_id)
     summary = cast("ChangeSummary", change)
     credentials = await _load_credential_names(ctx, [summary])
     clients = await customers.find_references(ctx, _client_ids([summary]))
@@ -220,7 +220,7 @@ async def _load_credential_names(ctx: Context, listed: Sequence[ChangeSummary]) 
     """Return the names of the keys and assistants of changes, by change, if the caller may see them."""
     made_with, keys, connected = await gather_reads(
         ctx,
-        changes.load_credentials(ctx, [change["_id"] for change in listed]),
+        changes.get_credentials(ctx, [change["_id"] for change in listed]),
         api_keys.list_keys(ctx),
         assistants.list_assistants(ctx),
     )
@@ -243,8 +243,8 @@ async def _describe_documents(ctx: Context, change: ChangeDetails) -> list[Docum
     """Return the documents of a change in words."""
     values = [value for document in change["documents"] for value in (document["before"], document["after"])]
     identifiers, names = references_in([*values, *(document["_id"] for document in change["documents"])])
-    known_exercises = await exercises.load_names(ctx, identifiers)
-    sets = await metric_sets.load_by_id(ctx, identifiers)
+    known_exercises = await exercises.get_names(ctx, identifiers)
+    sets = await metric_sets.get_by_id(ctx, identifiers)
     metrics = [metric for each in sets.values() for metric in (*each["metrics"], *each["archivedMetrics"])]
     named = (*known_exercises.values(), *sets.values(), *metrics, *metric_sets.list_units())
     names |= {each["_id"]: each["name"] for each in named}
@@ -262,7 +262,7 @@ async def _load_present(ctx: Context, change: ChangeDetails) -> dict[ObjectId, d
     present: dict[ObjectId, dict[str, Any]] = {}
     for block_id in [identifier for kind, identifier in changed if kind == "workout"][:_MAX_NAMED]:
         with suppress(NotFound):  # deleted since
-            block = await workouts.read(ctx, ClientCalendar(change["customerId"]), block_id)
+            block = await workouts.get(ctx, ClientCalendar(change["customerId"]), block_id)
             present[block_id] = {"name": block["name"], "date": block["date"]}
     if any(kind == "personal_record" for kind, _ in changed):
         for record in await personal_records.list_records(ctx, change["customerId"]):

@@ -25,7 +25,7 @@ class _UnitForm(TypedDict):
 @pages.get("", access=even_while_converting(owner_session()), template="settings/load_unit.html")
 async def load_unit_page(ctx: Context) -> dict[str, Any]:
     """The unit of loads, the other one that loads can be converted to, and the latest conversion or count."""
-    unit = (await account.read(ctx))["loadUnit"]
+    unit = (await account.get(ctx))["loadUnit"]
     other = next(each for each in _NAMES if each != unit)
     jobs = await background_jobs.list_latest(ctx, "load_unit", 1)
     job = jobs[0] if jobs else None

@@ -67,14 +67,14 @@ async def create_metric_set(ctx: Context, form: _NewMetricSet) -> Redirect:
 @pages.get("/{metricsSetId}", access=coach(METRICS.VIEW), template="settings/metric_set.html")
 async def metric_set_page(ctx: Context, metrics_set_id: ObjectId) -> dict[str, Any]:
     """One metric set and its metrics."""
-    metric_set = await metric_sets.read(ctx, metrics_set_id)
+    metric_set = await metric_sets.get(ctx, metrics_set_id)
     return {"set": metric_set, "version": metric_set["version"], "units": _unit_options()}
 
 
 @pages.post("/{metricsSetId}", access=coach(METRICS.EDIT), form=_MetricSetUpdate, on=metric_set_page)
 async def update_metric_set(ctx: Context, metrics_set_id: ObjectId, form: MetricSetChange) -> Redirect:
     """Rename a set, and set whether it is assigned to new clients automatically."""
-    await metric_sets.change(ctx, metrics_set_id, form)
+    await metric_sets.update(ctx, metrics_set_id, form)
     return Redirect(_set_path(metrics_set_id), "Changes saved.")
 
 
@@ -83,7 +83,7 @@ async def update_metric_set(ctx: Context, metrics_set_id: ObjectId, form: Metric
 )
 async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: NewMetric) -> Redirect:
     """Add a metric to a set."""
-    metric_set = await metric_sets.read(ctx, metrics_set_id)
+    metric_set = await metric_sets.get(ctx, metrics_set_id)
     if len(metric_set["metrics"]) >= _MAX_METRICS:
         raise BadRequest(f"A set must not hold more than {_MAX_METRICS} metrics")
     await _save_metrics(ctx, metric_set, [*_to_input(metric_set), form])
@@ -93,7 +93,7 @@ async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: NewMetric) ->
 @pages.post("/{metricsSetId}/names", access=coach(METRICS.EDIT), form=_MetricName, on=metric_set_page)
 async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: _MetricName) -> Redirect:
     """Rename a metric; its recorded values stay."""
-    metric_set = await metric_sets.read(ctx, metrics_set_id)
+    metric_set = await metric_sets.get(ctx, metrics_set_id)
     metrics = _to_input(metric_set)
     _find_metric(metrics, form["metricId"])["name"] = form["name"]
     await _save_metrics(ctx, metric_set, metrics)
@@ -107,14 +107,14 @@ async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: _MetricNam
 )
 async def remove_metric_page(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> dict[str, Any]:
     """Confirmation of removing a metric from its set."""
-    metric_set = await metric_sets.read(ctx, metrics_set_id)
+    metric_set = await metric_sets.get(ctx, metrics_set_id)
     return {"set": metric_set, "metric": _find_metric(metric_set["metrics"], metric_id)}
 
 
 @pages.post("/{metricsSetId}/metrics/{metricId}/remove", access=coach(METRICS.EDIT), on=remove_metric_page)
 async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> Redirect:
     """Remove a metric from its set; its recorded values stay."""
-    metric_set = await metric_sets.read(ctx, metrics_set_id)
+    metric_set = await metric_sets.get(ctx, metrics_set_id)
     metrics = _to_input(metric_set)
     removed = _find_metric(metrics, metric_id)
     if len(metrics) == 1:
@@ -132,7 +132,7 @@ def _to_input(metric_set: MetricSet) -> list[NewMetric]:
 
 
 async def _save_metrics(ctx: Context, metric_set: MetricSet, metrics: list[NewMetric]) -> None:
-    await metric_sets.change(ctx, metric_set["_id"], {"metrics": metrics, "version": metric_set["version"]})
+    await metric_sets.update(ctx, metric_set["_id"], {"metrics": metrics, "version": metric_set["version"]})
 
 
 def _find_metric(metrics: Sequence[NamedMetric], metric_id: ObjectId) -> NamedMetric:
@@ -145,12 +145,12 @@ def _find_metric(metrics: Sequence[NamedMetric], metric_id: ObjectId) -> NamedMe
 @pages.get("/{metricsSetId}/delete", access=coach(METRICS.DELETE), template="settings/delete_metric_set.html")
 async def delete_metric_set_page(ctx: Context, metrics_set_id: ObjectId) -> dict[str, Any]:
     """Confirmation of deleting a set."""
-    return {"set": await metric_sets.read(ctx, metrics_set_id)}
+    return {"set": await metric_sets.get(ctx, metrics_set_id)}
 
 
 @pages.post("/{metricsSetId}/delete", access=coach(METRICS.DELETE), on=delete_metric_set_page)
 async def delete_metric_set(ctx: Context, metrics_set_id: ObjectId) -> Redirect:
     """Delete a set; recorded values stay."""
-    metric_set = await metric_sets.read(ctx, metrics_set_id)
-    await metric_sets.remove(ctx, metrics_set_id)
+    metric_set = await metric_sets.get(ctx, metrics_set_id)
+    await metric_sets.delete(ctx, metrics_set_id)
     return Redirect("/app/settings/metric-sets", f"{metric_set['name']} deleted.")

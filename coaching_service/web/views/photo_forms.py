@@ -35,7 +35,7 @@ async def add_received(
     """
     saved = [side for side in SIDES if side in files.stored]
     for side in saved:
-        photos = await progress_photos.add(ctx, customer_id, day, _INDEXES[side], files.stored[side])
+        photos = await progress_photos.create(ctx, customer_id, day, _INDEXES[side], files.stored[side])
     notice = f"{_join(saved).capitalize()} photo{'' if len(saved) == 1 else 's'} saved."
     reasons = [f"The {side} photo was not saved: it {why}." for side, why in files.rejected.items()]
     return photos, " ".join([notice, *reasons])

@@ -124,14 +124,14 @@ async def preview_copied_days(ctx: Context, program_id: ObjectId, form: dict[str
 @pages.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_program.html")
 async def edit_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
     """The form to change a program's details."""
-    program = await programs.read(ctx, program_id)
+    program = await programs.get(ctx, program_id)
     return {"program": program, "version": program["version"]}
 
 
 @pages.post("/edit", access=coach(PROGRAMS.EDIT), form=_PROGRAM_FORM, on=edit_program_page)
 async def update_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Change a program's name, description and tags."""
-    await programs.change(ctx, program_id, cast("ProgramChange", form))
+    await programs.update(ctx, program_id, cast("ProgramChange", form))
     return Redirect(f"/app/programs/{program_id}", "Changes saved.")
 
 
@@ -149,5 +149,5 @@ async def delete_program_page(ctx: Context, program_id: ObjectId) -> dict[str, A
 async def delete_program(ctx: Context, program_id: ObjectId) -> Redirect:
     """Delete a program and its workouts."""
     program = await programs.require(ctx, program_id)
-    await programs.remove(ctx, program_id)
+    await programs.delete(ctx, program_id)
     return Redirect("/app/programs", f"{program['name']} deleted.")

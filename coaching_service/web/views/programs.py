@@ -84,7 +84,7 @@ async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery)
     """A program by week, and the clients it can be assigned to."""
     program, blocks, clients, template_names = await gather_reads(
         ctx,
-        programs.read(ctx, program_id),
+        programs.get(ctx, program_id),
         workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY),
         listing.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
         list_template_names(ctx),

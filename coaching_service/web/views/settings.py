@@ -27,7 +27,7 @@ async def settings_page(_: Context) -> Redirect:
 @pages.get("/company", access=coach(), template="settings/company.html")
 async def company_page(ctx: Context) -> dict[str, Any]:
     """The company's name, time zone and load unit."""
-    company = await account.read(ctx)
+    company = await account.get(ctx)
     return {"company": company, "version": company["version"]}
 
 
@@ -41,7 +41,7 @@ async def update_company(ctx: Context, form: AccountChange) -> Redirect:
 @pages.get("/storage", access=owner_session(), template="settings/storage.html")
 async def storage_page(ctx: Context) -> dict[str, Any]:
     """The number and the size of the company's files, and how much it may store."""
-    return {"usage": await account.read_storage(ctx)}
+    return {"usage": await account.get_storage(ctx)}
 
 
 @pages.get("/delete-account", access=owner_session(), template="settings/delete_account.html")

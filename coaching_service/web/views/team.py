@@ -82,5 +82,5 @@ async def delete_employee_page(ctx: Context, employee_id: ObjectId) -> dict[str,
 async def delete_employee(ctx: Context, employee_id: ObjectId) -> Redirect:
     """Remove an employee: they are signed out and their clients become unassigned."""
     employee = await team.get_employee(ctx, employee_id)
-    await team.remove_employee(ctx, employee_id)
+    await team.delete_employee(ctx, employee_id)
     return Redirect("/app/settings/team", f"{employee['name']} removed.")

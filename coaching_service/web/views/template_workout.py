@@ -22,7 +22,7 @@ _CHANGE_FORM = patch_of(input_of(TemplateDetails), name="TemplateForm")
 
 
 async def _layout_variables(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
-    return {"template": await templates.read(ctx, template_id)}
+    return {"template": await templates.get(ctx, template_id)}
 
 
 declare_workout_pages(
@@ -43,26 +43,26 @@ declare_workout_pages(
 @pages.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_template.html")
 async def edit_template_page(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
     """The form to change the name, type and tags of a template."""
-    template = await templates.read(ctx, template_id)
+    template = await templates.get(ctx, template_id)
     return {"template": template, "version": template["version"]}
 
 
 @pages.post("/edit", access=coach(PROGRAMS.EDIT), form=_CHANGE_FORM, on=edit_template_page)
 async def update_template(ctx: Context, template_id: ObjectId, form: TemplateChange) -> Redirect:
     """Change the name, type and tags of a template."""
-    await templates.change(ctx, template_id, form)
+    await templates.update(ctx, template_id, form)
     return Redirect(f"{_LIST}/{template_id}", "Changes saved.")
 
 
 @pages.get("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_template.html")
 async def delete_template_page(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
     """Confirmation of deleting a template."""
-    return {"template": await templates.read(ctx, template_id)}
+    return {"template": await templates.get(ctx, template_id)}
 
 
 @pages.post("/delete", access=coach(PROGRAMS.DELETE), on=delete_template_page)
 async def delete_template(ctx: Context, template_id: ObjectId) -> Redirect:
     """Delete a template."""
-    template = await templates.read(ctx, template_id)
-    await templates.remove(ctx, template_id)
+    template = await templates.get(ctx, template_id)
+    await templates.delete(ctx, template_id)
     return Redirect(_LIST, f"{template['name']} deleted.")

@@ -106,7 +106,7 @@ async def import_file(ctx: Context, form: dict[str, Any], file: StoredFile) -> R
 @pages.get("/{jobId}", access=owner_session(), template="settings/import.html")
 async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any]:
     """The progress of an import, its problems, and how to undo it."""
-    job = await background_jobs.read_with_work(ctx, job_id)
+    job = await background_jobs.get_with_work(ctx, job_id)
     work = cast("ImportWork", job["work"])
     has_ended = job["status"] not in ("queued", "running")
     clients = await company_import.list_clients(ctx, job_id) if has_ended and not work["isDryRun"] else []

@@ -67,7 +67,7 @@ async def webhook_page(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery)
     """A webhook and its deliveries."""
     webhook, page = await gather_reads(
         ctx,
-        webhooks.read(ctx, webhook_id),
+        webhooks.get(ctx, webhook_id),
         deliveries.list_deliveries(
             ctx, webhook_id, limit=_PAGE_SIZE, after=query.get("after"), status=query.get("status")
         ),
@@ -121,7 +121,7 @@ async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_i
 @pages.get("/{webhookId}/delete", access=owner(), template="settings/delete_webhook.html")
 async def delete_webhook_page(ctx: Context, webhook_id: ObjectId) -> dict[str, Any]:
     """Confirmation of deleting a webhook."""
-    return {"webhook": await webhooks.read(ctx, webhook_id)}
+    return {"webhook": await webhooks.get(ctx, webhook_id)}
 
 
 @pages.post("/{webhookId}/delete", access=owner(), on=delete_webhook_page)

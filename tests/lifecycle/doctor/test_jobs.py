@@ -83,7 +83,7 @@ async def test_import_that_no_job_continues_ends_so_that_another_can_begin(ctx: 
 
     [result] = await check(ctx.services, "imports", repairing=True)
     assert (result.findings, result.repaired) == ([], [finding])
-    ended = await background_jobs.read_with_work(ctx, job["_id"])
+    ended = await background_jobs.get_with_work(ctx, job["_id"])
     assert (ended["status"], len(ended["errors"])) == ("failed", 1)
     assert ended["work"].get("fileId", "missing") is None
     assert await ctx.db["fs.files"].count_documents({"contentType": CSV}) == 0

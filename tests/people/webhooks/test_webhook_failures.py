@@ -16,7 +16,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, worker
 from coaching_service.core.outbound.client import OutboundClient, Relaxations
-from coaching_service.people.webhooks import attempts, store
+from coaching_service.people.webhooks import _attempts, store
 from coaching_service.people.webhooks.deliveries import new_delivery
 from tests.support.client import CoachClient
 from tests.support.mails import read_mail
@@ -169,13 +169,13 @@ async def test_webhook_stays_active_if_a_delivery_has_succeeded_meanwhile(
     stored = await store.find_with_secrets(coach.ctx, webhook_id)
     assert stored is not None
     new: Any = new_delivery(webhook_id, f"{ObjectId()}.0", 1, "note.created", None)
-    delivery: Any = {**new, **await store.insert_delivery(coach.ctx, new)}
-    message = attempts.Message(delivery, stored, b"{}")
+    delivery: Any = {**new, **await store.create_delivery(coach.ctx, new)}
+    message = _attempts.Message(delivery, stored, b"{}")
     await own.update_one({"_id": webhook_id}, {"$set": {"failingSince": None if since is None else now() - since}})
-    await attempts.record(coach.ctx, message, attempts.Response(500, None, now(), 1))
+    await _attempts.record(coach.ctx, message, _attempts.Response(500, None, now(), 1))
     assert (await coach.get(f"/coach/webhooks/{webhook['_id']}")).ok()["isActive"] is True
     await own.update_one({"_id": webhook_id}, {"$set": {"failingSince": now() - timedelta(days=4)}})
-    await attempts.record(coach.ctx, message, attempts.Response(500, None, now(), 1))
+    await _attempts.record(coach.ctx, message, _attempts.Response(500, None, now(), 1))
     assert (await coach.get(f"/coach/webhooks/{webhook['_id']}")).ok()["isActive"] is False
 
 
@@ -187,7 +187,7 @@ async def test_the_retry_that_is_due_longest_is_first(coach: CoachClient, receiv
     for minutes in (5, 30, 10, -5):
         new = new_delivery(webhook_id, f"{ObjectId()}.0", minutes + 10, "note.created", None)
         fields = {**new, "nextAttemptAt": now() - timedelta(minutes=minutes)}
-        waiting[(await store.insert_delivery(coach.ctx, fields))["_id"]] = minutes
+        waiting[(await store.create_delivery(coach.ctx, fields))["_id"]] = minutes
     due = await store.list_due(coach.ctx, webhook_id, now(), 10, without=[])
     assert [waiting[delivery["_id"]] for delivery in due] == [30, 10, 5]
     [first] = await store.list_due(coach.ctx, webhook_id, now(), 1, without=[due[0]["_id"]])

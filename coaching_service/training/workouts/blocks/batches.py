@@ -151,7 +151,7 @@ async def write(
     await fix_load_unit(ctx, [item for block in new_blocks for item in block["items"]], owner)
     await store.delete_each(ctx, owner.block_filter, batch.removed)
     changed = await store.set_items_each(ctx, batch.changed)
-    created = await store.insert_many(ctx, new_blocks, after=max((day["position"] for day in days), default=0))
+    created = await store.create_many(ctx, new_blocks, after=max((day["position"] for day in days), default=0))
     if created and not batch.is_copy:
         exercises.count_uses(ctx, items.exercise_ids(item for block in created for item in block["items"]))
     if created or batch.removed:

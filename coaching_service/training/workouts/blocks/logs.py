@@ -39,7 +39,7 @@ async def add_logged_blocks(ctx: Context, owner: ScheduleOwner, logged: Sequence
         {**block, "items": [items.with_load_types(item, known) for item in block["items"]]} for block in new
     ]
     await service.fix_load_unit(ctx, [item for block in blocks for item in block["items"]], owner)
-    stored = await store.insert_many(ctx, blocks)
+    stored = await store.create_many(ctx, blocks)
     await owner.after_schedule_change(ctx)
     return stored
 

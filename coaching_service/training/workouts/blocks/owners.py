@@ -57,7 +57,7 @@ class ScheduleOwner(Protocol):
     async def require_access(self, ctx: Context) -> None:
         """Raise NotFound or Forbidden if the caller may not access this owner."""
 
-    async def begin_change(self, ctx: Context) -> None:
+    async def authorize_and_lock(self, ctx: Context) -> None:
         """Do what `require_access` does, as the first operation of a transaction that changes the schedule."""
 
     async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
@@ -106,9 +106,9 @@ class ClientCalendar:
         """Raise NotFound or Forbidden if the caller may not access the client."""
         await customers.get_visible(ctx, self.customer_id)
 
-    async def begin_change(self, ctx: Context) -> None:
+    async def authorize_and_lock(self, ctx: Context) -> None:
         """Lock the client. Raises NotFound or Forbidden if the caller may not access the client."""
-        await customers.lock_visible(ctx, self.customer_id)
+        await customers.authorize_and_lock(ctx, self.customer_id)
 
     async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
         """Return the blocks that `read` reads together with the client. Raises NotFound or Forbidden."""
@@ -131,5 +131,5 @@ class ClientCalendar:
     ) -> None:
         """Publish CompletedWorkChanged for the items with completed exercises, one change of a client at a time."""
         if changed := [item for item in items if item["doneExerciseIds"]]:
-            await customers.lock(ctx, self.customer_id)
+            await customers.lock_and_mark_figures(ctx, self.customer_id)
             await ctx.publish(CompletedWorkChanged(self.customer_id, changed, block))

@@ -80,7 +80,7 @@ async def list_blocks(
     return await present_blocks(ctx, blocks, [orders.get(block["_id"], 0) for block in blocks])
 
 
-async def read(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
+async def get(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
     """Return a block. Raises NotFound, Forbidden."""
     block: StoredBlock | None
     find_block = owner.blocks.find_one(ctx, owner.block_filter, block_id)
@@ -88,7 +88,7 @@ async def read(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
     return await present_block(ctx, owner, block)
 
 
-async def read_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> BlockPlan:
+async def get_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> BlockPlan:
     """Return what a block plans, as new items with nothing done. Raises NotFound, Forbidden."""
     block: StoredBlock | None
     find_block = owner.blocks.find_one(ctx, owner.block_filter, block_id)
@@ -103,35 +103,35 @@ async def create(ctx: Context, owner: ScheduleOwner, block: BlockInput) -> Block
     """Create an empty block. Raises NotFound, Forbidden for the owner."""
     await owner.require_access(ctx)
     plan: BlockPlan = {**block, "items": [], "programId": None, "assignmentId": None, "checkInId": None}
-    return await add_block(ctx, owner, plan)
+    return await create_block(ctx, owner, plan)
 
 
 @transactional
-async def add_block(ctx: Context, owner: ScheduleOwner, plan: BlockPlan) -> Block:
+async def create_block(ctx: Context, owner: ScheduleOwner, plan: BlockPlan) -> Block:
     """Add a planned block with its items to the schedule of an owner whose access has been checked."""
     block = new_block(owner, plan)
     position = await store.next_position(ctx, owner.block_filter, owner.day_field, block[owner.day_field])
-    stored = await store.insert(ctx, block, position)
+    stored = await store.create(ctx, block, position)
     exercises.count_uses(ctx, items.exercise_ids(stored["items"]))
     await owner.after_schedule_change(ctx)
     return await present_block(ctx, owner, stored)
 
 
 @transactional
-async def add_blocks(ctx: Context, owner: ScheduleOwner, plans: Sequence[BlockPlan]) -> int:
+async def create_blocks(ctx: Context, owner: ScheduleOwner, plans: Sequence[BlockPlan]) -> int:
     """Add planned blocks with their items to the schedule of an owner whose access has been checked: all or none.
 
     Returns how many were added.
     """
     blocks = [new_block(owner, plan) for plan in plans]
     await fix_load_unit(ctx, [item for block in blocks for item in block["items"]], owner)
-    await store.insert_many(ctx, blocks)
+    await store.create_many(ctx, blocks)
     exercises.count_uses(ctx, items.exercise_ids(item for block in blocks for item in block["items"]))
     await owner.after_schedule_change(ctx)
     return len(blocks)
 
 
-async def read_date(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> str | None:
+async def get_date(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> str | None:
     """Return the date of a block of an owner whose access has been checked; None without one. Raises NotFound."""
     block = await store.find_date(ctx, owner.block_filter, block_id)
     if block is None:
@@ -151,7 +151,7 @@ async def has_program_block(ctx: Context, customer_id: ObjectId, program_id: Obj
 
 
 @transactional
-async def change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change: BlockChange) -> Block:
+async def update(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change: BlockChange) -> Block:
     """Change the fields of a block that are sent; on another day it goes after the blocks of that day.
 
     Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
@@ -206,7 +206,7 @@ async def reorder(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, order:
         previous = max(position, previous + 1)  # two blocks may have the same position
         if each["position"] != previous:
             await store.update(ctx, owner.block_filter, each["_id"], {"position": previous}, None)
-    return await read(ctx, owner, block_id)
+    return await get(ctx, owner, block_id)
 
 
 async def _read_version(
@@ -226,7 +226,7 @@ async def publish_rescheduled_items(ctx: Context, block: StoredBlock, moved: Seq
 
 
 @transactional
-async def remove(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> None:
+async def delete(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> None:
     """Delete a block with its items. Raises NotFound, Forbidden."""
     await owner.require_access(ctx)
     block = await store.delete(ctx, owner.block_filter, block_id)
@@ -236,7 +236,7 @@ async def remove(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> None
     await owner.after_completed_work_change(ctx, block["items"])
 
 
-async def remove_all(ctx: Context, owner: ScheduleOwner) -> None:
+async def delete_all(ctx: Context, owner: ScheduleOwner) -> None:
     """Delete every block of an owner whose access has been checked."""
     await store.delete_all(ctx, owner.block_filter)
 
@@ -250,7 +250,7 @@ async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectI
 
 async def copy(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, day: str | int) -> Block:
     """Copy a block to another date or day, with nothing done. Raises NotFound, Forbidden."""
-    return await add_to_day(ctx, owner, await read_plan(ctx, owner, block_id), day)
+    return await add_to_day(ctx, owner, await get_plan(ctx, owner, block_id), day)
 
 
 async def add_to_day(ctx: Context, owner: ScheduleOwner, plan: BlockPlan, day: str | int) -> Block:
@@ -260,7 +260,7 @@ async def add_to_day(ctx: Context, owner: ScheduleOwner, plan: BlockPlan, day: s
         plan["date"] = str(day)
     else:
         plan["day"] = int(day)
-    return await add_block(ctx, owner, plan)
+    return await create_block(ctx, owner, plan)
 
 
 @transactional
@@ -300,7 +300,7 @@ async def fix_load_unit(
     customer_id = owner.block_filter.get("customerId") if owner else None
     await account.lock_load_unit(ctx, again=customer_id is None)
     if customer_id is not None:
-        await customers.lock(ctx, customer_id)
+        await customers.lock_and_mark_figures(ctx, customer_id)
 
 
 def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:

@@ -35,10 +35,10 @@ async def resolve_items(ctx: Context, lists: Mapping[str, Sequence[ItemInput]]) 
     entries = [(f"{path}.{index}", item) for path, items in lists.items() for index, item in enumerate(items)]
     await _require_exercises(ctx, [each for path, item in entries for each in _exercise_references(path, item)])
     await _read_each(
-        ctx, [each for path, item in entries for each in _metric_set_references(path, item)], metric_sets.read
+        ctx, [each for path, item in entries for each in _metric_set_references(path, item)], metric_sets.get
     )
     library_forms = await _read_each(
-        ctx, [each for path, item in entries for each in _form_references(path, item)], forms.read
+        ctx, [each for path, item in entries for each in _form_references(path, item)], forms.get
     )
     return [[_with_form(item, library_forms) for item in items] for items in lists.values()]
 
@@ -62,7 +62,7 @@ def _form_references(path: str, item: ItemInput) -> Iterator[Reference]:
 
 
 async def _require_exercises(ctx: Context, references: Sequence[Reference]) -> None:
-    known = await exercises.load_usable_names(ctx, {exercise_id for _, exercise_id in references})
+    known = await exercises.get_usable_names(ctx, {exercise_id for _, exercise_id in references})
     for path, exercise_id in references:
         if exercise_id not in known:
             raise _named(NotFound("exercise"), path)

@@ -35,12 +35,12 @@ async def resolve(ctx: Context, details: Details, previous: WorkItem | None = No
     form = details.get("form")
     if form is not None:
         form_id = form.get("formId")
-        library_forms = {form_id: await forms.read(ctx, form_id)} if form_id is not None else {}
+        library_forms = {form_id: await forms.get(ctx, form_id)} if form_id is not None else {}
         details = {**details, "form": copy_form(form, library_forms)}
     known: Sequence[WorkItem] = [previous] if previous else []
     new_exercises = exercise_ids([details]) - exercise_ids(known)
     new_sets = metric_set_ids([details]) - metric_set_ids(known)
-    found_sets: dict[ObjectId, MetricSet] = {set_id: await metric_sets.read(ctx, set_id) for set_id in new_sets}
+    found_sets: dict[ObjectId, MetricSet] = {set_id: await metric_sets.get(ctx, set_id) for set_id in new_sets}
     return details, References(await exercises.require(ctx, new_exercises), found_sets)
 
 
@@ -58,7 +58,7 @@ async def load_references(
     names, sets, maxes = await gather_reads(
         ctx,
         load_exercises(ctx, items if known is None else []),
-        metric_sets.load_by_id(ctx, metric_set_ids(items)),
+        metric_sets.get_by_id(ctx, metric_set_ids(items)),
         load_training_maxes(ctx, items, customer_id),
     )
     return References(names if known is None else known, sets, maxes)
@@ -66,7 +66,7 @@ async def load_references(
 
 async def load_exercises(ctx: Context, items: Iterable[WorkItem]) -> dict[ObjectId, ExerciseName]:
     """Return the exercises that items plan, or that were done or chosen in their place, deleted ones included."""
-    return await exercises.load_names(ctx, {exercise_id for item in items for exercise_id in item["exerciseIds"]})
+    return await exercises.get_names(ctx, {exercise_id for item in items for exercise_id in item["exerciseIds"]})
 
 
 async def load_training_maxes(
@@ -76,7 +76,7 @@ async def load_training_maxes(
     ids = percent_exercise_ids(items)
     if customer_id is None or not ids:
         return {}
-    return await training_maxes.load_maxes(ctx, customer_id, ids)
+    return await training_maxes.get_maxes(ctx, customer_id, ids)
 
 
 def copy_form(form: ItemForm | ItemFormInput, library_forms: Mapping[ObjectId, Form]) -> ItemForm:

@@ -33,7 +33,7 @@ from coaching_service.training.workouts.items.models import (
 
 
 @on_worker_thread
-async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:
+async def create_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:
     """Add an item to the end of a block.
 
     Raises NotFound for the block or a document the item refers to, Forbidden, InvalidFields if the block is full, and
@@ -51,7 +51,7 @@ async def _append(
     ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput
 ) -> tuple[StoredBlock, WorkItem, items.References]:
     """Append an item; returns the block, the item as it is stored, and what it refers to."""
-    await owner.begin_change(ctx)
+    await owner.authorize_and_lock(ctx)
     resolved, linked = await references.resolve(ctx, details)
     item = items.create_item(resolved)
     await fix_load_unit(ctx, [item], owner)
@@ -68,7 +68,7 @@ async def _append(
 
 
 @transactional
-async def change_item(
+async def update_item(
     ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId, deferred: DeferredChange
 ) -> WorkItem:
     """Change the fields of an item that are sent, validated by the type of the item; fields of other types are ignored.
@@ -93,9 +93,9 @@ async def change_item(
 
 
 @transactional
-async def remove_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> None:
+async def delete_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> None:
     """Remove an item from a block. Raises NotFound, Forbidden."""
-    await owner.begin_change(ctx)
+    await owner.authorize_and_lock(ctx)
     block = await _read_block(ctx, owner, block_id)
     item = block["items"][items.find_index(block["items"], item_id)]
     await owner.blocks.set_items(ctx, block, _without(block, item))
@@ -178,7 +178,7 @@ async def log_item(
     return block, item, known
 
 
-async def read_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
+async def get_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
     """Return an item of an owner whose access has been checked. Raises NotFound."""
     return await present_item(ctx, await _read_block(ctx, owner, block_id), item_id)
 

@@ -12,17 +12,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks.models import PlannedBlock, StoredBlock
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
 from coaching_service.training.workouts.items.totals import TOTALS
-from coaching_service.training.workouts.reports.models import (
-    AssignedBlocks,
-    BlockReference,
-    BlockTitle,
-    OwnPendingItem,
-    PendingForm,
-    PendingForms,
-    ScheduledBlock,
-    Session,
-)
-from coaching_service.training.workouts.reports.query_parts import (
+from coaching_service.training.workouts.reports._query_parts import (
     BY_DATE,
     HAS_WORKOUT_ITEM,
     IS_REGULAR,
@@ -32,6 +22,16 @@ from coaching_service.training.workouts.reports.query_parts import (
     Stage,
     between,
     except_dates,
+)
+from coaching_service.training.workouts.reports.models import (
+    AssignedBlocks,
+    BlockReference,
+    BlockTitle,
+    OwnPendingItem,
+    PendingForm,
+    PendingForms,
+    ScheduledBlock,
+    Session,
 )
 from coaching_service.training.workouts.store import blocks
 

@@ -14,6 +14,7 @@ from coaching_service.core.list_selection import ListSelection
 from coaching_service.people.activity.record_types import LOWER_IS_BETTER
 from coaching_service.training.workouts.items.models import DatedItem
 from coaching_service.training.workouts.items.totals import TOTALS
+from coaching_service.training.workouts.reports._query_parts import BY_DATE, IS_SESSION, Stage, between, except_dates
 from coaching_service.training.workouts.reports.models import (
     DoneExercise,
     ExerciseSession,
@@ -21,7 +22,6 @@ from coaching_service.training.workouts.reports.models import (
     LastSession,
     LiftResult,
 )
-from coaching_service.training.workouts.reports.query_parts import BY_DATE, IS_SESSION, Stage, between, except_dates
 from coaching_service.training.workouts.sets.models import PlannedSet
 from coaching_service.training.workouts.sets.records import RecordKey
 from coaching_service.training.workouts.sets.totals_models import Best

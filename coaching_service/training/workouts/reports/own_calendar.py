@@ -10,8 +10,8 @@ from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS
+from coaching_service.training.workouts.reports._query_parts import IS_SESSION, PROGRESS
 from coaching_service.training.workouts.reports.models import BlockOutline, DoneWorkout
-from coaching_service.training.workouts.reports.query_parts import IS_SESSION, PROGRESS
 from coaching_service.training.workouts.store import blocks
 
 _BY_DATE = blocks.index_name("customerId", "date", "position", "_id")

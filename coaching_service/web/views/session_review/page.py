@@ -54,7 +54,7 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
     customer, stored, comments = await gather_reads(
         ctx,
         load_header(ctx, customer_id),
-        workouts.read(ctx, ClientCalendar(customer_id), block_id),
+        workouts.get(ctx, ClientCalendar(customer_id), block_id),
         conversation.list_messages(ctx, customer_id, limit=_MAX_COMMENTS, block_id=block_id),
     )
     [block] = await add_last_times(ctx, customer_id, [stored])

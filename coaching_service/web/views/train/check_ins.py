@@ -64,7 +64,7 @@ async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query
 
 async def _read_form(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> tuple[Block, FormItem]:
     """Return a workout of the client and its form. Raises NotFound, also for an item that is no form."""
-    block = await logs.read_own_block(ctx, block_id)
+    block = await logs.get_own_block(ctx, block_id)
     item = block["items"][items.find_index(block["items"], item_id)]
     if item["type"] != "FORM":
         raise NotFound("form")

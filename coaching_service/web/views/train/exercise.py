@@ -86,7 +86,7 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: _Exercis
     first = today - timedelta(days=round(int(query["months"]) * _DAYS_PER_MONTH))
     exercise, sessions, results, records = await gather_reads(
         ctx,
-        exercises.read_for_client(ctx, exercise_id),
+        exercises.get_for_client(ctx, exercise_id),
         exercise_history.list_sessions(ctx, client_id, exercise_id, page=query["page"], size=_SESSIONS_PER_PAGE),
         lift_progress.list_results(ctx, client_id, [exercise_id], str(first), str(today)),
         personal_records.list_records(ctx, client_id),

@@ -20,7 +20,7 @@ pages = Pages("/train")
 async def history_page(ctx: Context, query: MonthQuery) -> dict[str, Any]:
     """The workouts done in a month, the latest one that has any if none is named."""
     return {
-        "done": await own_calendar.read_done_month(ctx, query["month"]),
+        "done": await own_calendar.get_done_month(ctx, query["month"]),
         "label_day": partial(label_day, today=ctx.caller.today()),
         "label_month": label_month,
         "feelings": dict(FEELINGS),

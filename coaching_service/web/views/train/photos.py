@@ -152,13 +152,13 @@ async def add_own_photos(ctx: Context, form: dict[str, Any], files: ReceivedFile
 async def picture(ctx: Context, photo_id: ObjectId, query: _PictureQuery) -> Download:
     """One picture, for the client who is signed in; browsers do not keep it."""
     is_small = query["size"] == "small"
-    return await progress_photos.read_picture(ctx, ctx.caller.id, photo_id, query["side"], small=is_small)
+    return await progress_photos.get_picture(ctx, ctx.caller.id, photo_id, query["side"], small=is_small)
 
 
 @pages.get("/{photoId}/delete", access=customer(), template="train/delete_photos.html")
 async def delete_own_photos_page(ctx: Context, photo_id: ObjectId) -> dict[str, Any]:
     """Ask for confirmation before the photos of a date are deleted."""
-    return {"photos": describe_photos(await progress_photos.read(ctx, ctx.caller.id, photo_id))}
+    return {"photos": describe_photos(await progress_photos.get(ctx, ctx.caller.id, photo_id))}
 
 
 @pages.post("/{photoId}/delete", access=customer(), on=delete_own_photos_page)

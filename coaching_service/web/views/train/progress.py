@@ -69,7 +69,7 @@ async def progress_page(ctx: Context, query: _PageQuery) -> dict[str, Any]:
     results, usable = await gather_reads(
         ctx,
         lift_progress.list_results(ctx, client_id, ids, str(today - _TREND), str(today)),
-        exercises.load_usable_names(ctx, ids),
+        exercises.get_usable_names(ctx, ids),
     )
     shown = show_records(ctx, records)
     measurements = [

@@ -64,7 +64,7 @@ async def own_settings_page(_: Context) -> dict[str, Any]:
 @pages.get("/profile", access=customer(), template="train/settings/profile.html")
 async def own_profile_page(ctx: Context) -> dict[str, Any]:
     """Name and e-mail address, which the coach changes; phone, birthday and photo."""
-    profile = await own_profile.read(ctx)
+    profile = await own_profile.get(ctx)
     return {"profile": profile, "version": profile["version"]}
 
 
@@ -78,7 +78,7 @@ async def change_own_profile(ctx: Context, form: OwnDetails) -> Redirect:
 @pages.get("/profile/picture", access=customer(), template="")
 async def own_picture(ctx: Context) -> Download:
     """The profile photo; browsers do not keep it."""
-    return await own_profile.read_profile_photo(ctx)
+    return await own_profile.get_profile_photo(ctx)
 
 
 @pages.post(
@@ -100,7 +100,7 @@ async def set_own_photo(ctx: Context, form: dict[str, Any], file: StoredFile) ->
 @pages.get("/preferences", access=customer(), template="train/settings/preferences.html")
 async def own_preferences_page(ctx: Context) -> dict[str, Any]:
     """Language, time zone, and which mails the client gets."""
-    profile = await own_profile.read(ctx)
+    profile = await own_profile.get(ctx)
     language = profile["language"]
     languages = [("", "No preference"), *_LANGUAGES]
     if language and language not in dict(_LANGUAGES):

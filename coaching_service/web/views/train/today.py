@@ -52,7 +52,7 @@ class Due(TypedDict):
 @pages.get("", access=customer(), template="train/today.html")
 async def today_page(ctx: Context) -> dict[str, Any]:
     """The client's day."""
-    overview = await own_today.read_overview(ctx)
+    overview = await own_today.get_overview(ctx)
     today = overview["today"]
     day = date.fromisoformat(today["date"])
     return {

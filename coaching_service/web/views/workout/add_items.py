@@ -109,7 +109,7 @@ def _declare_exercise_form(owner_pages: WorkoutOwnerPages, workout_page: Handler
         """Add an exercise at the end of a workout, of one of its circuits, or of a new circuit."""
         owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)
         require_confirmed_loads(ctx, {"load": form["load"]}, confirmed=form["confirmed"])
-        exercise = await exercises.read(ctx, form["exerciseId"])
+        exercise = await exercises.get(ctx, form["exerciseId"])
         exercise_id, circuit_id = str(exercise["_id"]), form["circuit"]
         sets = plan_sets(exercise, form, in_circuit=bool(circuit_id))
         if not circuit_id:
@@ -160,5 +160,5 @@ def _declare_text_form(owner_pages: WorkoutOwnerPages, workout_page: Handler) ->
 
 async def _add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item: Document, target: str) -> Redirect:
     """Add an item, in the form of a request, at the end of a workout, and redirect to `target`."""
-    stored = await item_service.add_item(ctx, owner, block_id, cast("ItemInput", NEW_ITEM.load(item)))
+    stored = await item_service.create_item(ctx, owner, block_id, cast("ItemInput", NEW_ITEM.load(item)))
     return Redirect(target, f"{describe_item(stored, ctx.caller.company.load_unit)['title']} added.")

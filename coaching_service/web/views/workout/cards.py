@@ -144,7 +144,7 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
     ) -> Redirect:
         """Change the sets, instructions and superset of an exercise; `add` repeats its last set."""
         owner = owner_pages.owner_type(owner_id)
-        block = await workouts.read(ctx, owner, block_id)
+        block = await workouts.get(ctx, owner, block_id)
         known = loads_of_item(block["items"][find_index(block["items"], witem_id)])
         require_confirmed_loads(ctx, row_loads("sets", form["sets"]), known, confirmed=form["confirmed"])
         sets = planned_sets_of(form["sets"])
@@ -154,7 +154,7 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
             "supersetId": form["supersetId"] or None,
             "version": form["version"],
         }
-        item = await item_service.change_item(ctx, owner, block_id, witem_id, ITEM_CHANGE.load(change))
+        item = await item_service.update_item(ctx, owner, block_id, witem_id, ITEM_CHANGE.load(change))
         path = f"{owner_pages.block_path(owner_id, block_id)}#item-{witem_id}"
         stored = cast("ExerciseItem", item)["exerciseSets"]
         data = data_of(item, stored, [planned["index"] for planned in sets], ctx.caller.company.load_unit)

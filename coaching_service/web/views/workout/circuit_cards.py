@@ -53,7 +53,7 @@ def _declare_rounds(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> No
     ) -> Redirect:
         """Change the name and the number of rounds of a circuit."""
         owner = owner_pages.owner_type(owner_id)
-        item = await item_service.change_item(ctx, owner, block_id, witem_id, ITEM_CHANGE.load(form))
+        item = await item_service.update_item(ctx, owner, block_id, witem_id, ITEM_CHANGE.load(form))
         title = describe_item(item, ctx.caller.company.load_unit)["title"]
         data = {"version": cast("Document", item)["version"], "indexes": [], "loads": [], "lines": [], "title": title}
         return Redirect(f"{owner_pages.block_path(owner_id, block_id)}#item-{witem_id}", "Changes saved.", data=data)
@@ -71,7 +71,7 @@ def _declare_sets(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None
     ) -> Redirect:
         """Change the sets and instructions of an exercise in a circuit; `add` repeats its last set."""
         owner = owner_pages.owner_type(owner_id)
-        circuit = find_circuit(await workouts.read(ctx, owner, block_id), witem_id)
+        circuit = find_circuit(await workouts.get(ctx, owner, block_id), witem_id)
         known = loads_of(circuit["circuitExercises"][position_of(circuit, exercise_id)]["sets"])
         require_confirmed_loads(ctx, row_loads("sets", form["sets"]), known, confirmed=form["confirmed"])
         sets = planned_sets_of(form["sets"])
@@ -100,7 +100,7 @@ def _declare_order(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> Non
     ) -> Redirect:
         """Move an exercise to another position in its circuit."""
         owner = owner_pages.owner_type(owner_id)
-        block = await workouts.read(ctx, owner, block_id)
+        block = await workouts.get(ctx, owner, block_id)
         circuit = find_circuit(block, witem_id)
         moved = exercises_of(circuit)[position_of(circuit, exercise_id)]
         others, at = with_replaced(circuit, exercise_id, []), form["place"] - 1

@@ -82,7 +82,7 @@ async def replace_exercises(
     if len({entry["exerciseId"] for entry in exercises}) < len(exercises):
         raise BadRequest([f"{circuit['circuitName']} already contains this exercise. Edit its sets there."])
     change = ITEM_CHANGE.load({"circuitExercises": list(exercises), "version": version})
-    return cast("CircuitItem", await item_service.change_item(ctx, owner, block_id, circuit["_id"], change))
+    return cast("CircuitItem", await item_service.update_item(ctx, owner, block_id, circuit["_id"], change))
 
 
 async def add_circuit(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, entry: CircuitExercise) -> WorkItem:
@@ -93,14 +93,14 @@ async def add_circuit(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, en
         "rounds": _NEW_CIRCUIT_ROUNDS,
         "circuitExercises": [entry],
     }
-    return await item_service.add_item(ctx, owner, block_id, cast("ItemInput", NEW_ITEM.load(circuit)))
+    return await item_service.create_item(ctx, owner, block_id, cast("ItemInput", NEW_ITEM.load(circuit)))
 
 
 async def append_to_circuit(
     ctx: Context, owner: ScheduleOwner, block_id: ObjectId, circuit_id: str, entry: CircuitExercise
 ) -> CircuitItem:
     """Add an exercise at the end of a circuit; returns the circuit as it was. Raises as replace_exercises."""
-    block = await workouts.read(ctx, owner, block_id)
+    block = await workouts.get(ctx, owner, block_id)
     circuit = next((item for item in circuits_of(block) if str(item["_id"]) == circuit_id), None)
     if circuit is None:
         raise NotFound("circuit")

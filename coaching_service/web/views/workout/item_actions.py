@@ -49,10 +49,10 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
     async def duplicate_item(ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId) -> Redirect:
         """Add a copy of an item after it, with nothing done."""
         owner = owner_pages.owner_type(owner_id)
-        block = await workouts.read(ctx, owner, block_id)
+        block = await workouts.get(ctx, owner, block_id)
         at = items.find_index(block["items"], witem_id)
         details = NEW_ITEM.load(_planned_fields(block["items"][at]))
-        added = await item_service.add_item(ctx, owner, block_id, cast("ItemInput", details))
+        added = await item_service.create_item(ctx, owner, block_id, cast("ItemInput", details))
         if at + 1 < len(block["items"]):
             source: MoveSource = {"wblockId": block_id, "witemId": added["_id"]}
             await item_service.move_item(ctx, owner, source, {"wblockId": block_id, "index": at + 1})
@@ -80,11 +80,11 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
     ) -> Redirect:
         """Remove an item from a workout; one with results only after confirmation."""
         owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)
-        block = await workouts.read(ctx, owner, block_id)
+        block = await workouts.get(ctx, owner, block_id)
         item = block["items"][items.find_index(block["items"], witem_id)]
         if items.is_recorded(item) and not form["confirmed"]:
             return Redirect(f"{path}/items/{witem_id}/delete")
-        await item_service.remove_item(ctx, owner, block_id, witem_id)
+        await item_service.delete_item(ctx, owner, block_id, witem_id)
         return Redirect(path, "Item removed.")
 
 

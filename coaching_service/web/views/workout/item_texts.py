@@ -77,7 +77,7 @@ async def add_text(
     read = await read_texts(ctx, [(_FIELD, text)])
     require_confirmed_items(ctx, read.items[0], _FIELD, confirmed=confirmed)
     for item in read.items[0]:
-        await item_service.add_item(ctx, owner, block_id, item)
+        await item_service.create_item(ctx, owner, block_id, item)
     return len(read.items[0]), read.remarks
 
 

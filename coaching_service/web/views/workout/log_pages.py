@@ -70,7 +70,7 @@ def _declare_session_page(owner_pages: WorkoutOwnerPages) -> None:
     async def session_page(ctx: Context, owner_id: ObjectId, block_id: ObjectId) -> dict[str, Any]:
         """The form for the duration, RPE, feeling and comment of a session."""
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)
-        texts = await logs.read_client_texts(ctx, owner_id, block_id)
+        texts = await logs.get_client_texts(ctx, owner_id, block_id)
         return {
             **variables,
             "version": variables["block"]["version"],
@@ -94,7 +94,7 @@ def _declare_log_page(owner_pages: WorkoutOwnerPages) -> Handler:
         item = block["items"][items.find_index(block["items"], witem_id)]
         _require_visible_log(ctx, item)
         rows = log_rows(item, unit)
-        texts = await logs.read_client_texts(ctx, owner_id, block_id)
+        texts = await logs.get_client_texts(ctx, owner_id, block_id)
         return {
             **variables,
             "version": block["version"],
@@ -112,7 +112,7 @@ def _declare_log_page(owner_pages: WorkoutOwnerPages) -> Handler:
     @owner_pages.post(f"{_LOG}/undo", on=log_page)
     async def clear_log(ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId) -> Redirect:
         """Delete everything that was logged for an item, and what was derived from it."""
-        block = await workouts.read(ctx, owner_pages.owner_type(owner_id), block_id)
+        block = await workouts.get(ctx, owner_pages.owner_type(owner_id), block_id)
         _require_visible_log(ctx, block["items"][items.find_index(block["items"], witem_id)])
         await logs.log_item(ctx, owner_id, block_id, witem_id, ITEM_LOG.load({"isCompleted": False}))
         return Redirect(owner_pages.block_path(owner_id, block_id), "Log cleared.")
@@ -153,7 +153,7 @@ def _declare_log_form(owner_pages: WorkoutOwnerPages, page: Handler, name: str, 
         if "values" in form:
             await require_confirmed_rows(ctx, owner_id, block_id, form)
         if "customerSets" in form:
-            block = await workouts.read(ctx, owner_pages.owner_type(owner_id), block_id)
+            block = await workouts.get(ctx, owner_pages.owner_type(owner_id), block_id)
             known = loads_of_item(block["items"][items.find_index(block["items"], witem_id)])
             loads = row_loads("customerSets", form["customerSets"])
             require_confirmed_loads(ctx, loads, known, confirmed=form["confirmed"])

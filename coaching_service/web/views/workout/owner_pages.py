@@ -97,7 +97,7 @@ class WorkoutOwnerPages:
     async def load_variables(self, ctx: Context, owner_id: ObjectId, block_id: ObjectId) -> dict[str, Any]:
         """Load the variables that all pages of a workout share. Raises NotFound, Forbidden."""
         layout_variables, block = await gather_reads(
-            ctx, self.layout_variables(ctx, owner_id), workouts.read(ctx, self.owner_type(owner_id), block_id)
+            ctx, self.layout_variables(ctx, owner_id), workouts.get(ctx, self.owner_type(owner_id), block_id)
         )
         return {
             **layout_variables,

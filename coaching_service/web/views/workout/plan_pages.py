@@ -113,7 +113,7 @@ def _declare_item_forms(owner_pages: WorkoutOwnerPages, item_page: Handler) -> N
                 known = await _load_known(ctx, owner, block_id, witem_id)
                 require_confirmed_loads(ctx, row_loads("sets", form["sets"]), known, confirmed=form["confirmed"])
             change = ITEM_CHANGE.load(change_of(form) | {"version": form["version"]})
-            await item_service.change_item(ctx, owner, block_id, witem_id, change)
+            await item_service.update_item(ctx, owner, block_id, witem_id, change)
             return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
 
         change_item.__name__ = name
@@ -150,13 +150,13 @@ def _declare_set_text_form(owner_pages: WorkoutOwnerPages, item_page: Handler) -
         known = await _load_known(ctx, owner, block_id, witem_id)
         require_confirmed_loads(ctx, highest, known, confirmed=form["confirmed"])
         change = ITEM_CHANGE.load({"exerciseSets": sets, "version": form["version"]})
-        await item_service.change_item(ctx, owner, block_id, witem_id, change)
+        await item_service.update_item(ctx, owner, block_id, witem_id, change)
         return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
 
 
 async def _load_known(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> list[float | None]:
     """Load the planned and done loads of an item."""
-    return loads_of_item(_find_item(await workouts.read(ctx, owner, block_id), item_id))
+    return loads_of_item(_find_item(await workouts.get(ctx, owner, block_id), item_id))
 
 
 def _exercise_change(form: Mapping[str, Any]) -> Document:
@@ -200,7 +200,7 @@ def _declare_circuit_exercise_page(owner_pages: WorkoutOwnerPages) -> None:
     ) -> Redirect:
         """Change the sets and instructions of an exercise in a circuit."""
         owner = owner_pages.owner_type(owner_id)
-        block = await workouts.read(ctx, owner, block_id)
+        block = await workouts.get(ctx, owner, block_id)
         circuit = find_circuit(block, witem_id)
         known = loads_of(circuit["circuitExercises"][position_of(circuit, exercise_id)]["sets"])
         require_confirmed_loads(ctx, row_loads("sets", form["sets"]), known, confirmed=form["confirmed"])
@@ -221,7 +221,7 @@ def _declare_circuit_exercise_removal(owner_pages: WorkoutOwnerPages, item_page:
     ) -> Redirect:
         """Remove an exercise from a circuit; its logged sets are not deleted."""
         owner = owner_pages.owner_type(owner_id)
-        block = await workouts.read(ctx, owner, block_id)
+        block = await workouts.get(ctx, owner, block_id)
         circuit = find_circuit(block, witem_id)
         entries = with_replaced(circuit, exercise_id, [])
         await replace_exercises(ctx, owner, block_id, circuit, entries, block["version"])

@@ -58,13 +58,13 @@ def declare(owner_pages: WorkoutOwnerPages) -> None:
     ) -> Redirect:
         """Add an exercise at the end of a workout, planned as in the client's last workout with it, or of a circuit."""
         owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)
-        exercise = await exercises.read(ctx, form["exerciseId"])
+        exercise = await exercises.get(ctx, form["exerciseId"])
         exercise_id, circuit_id = str(exercise["_id"]), form["circuit"]
         sets: Sequence[Mapping[str, Any]] = plan_sets(exercise, _NOTHING_ENTERED, in_circuit=bool(circuit_id))
         if not circuit_id:
             sets = await _read_last_plan(ctx, owner, block_id, exercise["_id"]) or sets
             item = NEW_ITEM.load({"type": "EXERCISE", "exerciseId": exercise_id, "exerciseSets": sets})
-            added = await item_service.add_item(ctx, owner, block_id, cast("ItemInput", item))
+            added = await item_service.create_item(ctx, owner, block_id, cast("ItemInput", item))
             return Redirect(f"{path}#item-{added['_id']}", f"{exercise['name']} added.")
         entry: CircuitExercise = {"exerciseId": exercise_id, "sets": sets, "instructions": None}
         if circuit_id == NEW_CIRCUIT:
@@ -78,7 +78,7 @@ async def _read_last_plan(
     ctx: Context, owner: ScheduleOwner, block_id: ObjectId, exercise_id: ObjectId
 ) -> Sequence[Mapping[str, Any]]:
     """Return the sets that the client's last workout with an exercise plans of it; none in programs."""
-    block = await workouts.read(ctx, owner, block_id)
+    block = await workouts.get(ctx, owner, block_id)
     if block["customerId"] is None or block["date"] is None:
         return []
     return await exercise_queries.find_last_plan(ctx, block["customerId"], exercise_id, block["date"])

@@ -97,10 +97,10 @@ def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler, plac
     async def change_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
         """Rename a workout or move it to another day; on the same day it keeps its position."""
         owner = owner_pages.owner_type(owner_id)
-        block = await workouts.read(ctx, owner, block_id)
+        block = await workouts.get(ctx, owner, block_id)
         if form.get(owner.day_field) == block[owner.day_field]:
             del form[owner.day_field]
-        await workouts.change(ctx, owner, block_id, cast("BlockChange", form))
+        await workouts.update(ctx, owner, block_id, cast("BlockChange", form))
         return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
 
     @owner_pages.post(f"{BLOCK}/copy", form=place_form(), on=workout_page)
@@ -120,8 +120,8 @@ def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler, plac
     async def delete_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId) -> Redirect:
         """Delete a workout with its items and their results."""
         owner = owner_pages.owner_type(owner_id)
-        block = await workouts.read(ctx, owner, block_id)
-        await workouts.remove(ctx, owner, block_id)
+        block = await workouts.get(ctx, owner, block_id)
+        await workouts.delete(ctx, owner, block_id)
         return Redirect(owner_pages.overview_path(owner_id, block), f"{block['name']} deleted.")
 
 

@@ -29,7 +29,7 @@ async def finish_workout(ctx: Context, wblock_id: ObjectId, form: dict[str, Any]
     """Save how long and how hard the workout was; without a duration, the time from the first to the last set."""
     log = cast("BlockLog", {"feeling": None, **form})
     if log["durationMinutes"] is None:
-        log["durationMinutes"] = measure_minutes(await logs.read_own_block(ctx, wblock_id))
+        log["durationMinutes"] = measure_minutes(await logs.get_own_block(ctx, wblock_id))
     await logs.log_block(ctx, ctx.caller.id, wblock_id, log)
     return Redirect(f"{workout_path(wblock_id)}/summary")
 

@@ -74,6 +74,6 @@ async def change_item(
     ctx: Context, block_id: ObjectId, item_id: ObjectId, change: LogFields, notice: str = ""
 ) -> Redirect:
     """Change the log of an item of the client, and return to its place in the workout."""
-    item = await logs.change_own_log(ctx, block_id, item_id, change)
+    item = await logs.update_own_log(ctx, block_id, item_id, change)
     data = {"item": {"_id": item_id, "isCompleted": item["isCompleted"]}}
     return Redirect(item_path(block_id, item_id), notice, data=data)

@@ -64,7 +64,7 @@ async def undo_swap(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId) -> Re
 
 async def _read_exercise(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> tuple[Block, ExerciseItem]:
     """Return a workout of the client and its exercise. Raises NotFound, also for an item of another type."""
-    block = await logs.read_own_block(ctx, block_id)
+    block = await logs.get_own_block(ctx, block_id)
     item = block["items"][items.find_index(block["items"], item_id)]
     if item["type"] != "EXERCISE":
         raise NotFound("exercise")

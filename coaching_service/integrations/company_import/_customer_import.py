@@ -9,14 +9,14 @@ from typing import IO, cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import ExternalIdTaken
 from coaching_service.integrations.background_jobs.models import JobError
-from coaching_service.integrations.company_import.archive_reader import InvalidArchive
-from coaching_service.integrations.company_import.customer_rows import (
+from coaching_service.integrations.company_import._archive_reader import InvalidArchive
+from coaching_service.integrations.company_import._customer_rows import (
     CustomerFile,
     CustomerRow,
     key_of,
     read_customers,
 )
-from coaching_service.integrations.company_import.progress import Outcome, Progress
+from coaching_service.integrations.company_import._progress import Outcome, Progress
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerDetails, NewCustomer, OnConflict

@@ -11,7 +11,7 @@ from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.json_conversion import converter_of
 from coaching_service.integrations.company_export.format import ACCOUNT
-from coaching_service.integrations.company_import.archive_reader import ArchiveReader, InvalidArchive
+from coaching_service.integrations.company_import._archive_reader import ArchiveReader, InvalidArchive
 from coaching_service.people.account import service as account
 from coaching_service.people.account.models import AccountDetails, AccountNotifications, AttentionSettings, LoadUnit
 from coaching_service.people.customers import service as customers
@@ -52,7 +52,7 @@ async def apply_account(ctx: Context, settings: AccountSettings, *, is_dry_run: 
 
     Raises Conflict if the export has loads in another unit than the company's.
     """
-    current = await account.read(ctx)
+    current = await account.get(ctx)
     is_empty = not await customers.has_any(ctx)
     if is_empty and not await account.has_stored_loads(ctx):
         if not is_dry_run:

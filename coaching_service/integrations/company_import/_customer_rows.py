@@ -17,7 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.core.validation_messages import field_errors
 from coaching_service.integrations.background_jobs.models import JobError
-from coaching_service.integrations.company_import.archive_reader import InvalidArchive
+from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.people.customers.models import Customer, CustomerDetails
 from coaching_service.people.customers.schemas import CustomerFields as CustomerSchema
 

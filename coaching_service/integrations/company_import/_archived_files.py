@@ -11,7 +11,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.portable import FileRule, file_holders
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import DecodingFailed, InvalidFile
-from coaching_service.integrations.company_import.archive_reader import ArchiveReader
+from coaching_service.integrations.company_import._archive_reader import ArchiveReader
 
 
 async def store_files(

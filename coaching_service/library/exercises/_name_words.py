@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from coaching_service.core.text import normalize, without_apostrophes
+from coaching_service.library.exercises._search_index import split_words
 from coaching_service.library.exercises.muscles import MUSCLES
-from coaching_service.library.exercises.search_index import split_words
 
 _PUNCTUATION = re.compile(r"[^\w\s-]|_")
 _DEGREES = re.compile("[°º˚]")

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.portable import Portable, clear_values, values_at
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.company_import.dry_run import Accepted
+from coaching_service.integrations.company_import._dry_run import Accepted
 
 _MAX_KNOWN = 50_000
 

@@ -11,7 +11,7 @@ from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.derived_figures import RateDays, RateOrder
 from coaching_service.people.customers.models import Customer, CustomerRate
-from coaching_service.progress.compliance.calculation import (
+from coaching_service.progress.compliance._calculation import (
     count_workout_days,
     describe_day,
     group_by_date,

@@ -39,7 +39,7 @@ async def plan_deliveries(ctx: Context, webhook_id: ObjectId) -> bool:
 async def _store(ctx: Context, webhook_id: ObjectId, position: int, new_position: int, new: Sequence[Event]) -> None:
     """Store deliveries and the position after them, unless another process has done so."""
     if await store.move_position(ctx, webhook_id, position, new_position):
-        await store.insert_deliveries(ctx, [_delivery(webhook_id, event) for event in new])
+        await store.create_deliveries(ctx, [_delivery(webhook_id, event) for event in new])
 
 
 def _delivery(webhook_id: ObjectId, event: Event) -> dict[str, object]:

@@ -21,9 +21,9 @@ from coaching_service.training.workouts.blocks.models import Block, BlockFields,
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.blocks.presentation import block_not_found, present_block
 from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items._unchanged import match_items
 from coaching_service.training.workouts.items.creation import create_items
 from coaching_service.training.workouts.items.models import ItemInput, WorkItem
-from coaching_service.training.workouts.items.unchanged import match_items
 
 
 async def upsert_external(

@@ -69,7 +69,7 @@ async def load_clients(
     stored, days, forms, records, program_ends, health_notes, unread, to_review, dismissals = await gather_reads(
         ctx,
         derived_figures.read_states(ctx, ids, queries.last_session_stage(ctx)),
-        compliance.load_days(ctx, today_of, settings["horizonDays"]),
+        compliance.get_days(ctx, today_of, settings["horizonDays"]),
         queries.count_pending_forms(ctx, ids, str(earliest - timedelta(days=OVERDUE_DAYS)), str(latest)),
         personal_records.count_by_date(ctx, ids, str(earliest - timedelta(days=RECORD_DAYS)), str(latest)),
         assignments.find_last_dates(ctx, ids),

@@ -13,7 +13,7 @@ import orjson
 
 from coaching_service.core.errors import BadRequest, invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.logs.client_sets import (
+from coaching_service.progress.logs._client_sets import (
     MAX_CIRCUIT_SETS,
     MAX_EXERCISE_SETS,
     exercise_of_set,

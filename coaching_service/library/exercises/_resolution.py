@@ -19,9 +19,9 @@ from rapidfuzz.distance import OSA
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, without_apostrophes
-from coaching_service.library.exercises.name_words import FILLERS, NameWords, is_part_of_body, one_spelling
-from coaching_service.library.exercises.search import ABBREVIATIONS, search
-from coaching_service.library.exercises.search_index import MIN_TYPO_LENGTH, Line, SearchIndex, Vocabulary, numbers_of
+from coaching_service.library.exercises._name_words import FILLERS, NameWords, is_part_of_body, one_spelling
+from coaching_service.library.exercises._search import ABBREVIATIONS, search
+from coaching_service.library.exercises._search_index import MIN_TYPO_LENGTH, Line, SearchIndex, Vocabulary, numbers_of
 
 MAX_NAME_LENGTH = 80  # longer names mean only the exercise that has exactly this name
 MAX_ALTERNATIVES = 3

@@ -20,7 +20,7 @@ Item = ItemInput | WorkItem
 async def list_load_changes(ctx: Context, pairs: Iterable[tuple[Item, Item]]) -> list[LoadChange]:
     """Return how the loads of items have changed, by exercise and load; `pairs` are items before and after."""
     counts = Counter(change for before, after in pairs for change in _find_changes(before, after))
-    names = await exercises.load_names(ctx, {exercise_id for exercise_id, _, _ in counts})
+    names = await exercises.get_names(ctx, {exercise_id for exercise_id, _, _ in counts})
     changes: list[LoadChange] = [
         {
             "exerciseId": exercise_id,

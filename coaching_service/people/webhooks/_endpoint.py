@@ -12,10 +12,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.signals import Listener
 from coaching_service.people.team import service as team
 from coaching_service.people.webhooks import store
-from coaching_service.people.webhooks.attempts import Message, Response, prepare, record, send
+from coaching_service.people.webhooks._attempts import Message, Response, prepare, record, send
+from coaching_service.people.webhooks._pace import AttemptSlots, Lane, Pace
+from coaching_service.people.webhooks._planning import plan_deliveries
 from coaching_service.people.webhooks.models import DueDelivery
-from coaching_service.people.webhooks.pace import AttemptSlots, Lane, Pace
-from coaching_service.people.webhooks.planning import plan_deliveries
 
 _BATCH = 100
 _CHECK_SECONDS = 30.0  # between two looks at the database if nothing is signalled
@@ -54,7 +54,7 @@ class Endpoint:
         """Return the context of the owner, who sees all events, loaded again every few seconds."""
         clock = asyncio.get_running_loop().time()
         if self._owner is None or clock - self._owner_loaded > _OWNER_SECONDS:
-            owner = await team.load_owner(self._services, self._company_id)
+            owner = await team.get_owner(self._services, self._company_id)
             self._owner = Context(self._services, owner, operation="webhooks", interface="system")
             self._owner_loaded = clock
         return self._owner

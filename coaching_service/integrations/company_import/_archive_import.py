@@ -17,14 +17,14 @@ from coaching_service.integrations.company_export.format import (
     portable_collections,
     records_entry,
 )
-from coaching_service.integrations.company_import import dry_run
-from coaching_service.integrations.company_import.account_settings import apply_account, read_account
-from coaching_service.integrations.company_import.archive_reader import ArchiveReader, InvalidArchive
-from coaching_service.integrations.company_import.dry_run import Accepted
-from coaching_service.integrations.company_import.identifiers import IdMap
-from coaching_service.integrations.company_import.progress import Outcome, Progress
-from coaching_service.integrations.company_import.records import RecordImport
-from coaching_service.integrations.company_import.references import ReferenceCheck
+from coaching_service.integrations.company_import import _dry_run
+from coaching_service.integrations.company_import._account_settings import apply_account, read_account
+from coaching_service.integrations.company_import._archive_reader import ArchiveReader, InvalidArchive
+from coaching_service.integrations.company_import._dry_run import Accepted
+from coaching_service.integrations.company_import._identifiers import IdMap
+from coaching_service.integrations.company_import._progress import Outcome, Progress
+from coaching_service.integrations.company_import._records import RecordImport
+from coaching_service.integrations.company_import._references import ReferenceCheck
 from coaching_service.library.exercises import muscles
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets.units import UNITS
@@ -50,8 +50,8 @@ class ArchiveImport:
         self._collections = list(portable_collections())
         self._accepted: Accepted | None = None
         if progress.work["isDryRun"]:
-            lasting = dry_run.referred_to([portable for *_, portable in self._collections])
-            self._accepted = dry_run.resume(progress.job_id, lasting)
+            lasting = _dry_run.referred_to([portable for *_, portable in self._collections])
+            self._accepted = _dry_run.resume(progress.job_id, lasting)
         self._references = ReferenceCheck(progress.ctx, self._accepted)
 
     @classmethod
@@ -110,7 +110,7 @@ class ArchiveImport:
     def suspend(self) -> None:
         """Keep in this process what the next step would otherwise have to find out again."""
         if self._accepted is not None:
-            dry_run.suspend(self._progress.job_id, self._accepted)
+            _dry_run.suspend(self._progress.job_id, self._accepted)
 
     def _import_of(self, number: int, start: int) -> RecordImport:
         """Return the import of the records of a collection, from the line `start`."""

@@ -35,7 +35,7 @@ async def _name_conflict(ctx: Context, changes: Sequence[StoredChange], document
     for change in changes:
         if all(document["_id"] != document_id for document in change["documents"]):
             continue
-        for document in (await service.read_change(ctx, change["_id"]))["documents"]:
+        for document in (await service.get_change(ctx, change["_id"]))["documents"]:
             values = document["after"] or document["before"] or {}
             if document["_id"] == document_id:
                 known = [typed_line(str(values[name]), _LONGEST_NAME) for name in ("name", "title") if values.get(name)]

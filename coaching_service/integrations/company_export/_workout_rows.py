@@ -63,7 +63,7 @@ async def _rows_of(ctx: Context, blocks: Sequence[StoredBlock]) -> bytes:
     customer_ids = {block["customerId"] for block in blocks if block["customerId"]}
     names = await customers.find_references(ctx, list(customer_ids))
     exercise_ids = {each for block in blocks for item in block["items"] for each in item.get("exerciseIds", ())}
-    exercise_names = await exercises.load_names(ctx, exercise_ids)
+    exercise_names = await exercises.get_names(ctx, exercise_ids)
     rows: list[list[object]] = []
     for block in blocks:
         customer = names.get(block["customerId"]) if block["customerId"] else None

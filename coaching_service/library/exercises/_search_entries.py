@@ -10,8 +10,8 @@ from coaching_service.core.database.documents import Filter, Ownership
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import override_store, store
+from coaching_service.library.exercises._search_index import SearchIndex, index_of
 from coaching_service.library.exercises.models import SearchEntry
-from coaching_service.library.exercises.search_index import SearchIndex, index_of
 
 
 async def load_index(ctx: Context, condition: Filter, ownership: Ownership) -> SearchIndex:

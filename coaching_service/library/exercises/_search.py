@@ -16,7 +16,7 @@ from operator import and_, or_
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, without_apostrophes
-from coaching_service.library.exercises.search_index import SearchIndex, Vocabulary, numbers_of, split_words
+from coaching_service.library.exercises._search_index import SearchIndex, Vocabulary, numbers_of, split_words
 
 ENOUGH_MATCHES = 5
 _EXACT, _NAME_PREFIX, _NAME_WORDS, _ALIAS_WORDS, _SUBSTRING = range(5)

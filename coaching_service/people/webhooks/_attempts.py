@@ -22,7 +22,7 @@ from coaching_service.core.jobs.mail_body import MailBody
 from coaching_service.core.outbound.errors import OutboundError
 from coaching_service.people.changes import events
 from coaching_service.people.customers import service as customers
-from coaching_service.people.webhooks import signatures, store
+from coaching_service.people.webhooks import _signatures, store
 from coaching_service.people.webhooks.models import TEST_EVENT, AttemptResult, DueDelivery, WebhookSecrets
 
 DISABLE_AFTER = timedelta(days=3)
@@ -140,8 +140,8 @@ async def _post(ctx: Context, message: Message) -> tuple[int | None, str | None,
     webhook = message.webhook
     vault = ctx.services.vault
     try:
-        in_use = signatures.open_secrets(vault, webhook["_id"], webhook["secrets"], now())
-        headers = signatures.headers_of(f"msg_{message.delivery['_id']}", int(time.time()), message.body, in_use)
+        in_use = _signatures.open_secrets(vault, webhook["_id"], webhook["secrets"], now())
+        headers = _signatures.headers_of(f"msg_{message.delivery['_id']}", int(time.time()), message.body, in_use)
         response = await ctx.services.outbound.post(webhook["url"], message.body, headers)
     except SecretUnreadable as unreadable:
         log.warning("the secret of a webhook cannot be read", webhook=str(webhook["_id"]), reason=str(unreadable))
