@@ -35,9 +35,6 @@ VERSIONS = {
     "clients/typescript/package.json": r'^  "version": "([^"]+)"',
     "clients/typescript/package-lock.json": r'^  "version": "([^"]+)"',
     "deploy/kubernetes/kustomization.yaml": r'^    newTag: "([^"]+)"',
-    "README.md": r"coaching_service-([\d.]+\w*)-py3-none-any\.whl",
-    "docs/deployment.md": r"coaching_service-([\d.]+\w*)-py3-none-any\.whl",
-    "docs/small-server.md": r"coaching_service-([\d.]+\w*)-py3-none-any\.whl",
 }
 DEVELOPED = tuple(VERSIONS)[:3]
 

@@ -207,7 +207,7 @@ async def test_a_dry_run_reports_what_collides_in_the_file_and_in_the_company(
     entries = with_records(entries, "notes", first, second, of_left_out, {**again, "customerId": bo["_id"]}, second)
     if steps != "one step":
         monkeypatch.setattr(service, "_STEP_SECONDS", 0)
-        monkeypatch.setattr("coaching_service.integrations.company_import.records.BATCH", 1)
+        monkeypatch.setattr("coaching_service.integrations.company_import._records.BATCH", 1)
     if steps == "other processes":
         monkeypatch.setattr(_dry_run, "_MAX_SUSPENDED", 0)
 
@@ -249,7 +249,7 @@ async def test_an_import_that_is_interrupted_continues_without_doubling(
         await coach.schedule(customer)
     content = make_zip(await export(coach))
     target = await new_company()
-    monkeypatch.setattr("coaching_service.integrations.company_import.records.BATCH", 7)
+    monkeypatch.setattr("coaching_service.integrations.company_import._records.BATCH", 7)
     job = (await send(target, content)).ok(202)
     (await send(target, content)).refused(409, "not finished")
     steps = Interrupted(target)

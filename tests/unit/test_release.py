@@ -35,9 +35,11 @@ def test_all_files_have_one_version_or_that_of_the_development() -> None:
 def test_files_with_another_version_are_named() -> None:
     versions = {name: {"0.3.0"} for name in release.VERSIONS} | {"SECURITY.md": {"0.3"}}
     assert find_other_versions(versions, "0.3.0") == []
-    assert find_other_versions(versions | {"server.json": {"0.2.0"}, "README.md": set()}, "0.3.0") == [
+    assert find_other_versions(
+        versions | {"server.json": {"0.2.0"}, "clients/python/pyproject.toml": set()}, "0.3.0"
+    ) == [
         "server.json",
-        "README.md",
+        "clients/python/pyproject.toml",
     ]
     assert find_other_versions(versions, "0.3.1") == list(release.VERSIONS)[:3] + list(release.VERSIONS)[4:]
     developed = versions | {name: {"0.3.1.dev0"} for name in release.DEVELOPED}

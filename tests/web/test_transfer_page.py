@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
+from coaching_service.settings import Settings
 from tests.support.client import CoachClient
+from tests.support.fail_points import fail_point
 from tests.support.transfer import import_file, make_zip, read_zip, run
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import Colleague
@@ -55,10 +57,14 @@ async def test_files_that_cannot_be_imported_are_explained(coach: CoachClient, o
     page.says("The file cannot be imported.", "export.json", "is missing")
 
 
-async def test_import_is_cancelled(coach: CoachClient, owner_page: Visitor) -> None:
-    page = await owner_page.submit(await owner_page.get(PATH), PATH, file=("clients.csv", SHEET), dryRun=None)
-    page.says("You can leave this page", "Cancel the import")
-    page = await owner_page.submit(page, f"{page.path}/cancel")
+async def test_import_is_cancelled(coach: CoachClient, owner_page: Visitor, settings: Settings) -> None:
+    db = coach.ctx.db
+    no_job_is_claimed = {"failCommands": ["findAndModify"], "namespace": db["jobs"].full_name, "errorCode": 11601}
+    async with fail_point(db.client, settings.mongodb_uri, **no_job_is_claimed) as fail:
+        await fail()
+        page = await owner_page.submit(await owner_page.get(PATH), PATH, file=("clients.csv", SHEET), dryRun=None)
+        page.says("You can leave this page", "Cancel the import")
+        page = await owner_page.submit(page, f"{page.path}/cancel")
     page.says("The import was cancelled.")
     assert [words for words in ("Cancel the import", "Undo") if words in page.text] == []
     await run(coach)
