@@ -34,6 +34,7 @@ async def test_list_is_worked_through_by_keyboard(open_page: OpenPage, coach: Co
     await expect(page.get_by_role("dialog")).to_be_visible()
     assert await serious(page) == []
     await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_be_hidden()  # it returns the focus to where it was
     await page.keyboard.press("j")
     await page.keyboard.press("j")
     await page.keyboard.press("k")
