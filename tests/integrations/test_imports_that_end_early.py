@@ -66,6 +66,7 @@ async def test_cancelled_import_ends_with_what_it_has_stored(
     while not job["done"]:
         job = await run_now(target, job)
     assert job["status"] == "running"
+    assert not await has_ended(target, job)
 
     cancelled = (await target.post(f"/coach/jobs/{job['_id']}/cancel")).ok()
 
