@@ -119,16 +119,6 @@ class NumberedChange(TypedDict):
     lastSeq: int
 
 
-class FeedItem(TypedDict):
-    """An entry of the activity feed with its time and author."""
-
-    _id: ObjectId
-    type: EventType
-    date: datetime
-    data: FeedData
-    actor: Actor | None
-
-
 class CompanyFeedItem(TypedDict):
     """An entry of a client's activity feed as a change `_id` stores it, with its time and author."""
 
