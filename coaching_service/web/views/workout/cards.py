@@ -68,7 +68,7 @@ class _CardForm(RowsForm):
 
 
 def card_variables(items: Sequence[WorkItem]) -> dict[str, Any]:
-    """Return the cards of a workout by item, those of a circuit as a list, and the columns of cards."""
+    """Return the cards of a workout by item (a list for a circuit), and the columns of cards."""
     cards: dict[ObjectId, Card] = {}
     circuit_cards: dict[ObjectId, list[CircuitCard]] = {}
     remaining = _MAX_ROWS_OF_PAGE
