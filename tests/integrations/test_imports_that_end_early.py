@@ -72,7 +72,8 @@ async def test_cancelled_import_ends_with_what_it_has_stored(
 
     imported = cancelled["result"]["imported"]  # more than the clients, if the service ran another step meanwhile
     assert (cancelled["status"], cancelled["errors"], imported["customers"]) == ("cancelled", [], 3)
-    assert cancelled["done"] == sum(imported.values()) < cancelled["total"]
+    # All, if the service has imported the last record meanwhile and was not yet at the end.
+    assert cancelled["done"] == sum(imported.values()) <= cancelled["total"]
     assert cancelled["result"] == {"dryRun": dry_run, "imported": imported, "failed": 0}
     assert (await target.customers())["totalDocs"] == (0 if dry_run else 3)
     assert await stored(target) == (0, 0), "the uploaded archive is deleted"
