@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,24 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def stop(member: subprocess.Popen[bytes]) -> None:
+    """Stop a process, and wait until none of its threads runs: on a busy machine some still answer after the signal."""
+    member.send_signal(signal.SIGSTOP)
+    deadline = time.monotonic() + 60
+    while states := [state for state in thread_states(member.pid) if state != "T"]:
+        assert time.monotonic() < deadline, f"threads of a stopped process still run: {states}"
+        time.sleep(0.001)  # between two looks at the state; the deadline is above
+
+
+def thread_states(process: int) -> list[str]:
+    """The state of every thread of a process as Linux shows it: "T" is stopped."""
+    states = []
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            states.append((thread / "stat").read_text().rpartition(")")[2].split()[0])
+    return states
 
 
 @dataclass
@@ -49,7 +67,7 @@ class ReplicaSet:
 
     def freeze(self, *ports: int) -> None:
         for port in ports:
-            self.members[port].send_signal(signal.SIGSTOP)
+            stop(self.members[port])
 
     def thaw(self) -> None:
         """Continue every member, and wait until there is a primary that all others follow.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -18,7 +17,7 @@ from coaching_service import runtime
 from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.settings import Settings
 from tests.application.test_command_line import type_in
-from tests.reliability.replica_set import ReplicaSet, free_port, initiate, running_member
+from tests.reliability.replica_set import ReplicaSet, free_port, initiate, running_member, stop
 from tests.support.client import CoachClient
 from tests.support.service_process import environment, refused, until
 
@@ -137,7 +136,7 @@ async def test_service_waits_for_a_database_that_is_away_and_stops_in_time(tmp_p
             await until(is_ready, "the service is ready")
             assert await status(http, f"{url}/me") == 401
 
-            member.send_signal(signal.SIGSTOP)
+            stop(member)
             headers = {"X-API-Key": "cs_ak_unknown"}
             pending = asyncio.create_task(http.get(f"{url}/me", headers=headers))
             await asyncio.sleep(0)
