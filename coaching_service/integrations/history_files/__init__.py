@@ -1,0 +1,1 @@
+"""Files with training history and rosters from other services: read, recognised, and turned into sessions."""

@@ -1,0 +1,121 @@
+"""What the files of each service look like; to add one, add its declaration to DIALECTS (docs/import-formats.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from coaching_service.integrations.history_files import stronglifts, trainheroic
+from coaching_service.integrations.history_files.headings import FIELD_OF, Field, Unit, read_heading, words_of
+from coaching_service.integrations.history_files.tables import Cell
+
+Format = Literal["hevy", "strong", "fitnotes", "stronglifts", "gravl", "trainheroic", "workouts", "sets"]
+# Cells by field, with the units that their headings have.
+Cells = Mapping[Field, tuple[Cell, Unit | None]]
+# Makes rows of single sets of a row of the file.
+Expand = Callable[[Sequence[str], Sequence[Cell]], Iterator[Cells]]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The files of one service.
+
+    Attributes:
+        format: Its name in responses.
+        marks: Words of headings by which it is recognised: of each group, one must be there.
+        columns: Fields of headings that mean something else here than in the vocabulary; None: ignored.
+        load_unit: The unit of loads without one; None: the file or the caller says it.
+        distance_unit: The same for distances.
+        sessions_by_day: Whether the sets of a day are one session.
+        expand: For rows that are not one set.
+    """
+
+    format: Format
+    marks: tuple[tuple[str, ...], ...]
+    columns: Mapping[str, Field | None] = field(default_factory=dict)
+    load_unit: Unit | None = None
+    distance_unit: Unit | None = None
+    sessions_by_day: bool = False
+    expand: Expand | None = None
+
+    def field_of(self, heading: str) -> tuple[Field, Unit | None] | None:
+        """Return the field of a heading and its unit; None for a column that is not read."""
+        read = read_heading(heading)
+        known = self.columns[read.words] if read.words in self.columns else FIELD_OF.get(read.words)
+        return None if known is None else (known, read.unit)
+
+    def matches(self, words: set[str]) -> bool:
+        """Whether headings have its marks."""
+        return all(words.intersection(group) for group in self.marks)
+
+    def count_marks(self, words: set[str]) -> int:
+        """Return how many of its marks headings have."""
+        return sum(bool(words.intersection(group)) for group in self.marks)
+
+
+_EXERCISE = ("exercise title", "exercise name", "exercise", *(n for n, f in FIELD_OF.items() if f == "exercise"))
+_SET_ORDER = tuple(name for name, known in FIELD_OF.items() if known == "set" and name not in {"set", "set index"})
+_DATE = tuple(name for name, known in FIELD_OF.items() if known == "date")
+_QUANTITY = tuple(n for n, f in FIELD_OF.items() if f in {"reps", "load", "seconds", "distance"})
+
+# The first one whose marks a file has is taken: special ones precede general ones.
+DIALECTS: tuple[Dialect, ...] = (
+    Dialect("workouts", marks=(("client id",), ("exercise title",), ("set index",)), columns={"client id": None}),
+    Dialect(
+        "trainheroic",
+        marks=(("exercisedata", "exercise data"), ("exercisetitle", "exercise title")),
+        expand=trainheroic.expand,
+    ),
+    Dialect(
+        "stronglifts",
+        marks=(("set 1 reps", "set 1", "sets reps", "sets x reps", "setsxreps"), ("exercise",), ("date",)),
+        expand=stronglifts.expand,
+    ),
+    Dialect(
+        "gravl",
+        marks=(("set duration",), ("effort",), ("start date",)),
+        columns={"start date": "time", "set": "set", "source": None, "energy": None},
+    ),
+    Dialect(
+        "fitnotes",
+        marks=(("category",), ("exercise",), ("date",), ("weight unit", "weight", "kind")),
+        columns={"category": None, "kind": "setKind"},
+        sessions_by_day=True,
+    ),
+    Dialect("hevy", marks=(("set index",), ("exercise title",), ("start time",)), columns={"duration": "seconds"}),
+    Dialect("strong", marks=(_SET_ORDER, _EXERCISE, _DATE), columns={"duration": "duration"}),
+    Dialect("sets", marks=(_DATE, _EXERCISE, _QUANTITY)),
+)
+
+
+def recognise(headings: Sequence[str]) -> Dialect | None:
+    """Return the dialect of a file with these headings, or None."""
+    words = words_of(headings)
+    return next((dialect for dialect in DIALECTS if dialect.matches(words)), None)
+
+
+def nearest(headings: Sequence[str]) -> Dialect:
+    """Return the dialect most of whose marks the headings have; of equal ones the more general."""
+    words = words_of(headings)
+    return max(reversed(DIALECTS), key=lambda dialect: dialect.count_marks(words) / len(dialect.marks))
+
+
+def count_headings(cells: Sequence[Cell]) -> int:
+    """Return how many cells are headings of any dialect."""
+    words = words_of(cells)
+    special = {name for dialect in DIALECTS for group in (*dialect.marks, tuple(dialect.columns)) for name in group}
+    return sum(word in FIELD_OF or word in special for word in words)
+
+
+def cells_of(dialect: Dialect, headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[Cells]:
+    """Yield the cells of each set of a row, by field; of two columns for a field, the first that is not empty."""
+    if dialect.expand is not None:
+        yield from dialect.expand(headings, cells)
+        return
+    by_field: dict[Field, tuple[Cell, Unit | None]] = {}
+    for heading, cell in zip(headings, cells, strict=False):
+        known = dialect.field_of(heading)
+        if known is not None and cell is not None and by_field.get(known[0], (None,))[0] is None:
+            by_field[known[0]] = (cell, known[1])
+    yield by_field

@@ -1,0 +1,84 @@
+"""Sessions of sets: which rows of a file are one workout, in the order of the file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import date
+
+from coaching_service.core.text import normalize
+from coaching_service.integrations.history_files.set_rows import SetRow
+
+
+@dataclass
+class Exercise:
+    """An exercise of a session with its sets; two of a session share `superset` if they were done in turn."""
+
+    name: str
+    superset: str
+    sets: list[SetRow] = field(default_factory=list)
+
+    @property
+    def notes(self) -> str:
+        """The notes on its sets, each once, in lines."""
+        return "\n".join(dict.fromkeys(each.notes for each in self.sets if each.notes))
+
+
+@dataclass
+class Session:
+    """A workout that was done."""
+
+    customer: str
+    day: date
+    clock: str | None
+    title: str
+    exercises: list[Exercise] = field(default_factory=list)
+
+    @property
+    def sets(self) -> Iterator[SetRow]:
+        """The sets of all exercises."""
+        return (each for exercise in self.exercises for each in exercise.sets)
+
+    @property
+    def notes(self) -> str:
+        """The notes on the workout, each once, in lines."""
+        return "\n".join(dict.fromkeys(each.workout_notes for each in self.sets if each.workout_notes))
+
+    @property
+    def minutes(self) -> float | None:
+        """How long it took; None if no row says it."""
+        return max((each.minutes for each in self.sets if each.minutes), default=None)
+
+    def add(self, row: SetRow) -> None:
+        """Add a set to its exercise: the one before it, or one of the same superset, or else another one."""
+        key = (row.exercise, row.superset)
+        candidates = self.exercises if row.superset else self.exercises[-1:]
+        last = next((each for each in candidates if (each.name, each.superset) == key), None)
+        if last is None:
+            last = Exercise(*key)
+            self.exercises.append(last)
+        last.sets.append(row)
+
+    def fingerprint(self, *, with_clock: bool = True) -> str:
+        """Return what two copies of the session have in common: client, date, start, title, exercises and sets."""
+        parts: list[object] = [self.customer, self.day, self.clock if with_clock else None, normalize(self.title)]
+        for each in self.exercises:
+            parts.append(normalize(each.name))
+            parts += [(row.kind, row.reps, row.load, row.meters, row.seconds) for row in each.sets]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def group_sessions(rows: Iterable[SetRow], *, by_day: bool = False) -> list[Session]:
+    """Return the sessions of rows, in the order of their first rows.
+
+    Rows with the same client, date, start and title are one session; with `by_day`, all rows of a client and a day.
+    """
+    sessions: dict[tuple[object, ...], Session] = {}
+    for row in rows:
+        key = (row.customer, row.day) if by_day else (row.customer, row.day, row.clock, normalize(row.workout))
+        session = sessions.get(key)
+        if session is None:
+            session = sessions[key] = Session(row.customer, row.day, row.clock, row.workout)
+        session.add(row)
+    return list(sessions.values())

@@ -1,0 +1,370 @@
+"""Rows of done sets: what a row of a file says, with its problems, and what the file leaves open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import IO, Literal, TypedDict
+
+from coaching_service.core.text import normalize
+from coaching_service.integrations.history_files import values
+from coaching_service.integrations.history_files.dialects import (
+    DIALECTS,
+    Cells,
+    Dialect,
+    Format,
+    cells_of,
+    count_headings,
+    nearest,
+    recognise,
+)
+from coaching_service.integrations.history_files.headings import Field, Unit, unit_of, words_of
+from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
+from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, Moment, UnknownOrder
+
+SetKind = Literal["normal", "warmup", "drop", "failure"]
+QuestionCode = Literal["LOAD_UNIT", "DISTANCE_UNIT", "DATE_ORDER", "CUSTOMER", "COLUMN"]
+
+_KINDS: Mapping[str, SetKind] = {
+    "": "normal",
+    "normal": "normal",
+    "working": "normal",
+    "work": "normal",
+    "w": "warmup",
+    "warmup": "warmup",
+    "warm up": "warmup",
+    "warm-up": "warmup",
+    "calentamiento": "warmup",
+    "aufwarmen": "warmup",
+    "d": "drop",
+    "drop": "drop",
+    "dropset": "drop",
+    "drop set": "drop",
+    "f": "failure",
+    "failure": "failure",
+    "fallo": "failure",
+}
+# Rows between sets.
+_NOT_SETS = ("rest timer", "rest", "note", "descanso", "ruhetimer", "timer")
+_METERS: Mapping[Unit, float] = {"km": 1000.0, "mi": 1609.344, "m": 1.0, "yd": 0.9144}
+_MOST = {"reps": 10_000.0, "load": 10_000.0, "meters": 1_000_000.0, "seconds": 86_400.0, "rpe": 10.0, "rir": 20.0}
+_MOST_SETS_OF_A_ROW = 50
+_TEXT_LENGTH = 5_000
+
+
+class Problem(TypedDict):
+    """Why a row or a value of it was left out, as jobs report it."""
+
+    entry: str
+    line: int
+    field: str | None
+    code: str
+    message: str
+
+
+class Question(TypedDict):
+    """What the file does not decide; `options` are the possible answers."""
+
+    code: QuestionCode
+    message: str
+    options: list[str]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the caller says about a file; `columns`: the field of a heading, empty for one that is not read."""
+
+    format: Format | None = None
+    load_unit: Unit | None = None
+    distance_unit: Unit | None = None
+    date_order: DateOrder | None = None
+    columns: Mapping[str, Field | Literal[""]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SetRow:
+    """A set that was done; loads are in `load_unit` (None: the answer is missing), distances in meters."""
+
+    line: int
+    customer: str
+    day: date
+    clock: str | None
+    workout: str
+    workout_notes: str
+    minutes: float | None
+    exercise: str
+    superset: str
+    notes: str
+    kind: SetKind
+    reps: int | None
+    load: float | None
+    load_unit: Unit | None
+    is_assistance: bool
+    meters: float | None
+    seconds: float | None
+    rpe: float | None
+    rir: float | None
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """A row of a file: its sets, none if it is only reported, and its problems."""
+
+    line: int
+    sets: list[SetRow]
+    problems: list[Problem]
+
+
+class UnknownFormat(UnreadableTable):
+    """The headings of a file fit no format."""
+
+
+@dataclass
+class SetFile:
+    """A file of done sets."""
+
+    file: IO[bytes]
+    answers: Answers
+
+    def rows(self) -> Iterator[FileRow]:
+        """Yield the rows, from the first. Raises UnreadableTable or UnknownFormat."""
+        self.file.seek(0)
+        found = False
+        for table in read_tables(self.file, count_headings):
+            dialect = self._dialect_of(table)
+            if dialect is not None:
+                found = True
+                headings = [self._renamed(heading) for heading in table.headings]
+                for row in table.rows:
+                    yield _RowReader(dialect, headings, self.answers, row).read()
+        if not found:
+            raise UnreadableTable("has no rows")
+
+    def _dialect_of(self, table: Table) -> Dialect | None:
+        if self.answers.format is not None:
+            return next((each for each in DIALECTS if each.format == self.answers.format), None)
+        dialect = recognise([self._renamed(heading) for heading in table.headings])
+        if dialect is None and any(table.headings):
+            near = nearest(table.headings)
+            missing = [group[0] for group in near.marks if not set(group) & words_of(table.headings)]
+            raise UnknownFormat(
+                f"has headings that fit no format: {', '.join(filter(None, table.headings))[:300]}. The nearest is "
+                f"{near.format}, which needs: {', '.join(missing)}"
+            )
+        return dialect
+
+    def _renamed(self, heading: str) -> str:
+        answer = self.answers.columns.get(heading)
+        return heading if answer is None else _HEADING_OF.get(answer, "")
+
+
+# A heading that every dialect reads as the field.
+_HEADING_OF: Mapping[str, str] = {
+    "customer": "Client",
+    "date": "Date",
+    "time": "Time of day",
+    "workout": "Workout name",
+    "exercise": "Exercise",
+    "set": "Set",
+    "setKind": "Set type",
+    "reps": "Reps",
+    "load": "Weight",
+    "distance": "Distance",
+    "seconds": "Seconds",
+    "rpe": "RPE",
+    "rir": "RIR",
+    "notes": "Notes",
+}
+
+
+class _RowReader:
+    """Reads one row; problems are collected, and none stops the reading of the others."""
+
+    def __init__(self, dialect: Dialect, headings: list[str], answers: Answers, row: Row) -> None:
+        self._dialect, self._headings, self._answers, self._row = dialect, headings, answers, row
+        self._problems: list[Problem] = []
+
+    def read(self) -> FileRow:
+        """Return what the row says."""
+        sets: list[SetRow] = []
+        for cells in cells_of(self._dialect, self._headings, self._row.cells):
+            sets += self._sets_of(cells)
+            if len(sets) > _MOST_SETS_OF_A_ROW:
+                sets = []
+                self._report("sets", "OUT_OF_RANGE", f"must not be more than {_MOST_SETS_OF_A_ROW}")
+                break
+        if not sets and not self._problems:
+            self._report(None, "NOT_A_SET", "has no repetitions, load, time or distance")
+        return FileRow(self._row.line, sets, self._problems)
+
+    def _report(self, name: str | None, code: str, message: str) -> None:
+        line = self._row.line
+        problem: Problem = {"entry": f"line {line}", "line": line, "field": name, "code": code, "message": message}
+        if problem not in self._problems:
+            self._problems.append(problem)
+
+    def _sets_of(self, cells: Cells) -> list[SetRow]:
+        kind = self._kind_of(cells)
+        moment = self._moment_of(cells)
+        exercise = _text(cells, "exercise")
+        if kind is None or moment is None:
+            return []
+        if not exercise:
+            self._report("exercise", "REQUIRED", "is empty")
+            return []
+        load, load_unit = self._load_of(cells)
+        row = SetRow(
+            line=self._row.line,
+            customer=_text(cells, "customer"),
+            day=moment.day,
+            clock=moment.clock,
+            workout=_text(cells, "workout"),
+            workout_notes=_text(cells, "workoutNotes"),
+            minutes=self._minutes_of(cells, moment),
+            exercise=exercise,
+            superset=_text(cells, "superset"),
+            notes=_text(cells, "notes"),
+            kind=kind,
+            reps=self._whole(cells, "reps"),
+            load=None if load is None else abs(load),
+            load_unit=load_unit,
+            is_assistance=load is not None and load < 0,
+            meters=self._meters_of(cells),
+            seconds=self._number(cells, "seconds", values.read_seconds),
+            rpe=self._number(cells, "rpe"),
+            rir=self._number(cells, "rir", keeps_zero=True),
+        )
+        if all(value is None for value in (row.reps, row.load, row.meters, row.seconds)):
+            if not self._problems:
+                self._report(None, "NOT_A_SET", "has no repetitions, load, time or distance")
+            return []
+        return [row] * max(1, self._whole(cells, "sets") or 1)
+
+    def _kind_of(self, cells: Cells) -> SetKind | None:
+        """Return the kind of a set; None for a row between sets. The order of sets may have it in place of a number."""
+        names: tuple[Field, ...] = ("setKind", "set")
+        for name in names:
+            text = normalize(_text(cells, name))
+            if text in _NOT_SETS:
+                self._report(None, "NOT_A_SET", "is a rest, not a set")
+                return None
+            if text and not text.replace(".", "").isdigit():
+                if text in _KINDS:
+                    return _KINDS[text]
+                if name == "setKind":
+                    self._report("setKind", "VALUE_LEFT_OUT", f"is not known: {text[:50]}")
+        return "normal"
+
+    def _moment_of(self, cells: Cells) -> Moment | None:
+        try:
+            moment = values.read_moment(_cell(cells, "date"), self._answers.date_order)
+        except UnknownOrder as error:
+            self._report("date", "DATE_ORDER", str(error))
+            return None
+        except InvalidValue as error:
+            self._report("date", "INVALID_DATE", str(error))
+            return None
+        if moment is None:
+            self._report("date", "REQUIRED", "is empty")
+            return None
+        try:
+            clock = values.read_clock(_cell(cells, "time"))
+        except InvalidValue as error:
+            self._report("time", "VALUE_LEFT_OUT", str(error))
+            clock = None
+        return Moment(moment.day, moment.clock or clock)
+
+    def _minutes_of(self, cells: Cells, start: Moment) -> float | None:
+        seconds = self._number(cells, "duration", values.read_seconds)
+        if seconds is not None:
+            return round(seconds / 60, 1)
+        try:
+            end = values.read_moment(_cell(cells, "end"), self._answers.date_order)
+        except InvalidValue:
+            return None
+        if end is None or end.clock is None or start.clock is None:
+            return None
+        minutes = (end.day - start.day).days * 1440 + _minute(end.clock) - _minute(start.clock)
+        return float(minutes) if 0 < minutes <= 1440 else None
+
+    def _load_of(self, cells: Cells) -> tuple[float | None, Unit | None]:
+        cell, unit_of_heading = cells.get("load", (None, None))
+        try:
+            quantity = values.read_quantity(cell)
+        except InvalidValue as error:
+            self._report("load", "VALUE_LEFT_OUT", str(error))
+            return None, None
+        if quantity is None or quantity.amount == 0:
+            return None, None
+        if not math.isfinite(quantity.amount) or abs(quantity.amount) > _MOST["load"]:
+            self._report("load", "VALUE_LEFT_OUT", "is too large")
+            return None, None
+        unit = unit_of(quantity.unit) or unit_of_heading or unit_of(_text(cells, "loadUnit"))
+        return quantity.amount, unit or self._dialect.load_unit or self._answers.load_unit
+
+    def _meters_of(self, cells: Cells) -> float | None:
+        cell, unit_of_heading = cells.get("distance", (None, None))
+        try:
+            quantity = values.read_quantity(cell)
+        except InvalidValue as error:
+            self._report("distance", "VALUE_LEFT_OUT", str(error))
+            return None
+        if quantity is None or quantity.amount == 0:
+            return None
+        written = unit_of(quantity.unit) or unit_of_heading or unit_of(_text(cells, "distanceUnit"))
+        unit = written or self._dialect.distance_unit or self._answers.distance_unit
+        if unit is None:
+            self._report("distance", "DISTANCE_UNIT", "has no unit")
+            return None
+        meters = quantity.amount * _METERS.get(unit, math.nan)
+        if not 0 < meters <= _MOST["meters"]:
+            self._report("distance", "VALUE_LEFT_OUT", "is not a distance that can be stored")
+            return None
+        return round(meters, 2)
+
+    def _number(
+        self,
+        cells: Cells,
+        name: Field,
+        read: Callable[[Cell], float | None] = values.read_number,
+        *,
+        keeps_zero: bool = False,
+    ) -> float | None:
+        try:
+            amount = read(_cell(cells, name))
+            if amount is not None and cells[name][1] == "min" and isinstance(_cell(cells, name), int | float | str):
+                amount *= 1 if ":" in str(_cell(cells, name)) else 60
+        except InvalidValue as error:
+            self._report(name, "VALUE_LEFT_OUT", str(error))
+            return None
+        if amount is None or (amount == 0 and not keeps_zero):
+            return None
+        if not 0 <= amount <= _MOST.get(name, math.inf):
+            self._report(name, "VALUE_LEFT_OUT", "is out of range")
+            return None
+        return amount
+
+    def _whole(self, cells: Cells, name: Field) -> int | None:
+        amount = self._number(cells, name)
+        if amount is not None and amount != int(amount):
+            self._report(name, "VALUE_LEFT_OUT", "must be a whole number")
+            return None
+        return None if amount is None else int(amount)
+
+
+def _cell(cells: Cells, name: Field) -> Cell:
+    return cells.get(name, (None, None))[0]
+
+
+def _text(cells: Cells, name: Field) -> str:
+    cell = _cell(cells, name)
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return "" if cell is None else str(cell).strip()[:_TEXT_LENGTH]
+
+
+def _minute(clock: str) -> int:
+    hours, minutes = clock.split(":")
+    return int(hours) * 60 + int(minutes)

@@ -1,0 +1,75 @@
+"""Rows of StrongLifts: an exercise with its sets in columns, or a session's repetitions as `5/5/4`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from coaching_service.integrations.history_files.headings import Field, Unit, read_heading
+from coaching_service.integrations.history_files.tables import Cell
+
+_SET = re.compile(r"set (\d+)(?: (reps|kg|kgs|lb|lbs))?")
+_COLUMNS: dict[str, Field] = {
+    "date": "date",
+    "workout name": "workout",
+    "exercise": "exercise",
+    "start time": "time",
+    "notes": "notes",
+    "note": "notes",
+}
+_SETS_BY_REPS = {"sets reps", "sets x reps", "setsxreps", "reps"}
+_LOADS = {"weight", "load"}
+
+
+def expand(headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
+    """Yield the sets of a row: one for each column of repetitions that is not empty."""
+    row = _Row()
+    for heading, cell in zip(headings, cells, strict=False):
+        if cell is not None:
+            row.read(heading, cell)
+    yield from row.sets()
+
+
+@dataclass
+class _Row:
+    shared: dict[Field, tuple[Cell, Unit | None]] = field(default_factory=dict)
+    reps: dict[int, Cell] = field(default_factory=dict)
+    loads: dict[int, tuple[Cell, Unit | None]] = field(default_factory=dict)
+    load: tuple[Cell, Unit | None] = (None, None)
+    text: str = ""
+
+    def read(self, heading: str, cell: Cell) -> None:
+        """Read a cell that is not empty."""
+        read = read_heading(heading)
+        if found := _SET.fullmatch(read.words):
+            if read.unit is not None:
+                self.loads[int(found[1])] = (cell, read.unit)
+            else:
+                self.reps[int(found[1])] = cell
+        elif read.words in _COLUMNS:
+            self.shared[_COLUMNS[read.words]] = (cell, None)
+        elif read.words in _SETS_BY_REPS:
+            self.text = str(cell)
+        elif read.words in _LOADS:
+            self.load = (cell, read.unit)
+
+    def sets(self) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
+        """Yield the sets; a row without any as it is, so that it is reported."""
+        reps = self.reps or dict(enumerate(_reps_of(self.text), start=1))
+        for number, count in sorted(reps.items()):
+            yield {
+                **self.shared,
+                "set": (number, None),
+                "reps": (count, None),
+                "load": self.loads.get(number, self.load),
+            }
+        if not reps:
+            yield self.shared
+
+
+def _reps_of(text: str) -> list[Cell]:
+    """Return the repetitions of each set: `5/5/4`, or `5x5` (sets by repetitions)."""
+    if found := re.fullmatch(r"\s*(\d+)\s*[x×]\s*(\d+)\s*", text, re.IGNORECASE):
+        return [found[2]] * int(found[1])
+    return [part for part in re.split(r"\s*/\s*", text.strip()) if part]

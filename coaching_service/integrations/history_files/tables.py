@@ -1,0 +1,179 @@
+"""Tables in CSV and XLSX files: rows with the number of their line, read one after another."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import itertools
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import IO, TypeAlias, cast
+
+import openpyxl
+from openpyxl.utils.exceptions import InvalidFileException
+from openpyxl.worksheet.worksheet import Worksheet
+
+from coaching_service.core.csv_rows import restore
+
+Cell: TypeAlias = str | int | float | bool | datetime | date | time | timedelta | None
+# Returns how many of the cells are known headings.
+CountHeadings: TypeAlias = Callable[[Sequence[Cell]], int]
+
+MAX_ROWS = 200_000
+MAX_COLUMNS = 500
+_DELIMITERS = (",", ";", "\t", "|")
+_SAMPLE_BYTES = 64_000
+_TITLE_ROWS = 20
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+class UnreadableTable(Exception):
+    """A file is not a table; the message says why, and `line` where."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.message, self.line = message, line
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table that is not empty; `line` counts the lines of the file, or the rows of the sheet, from 1."""
+
+    line: int
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A sheet of a workbook, or the whole of a CSV file: its headings and the rows below them."""
+
+    name: str
+    headings: tuple[str, ...]
+    rows: Iterator[Row]
+
+
+def read_tables(file: IO[bytes], count_headings: CountHeadings) -> Iterator[Table]:
+    """Return the tables of a CSV or XLSX file, one after another: read the rows of one before the next.
+
+    `count_headings` decides which line has the headings (titles may precede them) and how cells are separated. Empty
+    sheets are left out. Raises UnreadableTable if the file is no table, or has too many rows or columns; for rows that
+    is raised while they are read.
+    """
+    is_archive = file.read(4) == b"PK\x03\x04"
+    file.seek(0)
+    sheets = _read_workbook(file) if is_archive else _read_csv(file, count_headings)
+    for name, rows in sheets:
+        if (table := _with_headings(name, rows, count_headings)) is not None:
+            yield table
+
+
+def _with_headings(name: str, rows: Iterator[Row], count_headings: CountHeadings) -> Table | None:
+    first = list(itertools.islice(rows, _TITLE_ROWS))
+    if not first:
+        return None
+    best = max(range(len(first)), key=lambda index: (count_headings(first[index].cells), -index))
+    headings = tuple("" if cell is None else str(cell).strip() for cell in first[best].cells)
+    if len(headings) > MAX_COLUMNS:
+        raise UnreadableTable(f"has {len(headings)} columns; {MAX_COLUMNS} are possible", first[best].line)
+    return Table(name, headings, _limited(itertools.chain(first[best + 1 :], rows)))
+
+
+def _limited(rows: Iterator[Row]) -> Iterator[Row]:
+    for number, row in enumerate(rows, start=1):
+        if number > MAX_ROWS:
+            raise UnreadableTable(f"has more than {MAX_ROWS:,} rows: divide it into several files", row.line)
+        yield row
+
+
+# --- CSV -------------------------------------------------------------------------------------------------------------
+
+
+def _read_csv(file: IO[bytes], count_headings: CountHeadings) -> Iterator[tuple[str, Iterator[Row]]]:
+    sample = file.read(_SAMPLE_BYTES)
+    file.seek(0)
+    encoding = _encoding_of(file, sample)
+    text = io.TextIOWrapper(file, encoding, errors="replace", newline="")
+    try:
+        delimiter = _delimiter_of(sample.decode(encoding, "replace"), count_headings)
+        yield "", _rows_of_csv(text, delimiter)
+    finally:
+        text.detach()
+
+
+def _encoding_of(file: IO[bytes], sample: bytes) -> str:
+    """Return the encoding of a byte order mark, else UTF-8 if all of the file is, else that of Excel on Windows."""
+    for mark, encoding in _MARKS:
+        if sample.startswith(mark):
+            return encoding
+    if b"\x00" in sample:
+        if len(sample) > 1 and sample[1] == 0:
+            return "utf-16-le"
+        if sample[0] == 0:
+            return "utf-16-be"
+        raise UnreadableTable("is neither a CSV nor an XLSX file")
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        while chunk := file.read(1 << 20):
+            decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return "cp1252"
+    finally:
+        file.seek(0)
+    return "utf-8"
+
+
+def _delimiter_of(sample: str, count_headings: CountHeadings) -> str:
+    lines = sample.lstrip("\ufeff").splitlines()
+    if lines and lines[0].casefold().startswith("sep=") and len(lines[0]) == len("sep=") + 1:
+        return lines[0][-1]
+
+    def most_headings(delimiter: str) -> tuple[int, int]:
+        try:
+            rows = [row for row in csv.reader(lines[:_TITLE_ROWS], delimiter=delimiter) if any(row)]
+        except csv.Error:
+            return 0, 0
+        return max((count_headings(row) for row in rows), default=0), max(map(len, rows), default=0)
+
+    return max(_DELIMITERS, key=most_headings)
+
+
+def _rows_of_csv(text: io.TextIOWrapper, delimiter: str) -> Iterator[Row]:
+    reader, line = csv.reader(text, delimiter=delimiter), 1
+    try:
+        for cells in reader:
+            is_declaration = line == 1 and cells[:1] and cells[0].lstrip("\ufeff").casefold().startswith("sep=")
+            if any(cell.strip() for cell in cells) and not is_declaration:
+                yield Row(line, tuple(restore(cell.strip("\ufeff ")) or None for cell in cells))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise UnreadableTable(f"cannot be read as CSV: {error}", line) from None
+
+
+# --- XLSX ------------------------------------------------------------------------------------------------------------
+
+
+def _read_workbook(file: IO[bytes]) -> Iterator[tuple[str, Iterator[Row]]]:
+    """Yield the visible sheets. Formulas have the values that were stored with them."""
+    try:
+        workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+        raise UnreadableTable("is not an XLSX file that can be opened: save it again, or save it as CSV") from error
+    try:
+        for sheet in workbook.worksheets:
+            if sheet.sheet_state == "visible":
+                yield str(sheet.title), _rows_of_sheet(cast("Worksheet", sheet))
+    finally:
+        workbook.close()
+
+
+def _rows_of_sheet(sheet: Worksheet) -> Iterator[Row]:
+    for line, values in enumerate(sheet.iter_rows(values_only=True), start=1):
+        cells = tuple(value.strip() or None if isinstance(value, str) else cast("Cell", value) for value in values)
+        while cells and cells[-1] is None:
+            cells = cells[:-1]
+        if cells:
+            yield Row(line, cells)

@@ -1,0 +1,82 @@
+"""Rows of TrainHeroic: an exercise with its sets as text, such as `6, 6, 6 rep x 40, 40, 40 pound`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from coaching_service.integrations.history_files.headings import Field, Unit, read_heading, unit_of
+from coaching_service.integrations.history_files.tables import Cell
+
+_COLUMNS: dict[str, Field] = {
+    "workouttitle": "workout",
+    "workout title": "workout",
+    "scheduleddate": "date",
+    "scheduled date": "date",
+    "workoutnotes": "workoutNotes",
+    "workout notes": "workoutNotes",
+    "exercisetitle": "exercise",
+    "exercise title": "exercise",
+    "exercisenotes": "notes",
+    "exercise notes": "notes",
+    "athlete": "customer",
+    "client": "customer",
+}
+_RESCHEDULED = {"rescheduleddate", "rescheduled date"}
+_DATA = {"exercisedata", "exercise data"}
+_LIST = re.compile(r"\s*(?P<values>[\d.]+(?:\s*,\s*[\d.]+)*|AMRAP|Bodyweight)\s*(?P<unit>[a-z%]*)\s*", re.IGNORECASE)
+_FIELDS: dict[str, Field] = {
+    "rep": "reps",
+    "reps": "reps",
+    "second": "seconds",
+    "seconds": "seconds",
+    "sec": "seconds",
+    "rpe": "rpe",
+}
+_SECONDS_OF = {"minute": 60.0, "minutes": 60.0, "min": 60.0}
+
+
+def expand(headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
+    """Yield the sets of a row; what its text says that is no quantity is left out."""
+    words = {
+        read_heading(heading).words: cell for heading, cell in zip(headings, cells, strict=False) if cell is not None
+    }
+    shared: dict[Field, tuple[Cell, Unit | None]] = {
+        name: (words[column], None) for column, name in _COLUMNS.items() if column in words
+    }
+    for column in _RESCHEDULED & words.keys():
+        shared["date"] = (words[column], None)
+    data = next((str(words[column]) for column in _DATA if column in words), "")
+    sets = list(_sets_of(data))
+    for number, of_set in enumerate(sets, start=1):
+        yield {**shared, "set": (number, None), **of_set}
+    if not sets:
+        yield shared
+
+
+def _sets_of(data: str) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
+    """Yield the quantities of each set; one value stands for all sets."""
+    quantities = [quantity for part in re.split(r"\s+x\s+", data) if (quantity := _quantity(part)) is not None]
+    for index in range(max((len(values) for _, values, _ in quantities), default=0)):
+        yield {
+            name: (values[min(index, len(values) - 1)], unit)
+            for name, values, unit in quantities
+            if index < len(values) or len(values) == 1
+        }
+
+
+def _quantity(part: str) -> tuple[Field, list[Cell], Unit | None] | None:
+    """Return the field, the values and the unit of a part; None for `Bodyweight`, `AMRAP` and percentages."""
+    found = _LIST.fullmatch(part)
+    if found is None or not found["values"][0].isdigit():
+        return None
+    values: list[Cell] = [float(value) for value in re.split(r"\s*,\s*", found["values"])]
+    word = found["unit"].casefold()
+    if word in _FIELDS:
+        return _FIELDS[word], values, None
+    if word in _SECONDS_OF:
+        return "seconds", [float(str(value)) * _SECONDS_OF[word] for value in values], None
+    unit = unit_of(word)
+    if unit is None:
+        return None
+    return ("load" if unit in {"kg", "lb"} else "distance"), values, unit

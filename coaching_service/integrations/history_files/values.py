@@ -1,0 +1,228 @@
+"""Values in cells: numbers, times, dates and durations, as people and other services write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from functools import cache
+from typing import Literal
+
+from babel.dates import get_month_names
+from openpyxl.utils.datetime import from_excel
+
+from coaching_service.core.text import normalize
+from coaching_service.integrations.history_files.tables import Cell
+
+DateOrder = Literal["dmy", "mdy", "ymd"]
+LANGUAGES = ("en", "es", "de", "fr", "it", "pt")
+_NUMBER = re.compile(r"[-+\u2212]?(?:\d[\d.,'\u00a0\u202f]*|[.,]\d+)")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
+_TIME = r"(?P<hour>\d{1,2})[:.h](?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)?\s*(?P<half>[ap]\.?\s?m\.?)?"
+_TIME_ALONE = re.compile(_TIME, re.IGNORECASE)
+_BEFORE_TIME = r"(?:,?\s+(?:at|um|a las|à|alle|às)?\s*|T)"
+_AFTER_TIME = r"(?:\s*(?:Z|UTC|[+-]\d{2}:?\d{2}))?"
+_WITH_TIME = rf"(?:{_BEFORE_TIME}{_TIME})?{_AFTER_TIME}"
+_NUMERIC_DATE = re.compile(
+    rf"(?P<a>\d{{1,4}})(?P<sign>[-./])(?P<b>\d{{1,2}})(?P=sign)(?P<c>\d{{1,4}}){_WITH_TIME}", re.IGNORECASE
+)
+_DAY_FIRST = re.compile(
+    rf"(?:[^\W\d]+,\s*)?(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|\.|º)?\s*(?:de\s+)?(?P<month>[^\W\d]+)\.?,?\s*(?:de\s+)?"
+    rf"(?P<year>\d{{4}}){_WITH_TIME}",
+    re.IGNORECASE,
+)
+_MONTH_FIRST = re.compile(
+    rf"(?:[^\W\d]+,\s*)?(?P<month>[^\W\d]+)\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}}){_WITH_TIME}",
+    re.IGNORECASE,
+)
+_CLOCK = re.compile(r"(?:(?P<hours>\d+):)?(?P<minutes>\d{1,3}):(?P<seconds>\d{2}(?:[.,]\d+)?)")
+_UNITS = re.compile(
+    r"(?:(?P<hours>\d+(?:[.,]\d+)?)\s*(?:h|hr|hrs|hour|hours|std))?\s*"
+    r"(?:(?P<minutes>\d+(?:[.,]\d+)?)\s*(?:m|min|mins|minute|minutes|'))?\s*"
+    r"(?:(?P<seconds>\d+(?:[.,]\d+)?)\s*(?:s|sec|secs|second|seconds|\"))?",
+    re.IGNORECASE,
+)
+_SERIAL_DATES = (20_000, 80_000)  # 1954 to 2119, in days of Excel
+
+
+class InvalidValue(ValueError):
+    """A cell does not have a value of the kind; the message says what is expected."""
+
+
+class UnknownOrder(InvalidValue):
+    """A date such as 03/04/2026, whose day and month only the order of the file tells apart."""
+
+    def __init__(self) -> None:
+        super().__init__("may be day and month or month and day")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A date, and the time of day (`HH:MM`) if the cell has one."""
+
+    day: date
+    clock: str | None
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number and the unit written behind it, in lower case; empty without one."""
+
+    amount: float
+    unit: str
+
+
+def read_quantity(cell: Cell) -> Quantity | None:
+    """Return the number of a cell, with a decimal point or comma: `62,5`, `1,250.5`, `135 lbs`. None if it is empty."""
+    if isinstance(cell, bool):
+        raise InvalidValue("must be a number")
+    if isinstance(cell, int | float):
+        return Quantity(float(cell), "")
+    if cell is None or not (text := str(cell).strip()):
+        return None
+    found = _NUMBER.match(text)
+    if found is None:
+        raise InvalidValue("must be a number")
+    unit = normalize(text[found.end() :]).strip(". ")
+    if any(character.isdigit() for character in unit):
+        raise InvalidValue("must be one number")
+    return Quantity(_amount(found.group()), unit)
+
+
+def read_number(cell: Cell) -> float | None:
+    """Return the number of a cell, whatever its unit."""
+    quantity = read_quantity(cell)
+    return None if quantity is None else quantity.amount
+
+
+def _amount(text: str) -> float:
+    plain = re.sub("['\u00a0\u202f]", "", text).replace("\u2212", "-")
+    if "," in plain and "." in plain:
+        thousands, decimal = (",", ".") if plain.rindex(".") > plain.rindex(",") else (".", ",")
+        plain = plain.replace(thousands, "").replace(decimal, ".")
+    elif _THOUSANDS.fullmatch(plain):
+        plain = plain.replace(",", "")
+    else:
+        plain = plain.replace(",", ".")
+    try:
+        return float(plain.rstrip("."))
+    except ValueError:
+        raise InvalidValue("must be a number") from None
+
+
+def read_seconds(cell: Cell) -> float | None:
+    """Return a duration in seconds: `0:01:30`, `1:30` (minutes), `1h 5m`, `45 s`, or a number of seconds."""
+    if isinstance(cell, timedelta):
+        return cell.total_seconds()
+    if isinstance(cell, datetime | time):
+        return cell.hour * 3600.0 + cell.minute * 60 + cell.second
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        return float(cell)
+    if cell is None or not (text := str(cell).strip()):
+        return None
+    found = _CLOCK.fullmatch(text) or _UNITS.fullmatch(text)
+    if found is not None and any(found.groupdict().values()):
+        parts = {name: _amount(part) if part else 0.0 for name, part in found.groupdict().items()}
+        return parts["hours"] * 3600 + parts["minutes"] * 60 + parts["seconds"]
+    quantity = read_quantity(text)
+    if quantity is None or quantity.unit:
+        raise InvalidValue("must be a duration such as 1:30 or 90 s")
+    return quantity.amount
+
+
+def read_clock(cell: Cell) -> str | None:
+    """Return a time of day as `HH:MM`: `17:29`, `5:29 PM`."""
+    if isinstance(cell, datetime | time):
+        return f"{cell:%H:%M}"
+    if cell is None or not (text := str(cell).strip()):
+        return None
+    if (found := _TIME_ALONE.fullmatch(text)) is None:
+        raise InvalidValue("must be a time such as 17:29")
+    return _clock_of(found)
+
+
+def read_moment(cell: Cell, order: DateOrder | None) -> Moment | None:
+    """Return the date, and the time if there is one. None if the cell is empty.
+
+    `order` decides what `03/04/2026` means. Raises UnknownOrder where it is needed and None, InvalidValue for no date.
+    """
+    if isinstance(cell, datetime):
+        return Moment(cell.date(), f"{cell:%H:%M}" if cell.time() != time() else None)
+    if isinstance(cell, date):
+        return Moment(cell, None)
+    if isinstance(cell, int | float) and _SERIAL_DATES[0] <= cell < _SERIAL_DATES[1]:
+        return read_moment(from_excel(cell), order)
+    if cell is None or not (text := str(cell).strip()):
+        return None
+    if found := _NUMERIC_DATE.fullmatch(text):
+        return Moment(_numeric_date(found, order), _clock_of(found))
+    if found := _DAY_FIRST.fullmatch(text) or _MONTH_FIRST.fullmatch(text):
+        month = _months().get(normalize(found["month"]).strip("."))
+        if month is not None:
+            return Moment(_date(int(found["year"]), month, int(found["day"])), _clock_of(found))
+    raise InvalidValue("must be a date such as 2026-03-02")
+
+
+def possible_orders(cell: Cell) -> set[DateOrder]:
+    """Return the orders in which a cell can be read; all of them if it has no date that depends on the order."""
+    orders: set[DateOrder] = set()
+    for order in ("dmy", "mdy", "ymd"):
+        try:
+            read_moment(cell, order)
+        except InvalidValue:
+            continue
+        orders.add(order)
+    return orders
+
+
+def _numeric_date(found: re.Match[str], order: DateOrder | None) -> date:
+    a, b, c = found["a"], found["b"], found["c"]
+    if len(a) > 2:
+        return _date(int(a), int(b), int(c))
+    if order == "ymd" and len(c) <= 2:
+        return _date(2000 + int(a), int(b), int(c))
+    year = int(c) if len(c) > 2 else 2000 + int(c)
+    if found["sign"] == "." or order == "dmy":
+        return _date(year, int(b), int(a))
+    if order == "mdy":
+        return _date(year, int(a), int(b))
+    if order is None and a != b:
+        if int(a) > 12:
+            return _date(year, int(b), int(a))
+        if int(b) > 12:
+            return _date(year, int(a), int(b))
+        raise UnknownOrder
+    return _date(year, int(b), int(a))
+
+
+def _date(year: int, month: int, day: int) -> date:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        raise InvalidValue("is not a day of the calendar") from None
+
+
+def _clock_of(found: re.Match[str]) -> str | None:
+    if found["hour"] is None:
+        return None
+    hour, minute = int(found["hour"]), int(found["minute"])
+    if found["half"]:
+        hour = hour % 12 + (12 if found["half"][0] in "pP" else 0)
+    if hour > 23 or minute > 59:
+        raise InvalidValue("is not a time of day")
+    return f"{hour:02}:{minute:02}"
+
+
+@cache
+def _months() -> dict[str, int]:
+    return dict(_month_names())
+
+
+def _month_names() -> Iterator[tuple[str, int]]:
+    for language in LANGUAGES:
+        for width in ("wide", "abbreviated"):
+            for context in ("format", "stand-alone"):
+                for number, name in get_month_names(width, context, language).items():
+                    yield normalize(name).strip("."), number
+    yield "sept", 9
