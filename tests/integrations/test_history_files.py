@@ -9,9 +9,11 @@ import openpyxl
 import pytest
 
 from coaching_service.integrations.history_files import values
-from coaching_service.integrations.history_files.dialects import recognise
+from coaching_service.integrations.history_files.dialects import count_headings, recognise
 from coaching_service.integrations.history_files.sessions import Session, group_sessions
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, SetFile, UnknownFormat
+from coaching_service.integrations.history_files.survey import survey
+from coaching_service.integrations.history_files.tables import MAX_ROWS, UnreadableTable, read_tables
 from coaching_service.integrations.history_files.values import InvalidValue, Moment, UnknownOrder
 
 HEVY = (
@@ -239,6 +241,7 @@ def test_a_date_that_may_be_two_days_needs_an_order() -> None:
     assert values.read_moment("03/04/2026", "dmy") == Moment(date(2026, 4, 3), None)
     assert values.read_moment("03/04/26", "mdy") == Moment(date(2026, 3, 4), None)
     assert values.possible_orders("03/14/2026") == {"mdy"}
+    assert not values.depends_on_order("03.04.2026")
     for text in ("2026-13-01", "31.04.2026", "soon", "14 Floreal 2026"):
         with pytest.raises(InvalidValue):
             values.read_moment(text, None)
@@ -267,3 +270,67 @@ def test_durations_as_clocks_and_words() -> None:
     for text in ("soon", "10 kg"):
         with pytest.raises(InvalidValue):
             values.read_seconds(text)
+
+
+SETS = "Date,Exercise,Reps,Weight,Distance\n"
+
+
+def test_a_survey_counts_rows_sets_and_names() -> None:
+    text = STRONG + (
+        '2026-02-11 07:05:00,"A",48m,"Squat",1,50,12,0,0,"","",\n'
+        '2026-02-11 07:05:00,"A",48m,"Squat",Rest Timer,0,0,0,120,"","",\n'
+        '2026-02-13 07:05:00,"B",48m,"Squat",1,50,12,0,0,"","",\n'
+        '2026-02-13 07:05:00,"B",48m,"Plank",1,0,0,0,45,"","",\n'
+    )
+    found = survey(io.BytesIO(text.encode()), Answers())
+    assert (found.format, found.rows, found.reported, found.sets) == ("strong", 4, 1, 3)
+    assert found.exercises == {"Squat": 2, "Plank": 1}
+    assert (found.first, found.last) == (date(2026, 2, 11), date(2026, 2, 13))
+    assert [each["code"] for each in found.questions] == ["LOAD_UNIT"]
+    assert survey(io.BytesIO(text.encode()), Answers(load_unit="kg")).questions == []
+
+
+@pytest.mark.parametrize(
+    ("dates", "order", "questions"),
+    [
+        (("03/04/2026", "13/04/2026"), "dmy", []),
+        (("03/04/2026", "04/13/2026"), "mdy", []),
+        (("03/04/2026", "04/05/2026"), None, ["DATE_ORDER"]),
+        (("03/04/2026", "2026-04-13"), None, ["DATE_ORDER"]),
+        (("03/03/2026", "04/04/2026"), None, []),
+        (("03.04.2026", "2026-04-13"), None, []),
+    ],
+)
+def test_one_date_decides_the_order_of_all(dates: tuple[str, ...], order: str | None, questions: list[str]) -> None:
+    text = "Date,Exercise,Reps\n" + "".join(f"{each},Squat,8\n" for each in dates)
+    found = survey(io.BytesIO(text.encode()), Answers())
+    assert found.answers.date_order == order
+    assert [each["code"] for each in found.questions] == questions
+    assert found.sets == (len(dates) if not questions else len(dates) - sum("/" in each for each in dates))
+
+
+def test_a_distance_without_unit_is_a_question() -> None:
+    text = (SETS + "2026-01-01,Run,,,5\n2026-01-01,Run,,,3 mi\n").encode()
+    assert [each["code"] for each in survey(io.BytesIO(text), Answers()).questions] == ["DISTANCE_UNIT"]
+    found = [each.meters for row in SetFile(io.BytesIO(text), Answers(distance_unit="km")).rows() for each in row.sets]
+    assert found == [5000, 4828.03]
+
+
+def test_the_caller_may_say_what_columns_mean() -> None:
+    text = b"When,What,How often\n2026-01-01,Squat,8\n"
+    answers = Answers(columns={"When": "date", "What": "exercise", "How often": "reps"})
+    [row] = SetFile(io.BytesIO(text), answers).rows()
+    assert [(each.exercise, each.reps) for each in row.sets] == [("Squat", 8)]
+
+
+def test_too_many_rows_are_refused() -> None:
+    lines = (SETS + "2026-01-01,Squat,8,,\n" * (MAX_ROWS + 1)).encode()
+    with pytest.raises(UnreadableTable, match="more than 200,000 rows"):
+        for table in read_tables(io.BytesIO(lines), count_headings):
+            assert sum(1 for _ in table.rows) == 0  # not reached
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04broken", b"\x00\x01\x02\x03", b""])
+def test_a_file_that_is_no_table_is_refused(content: bytes) -> None:
+    with pytest.raises(UnreadableTable):
+        survey(io.BytesIO(content), Answers())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from coaching_service.core.text import normalize
@@ -196,6 +197,7 @@ class Heading:
     unit: Unit | None
 
 
+@lru_cache(maxsize=4096)
 def read_heading(text: str) -> Heading:
     """Return the words and the unit of a heading: `Weight (lbs)` and `weight_lbs` are `weight` in lb."""
     found = _IN_BRACKETS.match(normalize(text))
@@ -208,6 +210,7 @@ def read_heading(text: str) -> Heading:
     return Heading(first, _UNIT_WORDS[last]) if first and last in _UNIT_WORDS else Heading(words, None)
 
 
+@lru_cache(maxsize=1024)
 def unit_of(text: str) -> Unit | None:
     """Return the unit that a word is; None if it is none."""
     return _UNIT_WORDS.get(_words(text))

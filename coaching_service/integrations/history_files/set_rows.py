@@ -110,11 +110,16 @@ class SetRow:
 
 @dataclass(frozen=True)
 class FileRow:
-    """A row of a file: its sets, none if it is only reported, and its problems."""
+    """A row of a file: its sets, none if it is only reported, and its problems.
+
+    `date_orders`: the orders in which its date can be read, None if it does not depend on one.
+    """
 
     line: int
     sets: list[SetRow]
     problems: list[Problem]
+    date_text: str = ""
+    date_orders: set[DateOrder] | None = None
 
 
 class UnknownFormat(UnreadableTable):
@@ -127,6 +132,7 @@ class SetFile:
 
     file: IO[bytes]
     answers: Answers
+    dialect: Dialect | None = None
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the rows, from the first. Raises UnreadableTable or UnknownFormat."""
@@ -135,7 +141,7 @@ class SetFile:
         for table in read_tables(self.file, count_headings):
             dialect = self._dialect_of(table)
             if dialect is not None:
-                found = True
+                found, self.dialect = True, self.dialect or dialect
                 headings = [self._renamed(heading) for heading in table.headings]
                 for row in table.rows:
                     yield _RowReader(dialect, headings, self.answers, row).read()
@@ -185,6 +191,7 @@ class _RowReader:
     def __init__(self, dialect: Dialect, headings: list[str], answers: Answers, row: Row) -> None:
         self._dialect, self._headings, self._answers, self._row = dialect, headings, answers, row
         self._problems: list[Problem] = []
+        self._date_text = ""
 
     def read(self) -> FileRow:
         """Return what the row says."""
@@ -197,7 +204,13 @@ class _RowReader:
                 break
         if not sets and not self._problems:
             self._report(None, "NOT_A_SET", "has no repetitions, load, time or distance")
-        return FileRow(self._row.line, sets, self._problems)
+        return FileRow(
+            self._row.line,
+            sets,
+            self._problems,
+            self._date_text,
+            values.possible_orders(self._date_text) if self._date_text else None,
+        )
 
     def _report(self, name: str | None, code: str, message: str) -> None:
         line = self._row.line
@@ -258,8 +271,11 @@ class _RowReader:
         return "normal"
 
     def _moment_of(self, cells: Cells) -> Moment | None:
+        cell = _cell(cells, "date")
+        if isinstance(cell, str) and values.depends_on_order(cell):
+            self._date_text = cell
         try:
-            moment = values.read_moment(_cell(cells, "date"), self._answers.date_order)
+            moment = values.read_moment(cell, self._answers.date_order)
         except UnknownOrder as error:
             self._report("date", "DATE_ORDER", str(error))
             return None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from babel.dates import get_month_names
@@ -142,6 +143,7 @@ def read_clock(cell: Cell) -> str | None:
     return _clock_of(found)
 
 
+@lru_cache(maxsize=1024)  # the rows of a session follow each other
 def read_moment(cell: Cell, order: DateOrder | None) -> Moment | None:
     """Return the date, and the time if there is one. None if the cell is empty.
 
@@ -164,15 +166,19 @@ def read_moment(cell: Cell, order: DateOrder | None) -> Moment | None:
     raise InvalidValue("must be a date such as 2026-03-02")
 
 
-def possible_orders(cell: Cell) -> set[DateOrder]:
-    """Return the orders in which a cell can be read; all of them if it has no date that depends on the order."""
+def depends_on_order(text: str) -> bool:
+    """Whether a text is a date of numbers such as 03/04/2026: neither with points nor with the year first."""
+    found = _NUMERIC_DATE.fullmatch(text.strip())
+    return found is not None and found["sign"] != "." and len(found["a"]) <= 2
+
+
+def possible_orders(text: str) -> set[DateOrder]:
+    """Return the orders in which a date of numbers is a day of the calendar; with day and month alike, all do."""
     orders: set[DateOrder] = set()
-    for order in ("dmy", "mdy", "ymd"):
-        try:
-            read_moment(cell, order)
-        except InvalidValue:
-            continue
-        orders.add(order)
+    for order in ("dmy", "mdy"):
+        with suppress(InvalidValue):
+            read_moment(text, order)
+            orders.add(order)
     return orders
 
 

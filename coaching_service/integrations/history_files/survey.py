@@ -1,0 +1,116 @@
+"""What a file of done sets has and leaves open: the first of two readings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import IO
+
+from coaching_service.integrations.history_files.dialects import Format
+from coaching_service.integrations.history_files.set_rows import Answers, FileRow, Question, SetFile
+from coaching_service.integrations.history_files.values import DateOrder
+
+# Problems of rows that an answer to a question solves.
+_SOLVED_BY_ANSWERS = ("DATE_ORDER", "DISTANCE_UNIT")
+
+
+@dataclass
+class Survey:
+    """What a file has.
+
+    Attributes:
+        format: The format of the first table that has one.
+        by_day: Whether the sets of a day are one session.
+        answers: The answers of the caller, completed by what the file decides.
+        questions: What neither decides.
+        rows: How many data rows there are; `reported`: how many of them have no set.
+        exercises: How many sets each name of an exercise has.
+        customers: How many rows each client has; the empty name if there is no column.
+        first, last: The dates of the first and the last set.
+    """
+
+    answers: Answers
+    format: Format | None = None
+    by_day: bool = False
+    questions: list[Question] = field(default_factory=list)
+    rows: int = 0
+    reported: int = 0
+    sets: int = 0
+    exercises: Counter[str] = field(default_factory=Counter)
+    customers: Counter[str] = field(default_factory=Counter)
+    first: date | None = None
+    last: date | None = None
+
+
+def survey(file: IO[bytes], answers: Answers, advance: Callable[[int], None] = lambda _: None) -> Survey:
+    """Read a whole file once, or twice if that decides the order of its dates.
+
+    `advance` is called with the number of rows that have been read. Raises UnreadableTable and UnknownFormat.
+    """
+    found, reading = _read(file, answers, advance)
+    if reading.orders is not None and answers.date_order is None and len(reading.orders) == 1:
+        [order] = reading.orders
+        found, reading = _read(file, replace(answers, date_order=order), advance)
+    if found.answers.date_order is None and reading.has_unknown_dates:
+        found.questions.append(
+            {
+                "code": "DATE_ORDER",
+                "message": f"Is {reading.example_date} day and month, or month and day?",
+                "options": ["dmy", "mdy"],
+            }
+        )
+    if reading.has_unknown_loads:
+        found.questions.append(
+            {"code": "LOAD_UNIT", "message": "In which unit are the loads of this file?", "options": ["kg", "lb"]}
+        )
+    if reading.has_unknown_distances:
+        found.questions.append(
+            {
+                "code": "DISTANCE_UNIT",
+                "message": "In which unit are the distances of this file?",
+                "options": ["km", "mi", "m", "yd"],
+            }
+        )
+    return found
+
+
+@dataclass
+class _Reading:
+    orders: set[DateOrder] | None = None
+    example_date: str = ""
+    has_unknown_dates: bool = False
+    has_unknown_loads: bool = False
+    has_unknown_distances: bool = False
+
+    def add(self, row: FileRow) -> None:
+        """Note what a row leaves open."""
+        if row.date_orders is not None:
+            self.orders = row.date_orders if self.orders is None else self.orders & row.date_orders
+        for problem in row.problems:
+            self.has_unknown_distances |= problem["code"] == "DISTANCE_UNIT"
+            if problem["code"] == "DATE_ORDER":
+                self.has_unknown_dates, self.example_date = True, self.example_date or row.date_text
+        self.has_unknown_loads |= any(each.load is not None and each.load_unit is None for each in row.sets)
+
+
+def _read(file: IO[bytes], answers: Answers, advance: Callable[[int], None]) -> tuple[Survey, _Reading]:
+    found, reading = Survey(answers), _Reading()
+    source = SetFile(file, answers)
+    for row in source.rows():
+        found.rows += 1
+        advance(found.rows)
+        reading.add(row)
+        is_open = any(problem["code"] in _SOLVED_BY_ANSWERS for problem in row.problems)
+        found.reported += not row.sets and not is_open
+        for each in row.sets:
+            found.sets += 1
+            found.exercises[each.exercise] += 1
+            found.first = each.day if found.first is None else min(found.first, each.day)
+            found.last = each.day if found.last is None else max(found.last, each.day)
+        for customer in {each.customer for each in row.sets}:
+            found.customers[customer] += 1
+    if source.dialect is not None:
+        found.format, found.by_day = source.dialect.format, source.dialect.sessions_by_day
+    return found, reading
