@@ -1,0 +1,242 @@
+"""Rosters: tables of clients of other services and of spreadsheets, with headings in English and Spanish."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Literal, NotRequired, TypedDict
+
+from coaching_service.core.text import normalize
+from coaching_service.integrations.history_files import values
+from coaching_service.integrations.history_files.headings import read_heading
+from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
+from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, UnknownOrder
+
+Column = Literal[
+    "name",
+    "surname",
+    "fullName",
+    "email",
+    "phone",
+    "birthday",
+    "timezone",
+    "externalId",
+    "groups",
+    "status",
+    "notes",
+    "goal",
+    "trainer",
+]
+
+# Words of headings, normalized.
+COLUMNS: Mapping[Column, tuple[str, ...]] = {
+    "name": ("name", "first name", "firstname", "given name", "client first name", "nombre"),
+    "surname": ("surname", "last name", "lastname", "family name", "client last name", "apellido", "apellidos"),
+    "fullName": (
+        "full name",
+        "client name",
+        "client",
+        "athlete",
+        "athlete name",
+        "member",
+        "nombre completo",
+        "cliente",
+    ),
+    "email": ("email", "e mail", "email address", "client email", "mail", "correo", "correo electronico"),
+    "phone": ("phone", "phone number", "telephone", "mobile", "mobile phone", "telefono", "movil"),
+    "birthday": ("birthday", "birthdate", "birth date", "date of birth", "dob", "fecha de nacimiento", "nacimiento"),
+    "timezone": ("timezone", "time zone", "zona horaria"),
+    "externalId": ("externalid", "external id", "external identifier", "id", "client id", "member id"),
+    "groups": ("groups", "group", "group names", "tags", "tag", "grupos", "grupo", "etiquetas"),
+    "status": ("status", "client status", "estado"),
+    "notes": ("notes", "note", "injuries", "comments", "notas", "nota"),
+    "goal": ("goal", "goals", "objetivo", "objetivos"),
+    "trainer": ("trainer", "coach", "coach email", "trainer email", "coach name", "entrenador"),
+}
+_COLUMN_OF: Mapping[str, Column] = {words: column for column, names in COLUMNS.items() for words in names}
+# Several columns may have these: their cells are joined.
+_JOINED: tuple[Column, ...] = ("groups", "notes")
+_ARCHIVED = {"archived", "deactivated", "inactive", "archivado", "inactivo", "desactivado", "cancelled", "canceled"}
+_ACTIVE = {"", "active", "activo", "current", "trial", "pending", "invited"}
+_SEPARATORS = re.compile(r"[,;|]")
+
+
+class RosterDetails(TypedDict):
+    """What a row says about a client, as a request sends it; not validated yet."""
+
+    name: str
+    surname: NotRequired[str]
+    email: NotRequired[str]
+    phone: NotRequired[str]
+    birthday: NotRequired[str]
+    timezone: NotRequired[str]
+    externalId: NotRequired[str]
+    groups: NotRequired[list[str]]
+
+
+class LeftOut(TypedDict):
+    """A field of a row that is left out, and why; `code` is VALUE_LEFT_OUT or DATE_ORDER."""
+
+    field: str
+    code: str
+    message: str
+
+
+@dataclass
+class RosterRow:
+    """A row of a roster.
+
+    Attributes:
+        details: The fields of the client.
+        notes: Texts of notes to add, among them the goal.
+        trainer: The e-mail address or name of the trainer; empty without one.
+        is_archived: Whether the client is archived.
+        left_out: Optional values that could not be read.
+    """
+
+    line: int
+    details: RosterDetails
+    notes: list[str] = field(default_factory=list)
+    trainer: str = ""
+    is_archived: bool = False
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+@dataclass
+class Roster:
+    """A roster.
+
+    Attributes:
+        rows: The clients.
+        ignored: Headings that are not read.
+        date_order: The order of its dates, if the file or the caller decides it.
+        is_order_open: Whether dates are left out because nothing decides it.
+    """
+
+    rows: list[RosterRow]
+    ignored: list[str]
+    date_order: DateOrder | None
+    is_order_open: bool
+
+
+def column_of(heading: Cell, columns: Mapping[str, Column | Literal[""]] | None = None) -> Column | None:
+    """Return what a column has; `columns` are the answers of the caller by heading, empty for one that is not read."""
+    if not isinstance(heading, str):
+        return None
+    if columns and heading in columns:
+        return columns[heading] or None
+    return _COLUMN_OF.get(read_heading(heading).words)
+
+
+def count_headings(cells: Sequence[Cell]) -> int:
+    """Return how many cells are headings of rosters."""
+    return sum(column_of(cell) is not None for cell in cells)
+
+
+def is_roster(headings: Sequence[str]) -> bool:
+    """Whether headings are of a table of clients: they have a name."""
+    return bool({column_of(heading) for heading in headings} & {"name", "fullName"})
+
+
+def read_roster(
+    file: IO[bytes],
+    date_order: DateOrder | None = None,
+    columns: Mapping[str, Column | Literal[""]] | None = None,
+) -> Roster:
+    """Return the clients of the first table that has names. Raises UnreadableTable."""
+    file.seek(0)
+    for table in read_tables(file, count_headings):
+        known = [column_of(heading, columns) for heading in table.headings]
+        if {"name", "fullName"} & {*known}:
+            return _read(table, known, date_order)
+        raise UnreadableTable(
+            f"has no column with names of clients; it has: {', '.join(filter(None, table.headings))[:300]}"
+        )
+    raise UnreadableTable("has no rows")
+
+
+def _read(table: Table, known: list[Column | None], date_order: DateOrder | None) -> Roster:
+    repeated = [column for column, n in Counter(known).items() if column and n > 1 and column not in _JOINED]
+    if repeated:
+        raise UnreadableTable(f"has several columns for: {', '.join(repeated)}")
+    rows = list(table.rows)
+    order = date_order or _decided_order(rows, known)
+    read = [_row_of(row, known, order) for row in rows]
+    is_open = any(each["code"] == "DATE_ORDER" for row in read for each in row.left_out)
+    ignored = [heading for heading, column in zip(table.headings, known, strict=True) if heading and column is None]
+    return Roster(read, ignored, order, is_open)
+
+
+def _decided_order(rows: Sequence[Row], known: Sequence[Column | None]) -> DateOrder | None:
+    """Return the one order in which all dates of a roster can be read; None if both are possible, or none."""
+    if "birthday" not in known:
+        return None
+    place = known.index("birthday")
+    orders: set[DateOrder] = {"dmy", "mdy"}
+    for row in rows:
+        cell = row.cells[place] if place < len(row.cells) else None
+        if isinstance(cell, str) and values.depends_on_order(cell):
+            orders &= values.possible_orders(cell)
+    return next(iter(orders)) if len(orders) == 1 else None
+
+
+def _row_of(row: Row, known: Sequence[Column | None], order: DateOrder | None) -> RosterRow:
+    cells: dict[Column, Cell] = {}
+    joined: dict[Column, list[str]] = {column: [] for column in _JOINED}
+    for column, cell in zip(known, row.cells, strict=False):
+        if column in _JOINED and cell is not None:
+            joined[column].append(str(cell).strip())
+        elif column is not None and cell is not None:
+            cells[column] = cell
+    read = RosterRow(row.line, _names_of(cells))
+    for name in ("email", "phone", "timezone", "externalId"):
+        if text := _text(cells, name):
+            read.details[name] = text
+    if groups := [group for cell in joined["groups"] for each in _SEPARATORS.split(cell) if (group := each.strip())]:
+        read.details["groups"] = list(dict.fromkeys(groups))
+    read.notes = joined["notes"] + ([f"Goal: {goal}"] if (goal := _text(cells, "goal")) else [])
+    read.trainer = _text(cells, "trainer")
+    _read_birthday(read, cells.get("birthday"), order)
+    _read_status(read, _text(cells, "status"))
+    return read
+
+
+def _names_of(cells: Mapping[Column, Cell]) -> RosterDetails:
+    """Return the names: of their own columns, else the full name, whose last word is the surname."""
+    name, surname = _text(cells, "name"), _text(cells, "surname")
+    if not name or not surname:
+        first, _, last = _text(cells, "fullName").rpartition(" ")
+        if not name:
+            name, surname = (first, last) if first else (last, surname)
+    details: RosterDetails = {"name": name}
+    if surname:
+        details["surname"] = surname
+    return details
+
+
+def _read_birthday(row: RosterRow, cell: Cell, order: DateOrder | None) -> None:
+    try:
+        moment = values.read_moment(cell, order)
+    except UnknownOrder as error:
+        row.left_out.append({"field": "birthday", "code": "DATE_ORDER", "message": str(error)})
+    except InvalidValue as error:
+        row.left_out.append({"field": "birthday", "code": "VALUE_LEFT_OUT", "message": str(error)})
+    else:
+        if moment is not None:
+            row.details["birthday"] = str(moment.day)
+
+
+def _read_status(row: RosterRow, text: str) -> None:
+    status = normalize(text)
+    row.is_archived = status in _ARCHIVED
+    if status not in _ARCHIVED | _ACTIVE:
+        row.left_out.append({"field": "status", "code": "VALUE_LEFT_OUT", "message": f"is not known: {text[:50]}"})
+
+
+def _text(cells: Mapping[Column, Cell], column: Column) -> str:
+    cell = cells.get(column)
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return "" if cell is None else str(cell).strip()
