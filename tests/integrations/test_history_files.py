@@ -52,8 +52,10 @@ def problems(text: str | bytes) -> list[tuple[int, str | None, str]]:
 
 def workbook(*rows: tuple[object, ...]) -> bytes:
     book, out = openpyxl.Workbook(), io.BytesIO()
-    for row in rows:
-        book.active.append(row)
+    sheet = book.create_sheet(index=0)
+    for row, cells in enumerate(rows, start=1):
+        for column, value in enumerate(cells, start=1):
+            sheet.cell(row, column).value = value
     book.save(out)
     return out.getvalue()
 
