@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 
 from coaching_service.integrations.history_files import values
-from coaching_service.integrations.history_files.dialects import count_headings, recognise
+from coaching_service.integrations.history_files._dialects import count_headings, recognise
 from coaching_service.integrations.history_files.sessions import Session, group_sessions
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, SetFile, UnknownFormat
 from coaching_service.integrations.history_files.survey import survey

@@ -10,7 +10,7 @@ from typing import IO, Literal, NotRequired, TypedDict
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
-from coaching_service.integrations.history_files.headings import read_heading
+from coaching_service.integrations.history_files._headings import read_heading
 from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
 from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, UnknownOrder
 

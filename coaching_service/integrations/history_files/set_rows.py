@@ -10,7 +10,7 @@ from typing import IO, Literal, TypedDict
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
-from coaching_service.integrations.history_files.dialects import (
+from coaching_service.integrations.history_files._dialects import (
     DIALECTS,
     Cells,
     Dialect,
@@ -20,7 +20,7 @@ from coaching_service.integrations.history_files.dialects import (
     nearest,
     recognise,
 )
-from coaching_service.integrations.history_files.headings import Field, Unit, unit_of, words_of
+from coaching_service.integrations.history_files._headings import Field, Unit, unit_of, words_of
 from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
 from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, Moment, UnknownOrder
 

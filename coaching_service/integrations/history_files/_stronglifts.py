@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from coaching_service.integrations.history_files.headings import Field, Unit, read_heading
+from coaching_service.integrations.history_files._headings import Field, Unit, read_heading
 from coaching_service.integrations.history_files.tables import Cell
 
 _SET = re.compile(r"set (\d+)(?: (reps|kg|kgs|lb|lbs))?")

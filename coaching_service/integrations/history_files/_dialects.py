@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from coaching_service.integrations.history_files import stronglifts, trainheroic
-from coaching_service.integrations.history_files.headings import FIELD_OF, Field, Unit, read_heading, words_of
+from coaching_service.integrations.history_files import _stronglifts, _trainheroic
+from coaching_service.integrations.history_files._headings import FIELD_OF, Field, Unit, read_heading, words_of
 from coaching_service.integrations.history_files.tables import Cell
 
 Format = Literal["hevy", "strong", "fitnotes", "stronglifts", "gravl", "trainheroic", "workouts", "sets"]
@@ -65,12 +65,12 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         "trainheroic",
         marks=(("exercisedata", "exercise data"), ("exercisetitle", "exercise title")),
-        expand=trainheroic.expand,
+        expand=_trainheroic.expand,
     ),
     Dialect(
         "stronglifts",
         marks=(("set 1 reps", "set 1", "sets reps", "sets x reps", "setsxreps"), ("exercise",), ("date",)),
-        expand=stronglifts.expand,
+        expand=_stronglifts.expand,
     ),
     Dialect(
         "gravl",
