@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from coaching_service.integrations.history_files import _stronglifts, _trainheroic
 from coaching_service.integrations.history_files._headings import FIELD_OF, Field, Unit, read_heading, words_of
+from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.tables import Cell
 
-Format = Literal["hevy", "strong", "fitnotes", "stronglifts", "gravl", "trainheroic", "workouts", "sets"]
 # Cells by field, with the units that their headings have.
 Cells = Mapping[Field, tuple[Cell, Unit | None]]
 # Makes rows of single sets of a row of the file.

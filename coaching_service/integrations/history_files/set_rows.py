@@ -14,13 +14,13 @@ from coaching_service.integrations.history_files._dialects import (
     DIALECTS,
     Cells,
     Dialect,
-    Format,
     cells_of,
     count_headings,
     nearest,
     recognise,
 )
 from coaching_service.integrations.history_files._headings import Field, Unit, unit_of, words_of
+from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
 from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, Moment, UnknownOrder
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import IO
 
-from coaching_service.integrations.history_files._dialects import Format
+from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, Question, SetFile
 from coaching_service.integrations.history_files.values import DateOrder
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.rosters import Column
 from coaching_service.integrations.history_files.sessions import Session
-from coaching_service.integrations.history_files.set_rows import Format, Question
+from coaching_service.integrations.history_files.set_rows import Question
 from coaching_service.integrations.history_files.survey import Survey
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.history_files.values import DateOrder
