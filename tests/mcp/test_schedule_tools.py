@@ -85,7 +85,7 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     for tool, arguments, words in [
         ("copy_schedule", {**copy, "addPercent": 5}, "addPercent must not be combined with addLoad"),
         ("copy_schedule", {**copy, "exercises": ["xyzzy"]}, "exercises.0 is unknown: no exercise has this name"),
-        ("adjust_schedule", adjust, "addLoad is required, or addPercent or addReps"),
+        ("adjust_schedule", adjust, "addLoad is required, or addPercent, addReps, addSets or setsPercent"),
         (
             "replace_exercise",
             {**swap, "withExercise": "press"},
@@ -141,6 +141,23 @@ async def test_small_steps_are_exact_and_days_with_workouts_are_named(mcp: McpHt
     assign = {**about, "programId": program["_id"], "startDate": DAYS[7], "onConflict": "replace"}
     assigned = tool_change(await mcp.call("assign_program", **assign))
     assert assigned["summary"].endswith(f"; these days had workouts, replaced where nothing is done: {DAYS[7]} «Swim».")
+
+
+async def test_sets_are_reduced_by_a_third(mcp: McpHttpClient, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    await coach.create_exercise("Back squat")
+    days = [{"date": DAYS[0], "name": "A", "text": "Back squat: 1x5 @20kg warmup, 3x8 @60kg"}]
+    tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))
+    adjust = {"customerId": client["_id"], "startDate": DAYS[0], "endDate": DAYS[0]}
+    adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, setsPercent=-33, addPercent=-50))
+    assert adjusted["summary"].endswith(", load -50%, sets -33%; «Back squat» 20 → 10 kg, 60 → 30 kg, 4 → 3 sets.")
+    assert await lines(mcp, client, 0, 0) == [f"{DAYS[0]} «Back squat»: 1x5 @10kg warmup, 2x8 @30kg"]
+    copy = {**adjust, "targetDate": DAYS[1], "addSets": 1}
+    assert "; «Back squat» 3 → 4 sets." in tool_change(await mcp.call("copy_schedule", **copy))["summary"]
+    tool_error(
+        await mcp.call("adjust_schedule", **adjust, setsPercent=-33, addSets=1),
+        "setsPercent must not be combined with addSets",
+    )
 
 
 async def test_sets_of_another_exercise_are_named(mcp: McpHttpClient, coach: CoachClient) -> None:

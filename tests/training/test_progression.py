@@ -151,6 +151,42 @@ def test_loads_are_rounded_for_the_unit_or_as_requested(unit: str, progression: 
     assert change.change_set(planned(load=61))["load"] == expected
 
 
+@pytest.mark.parametrize(
+    ("count", "sets", "expected"),
+    [
+        (3, {"add": 1}, 4),
+        (3, {"add": -1}, 2),
+        (3, {"add": -9}, 1),
+        (3, {"add": 0}, 3),
+        (98, {"add": 9}, 99),  # with the warm-up set 100, the most
+        (3, {"percent": -33}, 2),
+        (3, {"percent": -33.3}, 2),
+        (4, {"percent": -33}, 3),
+        (5, {"percent": -50}, 3),  # half up
+        (2, {"percent": -100}, 1),
+        (2, {"percent": 25}, 3),
+    ],
+)
+def test_working_sets_are_added_and_removed(count: int, sets: Any, expected: int) -> None:
+    """Contract 18: at least one set stays; warm-up sets are not counted."""
+    warmup = planned(load=20, isWarmup=True)
+    working = [planned(load=60 + number, isWarmup=False, index=2 + number) for number in range(count)]
+    for before, place in ([warmup, *working], 0), ([*working, warmup], expected):
+        item = cast("ExerciseItem", {"type": "EXERCISE", "exerciseId": SQUAT, "exerciseSets": before})
+        after = SetChange.of({"sets": sets}, "kg").change_item(item).get("exerciseSets", before)
+        assert len(after) == expected + 1
+        assert after[place]["isWarmup"]
+        if after != before:
+            assert [each["index"] for each in after] == [*range(1, expected + 2)]
+        kept = [each["load"] for each in after if not each["isWarmup"]]
+        assert kept == [60 + min(number, count - 1) for number in range(expected)]
+
+
+def test_sets_that_are_all_warm_up_stay() -> None:
+    item: Any = {"type": "EXERCISE", "exerciseId": SQUAT, "exerciseSets": [planned(isWarmup=True)] * 2}
+    assert SetChange.of({"sets": {"add": -1}}, "kg").change_item(item) == {}
+
+
 def test_only_the_named_exercises_change() -> None:
     change = SetChange.of({"load": {"add": 5}, "exerciseIds": [BENCH]}, "kg")
     squat, bench = (

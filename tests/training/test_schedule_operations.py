@@ -105,6 +105,35 @@ async def test_items_with_nothing_done_are_adjusted(coach: CoachClient) -> None:
     assert (nothing["items"], nothing["changed"], nothing["loadChanges"]) == (0, [], [])
 
 
+async def test_numbers_of_sets_change_with_loads(coach: CoachClient) -> None:
+    """Contract 18: `progression.sets`; the answer says what changed, also of circuits, copies and programs."""
+    ana, squat = await coach.create_customer(), await coach.create_exercise("Squat")
+    items = [exercise_of(squat), circuit_of(squat)]
+    await batch(coach, ana, {"name": "A", "date": MONDAY, "items": items})
+    change = {"exerciseId": squat["_id"], "exerciseName": "Squat", "items": 1}
+
+    lighter = {"sets": {"percent": -33}, "load": {"add": -10}}
+    result = await operate(coach, ana, "adjust", **WEEK, progression=lighter)
+    assert (result["items"], loads(result["changed"])) == (1, [50, 50])
+    assert result["setChanges"] == [{**change, "before": 3, "after": 2}]
+    assert [(each["before"], each["after"], each["sets"]) for each in result["loadChanges"]] == [(60, 50, 2)]
+
+    copied = await operate(
+        coach, ana, "copy", **WEEK, targetDate=NEXT_MONDAY, repeat=2, progression={"sets": {"add": 1}}
+    )
+    planned = [block["items"] for block in copied["created"]]
+    assert [len(exercise["exerciseSets"]) for exercise, _ in planned] == [3, 4]
+    assert [len(circuit["circuitExercises"][0]["sets"]) for _, circuit in planned] == [2, 3]
+    assert [(each["before"], each["after"]) for each in copied["setChanges"]] == [(1, 2), (1, 3), (2, 3), (2, 4)]
+
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    path = f"/coach/programs/{program['_id']}"
+    (await coach.post(f"{path}/wblocks", {"name": "A", "day": 1, "items": items})).ok(201)
+    body = {"startDay": 1, "endDay": 1, "targetDay": 8, "progression": {"sets": {"add": -5}}}
+    fewer = (await coach.post(f"{path}/copy-days", body)).ok(201)
+    assert fewer["setChanges"] == [{**change, "before": 3, "after": 1}]
+
+
 async def test_loads_of_assisted_exercises_are_marked(coach: CoachClient) -> None:
     """A lower load of an assisted machine is harder; by exercise, also where copies change it."""
     ana = await coach.create_customer()

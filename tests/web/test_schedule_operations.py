@@ -74,8 +74,8 @@ async def test_week_is_adjusted(coach: CoachClient, owner_page: Visitor) -> None
     ana, _ = await week_with_squats(coach)
     page = await owner_page.get(page_path(ana))
     nothing = await owner_page.submit(page, path_of(ana, "adjust"))
-    nothing.ok(400).says("enter a change of load or of reps")
-    (await preview(owner_page, nothing, ana, "adjust")).ok(400).says("enter a change of load or of reps")
+    nothing.ok(400).says("enter a change of load, of reps or of sets")
+    (await preview(owner_page, nothing, ana, "adjust")).ok(400).says("enter a change of load, of reps or of sets")
 
     shown = await preview(owner_page, page, ana, "adjust", loadChange="-10", loadChangeIn="percent")
     shown.ok().says("Preview: 1 exercise changed", "55 kg")
@@ -140,6 +140,19 @@ async def test_rounding_is_shown_and_chosen(coach: CoachClient, owner_page: Visi
     (await owner_page.submit(shown, path_of(ana, "adjust"), rounding="4")).ok().says("Squat 60 → 68")
     (block,) = await blocks_of(coach, ana, MONDAY, MONDAY)
     assert loads_of(block)[0] == 68
+
+
+async def test_numbers_of_sets_are_changed(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, _ = await week_with_squats(coach)
+    page = await owner_page.get(page_path(ana))
+    shown = await preview(owner_page, page, ana, "adjust", setsChange="-33", setsChangeIn="percent")
+    shown.ok().says("Preview: 1 exercise changed", "Sets:", "Squat 3 → 2 sets")
+    (await owner_page.submit(shown, path_of(ana, "adjust"))).ok().says("1 exercise changed: Squat 3 → 2 sets.")
+    page = await owner_page.get(page_path(ana))
+    shown = await preview(owner_page, page, ana, "copy", setsChange="1", repeat="2")
+    shown.ok().says("Squat 2 → 3 sets, 2 → 4 sets")
+    (block,) = await blocks_of(coach, ana, MONDAY, MONDAY)
+    assert loads_of(block) == [60, 60]
 
 
 async def test_assisted_exercises_are_marked(coach: CoachClient, owner_page: Visitor) -> None:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import LOAD
+from coaching_service.training.schedule._set_counts import Item, sets_by_exercise
 from coaching_service.training.schedule.models import LoadChange
-from coaching_service.training.workouts.items.models import ItemInput, WorkItem
-from coaching_service.training.workouts.items.totals import planned_sets
-
-Item = ItemInput | WorkItem
 
 
 async def list_load_changes(ctx: Context, pairs: Iterable[tuple[Item, Item]]) -> list[LoadChange]:
@@ -36,10 +32,15 @@ async def list_load_changes(ctx: Context, pairs: Iterable[tuple[Item, Item]]) ->
 
 
 def _find_changes(before: Item, after: Item) -> Iterator[tuple[ObjectId, float, float]]:
-    """Yield exercise, old and new load of each planned set whose load is different."""
-    # What is planned is in the same fields of a new item and of a stored one.
-    pairs = zip(planned_sets(cast("WorkItem", before)), planned_sets(cast("WorkItem", after)), strict=True)
-    for (exercise_id, old), (_, new) in pairs:
-        old_load, new_load = old.get("load"), new.get("load")
-        if old_load is not None and new_load is not None and old_load != new_load:
-            yield exercise_id, old_load, new_load
+    """Yield exercise, old and new load of each planned set whose load is different; added and removed sets have none.
+
+    Sets are compared with those of their kind, since working sets may be added before warm-up sets.
+    """
+    for (exercise_id, old_sets), (_, new_sets) in zip(sets_by_exercise(before), sets_by_exercise(after), strict=True):
+        for is_warmup in (True, False):
+            old_loads, new_loads = [
+                [each.get("load") for each in sets if each["isWarmup"] is is_warmup] for sets in (old_sets, new_sets)
+            ]
+            for old, new in zip(old_loads, new_loads, strict=False):
+                if old is not None and new is not None and old != new:
+                    yield exercise_id, old, new

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import cast
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.load_units import convert_entered_load, convert_stored_load
-from coaching_service.training.schedule.models import LoadProgression, Progression
+from coaching_service.training.schedule._set_counts import change_set_count
+from coaching_service.training.schedule.models import LoadProgression, Progression, SetsProgression
 from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
 from coaching_service.training.workouts.sets.models import PlannedSet
 from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS
@@ -28,6 +29,7 @@ class SetChange:
 
     load: LoadProgression | None
     add_reps: int
+    sets: SetsProgression | None
     rounding: Decimal | None
     exercise_ids: Collection[ObjectId] | None
     load_unit: str
@@ -43,6 +45,7 @@ class SetChange:
         return cls(
             progression.get("load"),
             reps["add"] if reps else 0,
+            progression.get("sets"),
             None if rounding is None else Decimal(str(rounding)),
             None if ids is None else frozenset(ids),
             load_unit,
@@ -52,17 +55,19 @@ class SetChange:
     def change_item(self, item: WorkItem) -> ItemChange:
         """Return the planned fields of an item after the change; empty if none is different."""
         if item["type"] == "EXERCISE" and self._applies_to(item["exerciseId"]):
-            sets = [self.change_set(planned) for planned in item["exerciseSets"]]
+            sets = self._change_sets(item["exerciseSets"])
             return {"exerciseSets": sets} if sets != item["exerciseSets"] else {}
         if item["type"] == "CIRCUIT":
             entries = [
-                {**entry, "sets": [self.change_set(planned) for planned in entry["sets"]]}
-                if self._applies_to(entry["exerciseId"])
-                else entry
+                {**entry, "sets": self._change_sets(entry["sets"])} if self._applies_to(entry["exerciseId"]) else entry
                 for entry in item["circuitExercises"]
             ]
             return cast("ItemChange", {"circuitExercises": entries} if entries != item["circuitExercises"] else {})
         return {}
+
+    def _change_sets(self, planned: Sequence[PlannedSet]) -> list[PlannedSet]:
+        changed = [self.change_set(each) for each in planned]
+        return changed if self.sets is None else change_set_count(changed, self.sets)
 
     def change_set(self, planned: PlannedSet) -> PlannedSet:
         """Return a planned set after the change; one without a load remains without."""

@@ -29,6 +29,13 @@ class RepsProgression(TypedDict):
     add: int
 
 
+class SetsProgression(TypedDict, total=False):
+    """A change of the number of working sets: `add`, or `percent`."""
+
+    add: int
+    percent: float
+
+
 class Progression(TypedDict):
     """A change of planned sets; `exerciseIds` None for all.
 
@@ -38,6 +45,7 @@ class Progression(TypedDict):
 
     load: NotRequired[LoadProgression | None]
     reps: NotRequired[RepsProgression | None]
+    sets: NotRequired[SetsProgression | None]
     rounding: NotRequired[float | None]
     loadUnit: NotRequired[str]
     exerciseIds: NotRequired[list[ObjectId] | None]
@@ -85,11 +93,27 @@ class LoadChange(TypedDict):
     sets: int
 
 
-class CopiedSchedule(ScheduleResult):
-    """The result of copying days: the blocks that target days had, and the loads of the copies that are different."""
+class SetCountChange(TypedDict):
+    """How many items have another number of planned sets of an exercise, of a circuit in one round."""
+
+    exerciseId: ObjectId
+    exerciseName: str
+    before: int
+    after: int
+    items: int
+
+
+class ProgressionChanges(TypedDict):
+    """What a progression has changed: loads, and numbers of sets."""
+
+    loadChanges: list[LoadChange]
+    setChanges: list[SetCountChange]
+
+
+class CopiedSchedule(ScheduleResult, ProgressionChanges):
+    """The result of copying days: the blocks that target days had, and what is different in the copies."""
 
     conflicts: list[ScheduleConflict]
-    loadChanges: list[LoadChange]
 
 
 class ChangedItems(ScheduleResult):
@@ -98,10 +122,8 @@ class ChangedItems(ScheduleResult):
     items: int
 
 
-class AdjustedSchedule(ChangedItems):
-    """The result of a progression, with the loads that changed."""
-
-    loadChanges: list[LoadChange]
+class AdjustedSchedule(ChangedItems, ProgressionChanges):
+    """The result of a progression, with the loads and the numbers of sets that changed."""
 
 
 _Remaining = TypedDict("_Remaining", {"kept": int})  # noqa: UP013 - the vocabulary avoids the name in our own code

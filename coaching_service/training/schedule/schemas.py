@@ -26,10 +26,16 @@ from coaching_service.library.exercises.models import LOAD_TYPES
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.schedule.models import OnConflict
 from coaching_service.training.workouts.blocks.schemas import ScheduledWorkoutBlock, WorkoutBlock
-from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS
+from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS, MAX_SETS
 
 MAX_DAYS = 366
 MAX_REPEAT = 12
+
+
+def require_add_or_percent(change: Mapping[str, Any]) -> None:
+    """Raise ValidationError unless a change has exactly one of `add` and `percent`."""
+    if len(change) != 1:
+        raise invalid("must have either add or percent", "INVALID")
 
 
 class LoadProgression(Input):
@@ -48,8 +54,7 @@ class LoadProgression(Input):
     @validates_schema
     def is_one_change(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require exactly one of `add` and `percent`."""
-        if len(data) != 1:
-            raise invalid("must have either add or percent", "INVALID")
+        require_add_or_percent(data)
 
 
 class RepsProgression(Input):
@@ -63,6 +68,24 @@ class RepsProgression(Input):
     )
 
 
+class SetsProgression(Input):
+    """How the number of planned sets changes; warm-up sets stay, and at least one other set."""
+
+    add = Integer(
+        minimum=-MAX_SETS,
+        maximum=MAX_SETS,
+        metadata={"description": "Sets to add, like the last one; negative removes the last ones."},
+    )
+    percent = Number(
+        minimum=-100, maximum=1_000, metadata={"description": "Percent of the sets, rounded half up to whole sets."}
+    )
+
+    @validates_schema
+    def is_one_change(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require exactly one of `add` and `percent`."""
+        require_add_or_percent(data)
+
+
 class Progression(Input):
     """How planned sets change. Sets without a load remain without one; loads do not fall below 0."""
 
@@ -71,6 +94,9 @@ class Progression(Input):
     )
     reps = fields.Nested(
         RepsProgression, allow_none=True, metadata={"description": "How repetitions change. Default: not at all."}
+    )
+    sets = fields.Nested(
+        SetsProgression, allow_none=True, metadata={"description": "How the number of sets changes. Default: not."}
     )
     rounding = Number(
         minimum=0.01,
@@ -87,9 +113,9 @@ class Progression(Input):
 
     @validates_schema
     def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
-        """Require a change of loads or of repetitions."""
-        if data.get("load") is None and data.get("reps") is None:
-            raise invalid("must change load or reps", "REQUIRED")
+        """Require a change of loads, repetitions or sets."""
+        if all(data.get(name) is None for name in ("load", "reps", "sets")):
+            raise invalid("must change load, reps or sets", "REQUIRED")
 
 
 class ScheduleRange(DateRange):
@@ -239,6 +265,16 @@ class LoadChange(Output):
     sets = fields.Integer(metadata={"description": "How many planned sets, of a circuit in one round."})
 
 
+class SetCountChange(Output):
+    """Items in which an exercise has another number of planned sets."""
+
+    exerciseId = Identifier()
+    exerciseName = fields.String()
+    before = fields.Integer(metadata={"description": "Sets before, of a circuit in one round, warm-up included."})
+    after = fields.Integer(metadata={"description": "Sets afterwards."})
+    items = fields.Integer(metadata={"description": "How many items."})
+
+
 class _Copied(Output):
     """What only copies state."""
 
@@ -251,6 +287,10 @@ class _Copied(Output):
     )
     loadChanges = fields.List(
         fields.Nested(LoadChange), metadata={"description": "The loads of the copies that differ from the source."}
+    )
+    setChanges = fields.List(
+        fields.Nested(SetCountChange),
+        metadata={"description": "The numbers of sets of the copies that differ from the source."},
     )
 
 
@@ -265,9 +305,12 @@ class AdjustedSchedule(ScheduleChange):
 
 
 class AdjustedLoads(AdjustedSchedule):
-    """What changed of items with nothing done, and of their loads."""
+    """What changed of items with nothing done, and of their loads and numbers of sets."""
 
     loadChanges = fields.List(fields.Nested(LoadChange), metadata={"description": "The loads that changed."})
+    setChanges = fields.List(
+        fields.Nested(SetCountChange), metadata={"description": "The numbers of sets that changed."}
+    )
 
 
 class ClearedSchedule(ScheduleChange):

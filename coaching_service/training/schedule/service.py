@@ -19,6 +19,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.schedule._load_changes import list_load_changes
 from coaching_service.training.schedule._progression import SetChange, progress_items
+from coaching_service.training.schedule._set_counts import list_set_changes
 from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
 from coaching_service.training.schedule.days import add_days, days_between, last_day_of
 from coaching_service.training.schedule.models import (
@@ -94,6 +95,7 @@ async def _copy_days(ctx: Context, owner: ScheduleOwner, request: CopyRequest, *
         **_result(ctx, result, dry_run=dry_run),
         "conflicts": find_conflicts(owner, plans, days, request.on_conflict),
         "loadChanges": await list_load_changes(ctx, pairs),
+        "setChanges": await list_set_changes(ctx, pairs),
     }
 
 
@@ -133,7 +135,11 @@ async def _adjust(
     changed = _change_items(blocks, change.change_item)
     pairs = [pair for block, new_items in changed for pair in zip(block["items"], new_items, strict=True)]
     result = await _apply_changes(ctx, owner, changed, dry_run=dry_run)
-    return {**result, "loadChanges": await list_load_changes(ctx, pairs)}
+    return {
+        **result,
+        "loadChanges": await list_load_changes(ctx, pairs),
+        "setChanges": await list_set_changes(ctx, pairs),
+    }
 
 
 async def replace_exercise(

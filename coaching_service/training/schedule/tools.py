@@ -26,21 +26,23 @@ from coaching_service.training.schedule.conflicts import describe_conflicts, joi
 from coaching_service.training.schedule.days import days_between, last_day_of
 from coaching_service.training.schedule.models import (
     CopyRequest,
-    LoadChange,
     LoadProgression,
     OnConflict,
     Progression,
+    ProgressionChanges,
+    SetsProgression,
 )
 from coaching_service.training.workout_text.mentions import resolve_exercises
 from coaching_service.training.workout_text.tools import identify_workouts
 from coaching_service.training.workout_text.writing import write_item
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS
+from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS, MAX_SETS
 
 tools = Tools()
 _MAX_DAYS, _MAX_REPEAT, _MAX_EXERCISES = 366, 12, 50
 _MAX_NAMED = 10
+_CHANGES = ("addLoad", "addPercent", "addReps", "addSets", "setsPercent")
 
 
 class ProgressionArguments(Arguments):
@@ -49,6 +51,8 @@ class ProgressionArguments(Arguments):
     addLoad = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, **optional("Added to loads, in the client's unit."))
     addPercent = Number(minimum=-100, maximum=1_000, **optional("Percent added to loads, instead of addLoad."))
     addReps = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, **optional("Added to repetitions."))
+    addSets = Integer(minimum=-MAX_SETS, maximum=MAX_SETS, **optional("Working sets added; at least one stays."))
+    setsPercent = Number(minimum=-100, maximum=1_000, **optional("Percent of working sets, instead of addSets."))
     rounding = Number(
         minimum=0,
         maximum=1_000,
@@ -57,15 +61,18 @@ class ProgressionArguments(Arguments):
     exercises = ListOf(Text(), minimum=1, maximum=_MAX_EXERCISES, **optional("Only these: names or _ids."))
 
     @validates_schema
-    def changes_load_once(self, data: Mapping[str, Any], **_: Any) -> None:
-        """Require at most one change of loads."""
-        if data["addLoad"] is not None and data["addPercent"] is not None:
-            raise ValidationError("must not be combined with addLoad", "addPercent")
+    def changes_each_once(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require at most one change of loads, and of numbers of sets."""
+        for name, other in (("addPercent", "addLoad"), ("setsPercent", "addSets")):
+            if data[name] is not None and data[other] is not None:
+                raise ValidationError(f"must not be combined with {other}", name)
 
 
 class ScheduleCopy(ProgressionArguments, Dates, CustomerArgument):
-    """The days to copy, and where; `rounding` is listed with adjust_schedule only."""
+    """The days to copy, and where; what is rare is listed with adjust_schedule only."""
 
+    addSets = Integer(minimum=-MAX_SETS, maximum=MAX_SETS, load_default=None, allow_none=True, metadata=UNLISTED)
+    setsPercent = Number(minimum=-100, maximum=1_000, load_default=None, allow_none=True, metadata=UNLISTED)
     rounding = Number(minimum=0, maximum=1_000, load_default=None, allow_none=True, metadata=UNLISTED)
     targetDate = Date(required=True, metadata={"description": "First day of the copy, YYYY-MM-DD."})
     repeat = Integer(
@@ -84,8 +91,8 @@ class ScheduleAdjustment(ProgressionArguments, Dates, CustomerArgument):
     @validates_schema
     def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require a change."""
-        if all(data[name] is None for name in ("addLoad", "addPercent", "addReps")):
-            raise ValidationError("is required, or addPercent or addReps", "addLoad")
+        if all(data[name] is None for name in _CHANGES):
+            raise ValidationError("is required, or addPercent, addReps, addSets or setsPercent", "addLoad")
 
 
 class ExerciseReplacement(CustomerArgument):
@@ -137,7 +144,7 @@ async def copy_schedule(
     removed = f", replacing {_count(len(result['removed']), 'workout')}" if result["removed"] else ""
     return Written(
         f"Copied {start_date} to {end_date} of {await _name(ctx, customer_id)}: {_count(len(created), 'new workout')} "
-        f"from {target_date} to {last}{_describe(sent)}{removed}{_describe_loads(ctx, result['loadChanges'])}"
+        f"from {target_date} to {last}{_describe(sent)}{removed}{_describe_changes(ctx, result)}"
         f"{describe_conflicts(result['conflicts'], on_conflict)}.",
         identify_workouts(created),
         find_reasons(
@@ -149,17 +156,17 @@ async def copy_schedule(
     )
 
 
-@_declare("Adjust loads and repetitions", ScheduleAdjustment())
+@_declare("Adjust loads, repetitions and sets", ScheduleAdjustment())
 async def adjust_schedule(ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, **sent: Any) -> Written:
-    """Change the loads or repetitions that are planned on days of a client's calendar, of all exercises or some. Items
-    with something done stay."""
+    """Change the loads, repetitions or number of sets that are planned on days of a client's calendar, of all exercises
+    or some. Items with something done stay."""
     progression = await _read_progression(ctx, sent)
     result = await service.adjust(
         ctx, ClientCalendar(customer_id), start_date, end_date, cast("Progression", progression)
     )
     return Written(
         f"Adjusted {_count(result['items'], 'item')} of {await _name(ctx, customer_id)} from {start_date} to "
-        f"{end_date}{_describe(sent)}{_describe_loads(ctx, result['loadChanges'])}.",
+        f"{end_date}{_describe(sent)}{_describe_changes(ctx, result)}.",
         identify_workouts(result["changed"]),
         find_reasons(
             today=await customers.get_local_date(ctx, customer_id),
@@ -199,13 +206,19 @@ async def _read_progression(ctx: Context, sent: Mapping[str, Any]) -> Progressio
         load["add"] = sent["add_load"]
     if sent["add_percent"] is not None:
         load["percent"] = sent["add_percent"]
-    if not load and sent["add_reps"] is None:
+    sets: SetsProgression = {}
+    if sent["add_sets"] is not None:
+        sets["add"] = sent["add_sets"]
+    if sent["sets_percent"] is not None:
+        sets["percent"] = sent["sets_percent"]
+    if not load and not sets and sent["add_reps"] is None:
         return None
     named: Sequence[str] = sent["exercises"] or ()
     ids = await resolve_exercises(ctx, {f"exercises.{index}": name for index, name in enumerate(named)})
     progression: Progression = {
         "load": load or None,
         "reps": None if sent["add_reps"] is None else {"add": sent["add_reps"]},
+        "sets": sets or None,
         "exerciseIds": ids or None,
         "loadUnit": ctx.caller.load_unit,
     }
@@ -220,21 +233,26 @@ def _describe(sent: Mapping[str, Any]) -> str:
         "add_load": "load {:+g}",
         "add_percent": "load {:+g}%",
         "add_reps": "repetitions {:+g}",
+        "add_sets": "sets {:+g}",
+        "sets_percent": "sets {:+g}%",
     }
     changes = [text.format(sent[name]) for name, text in words.items() if sent[name] is not None]
     of = f" of {', '.join(map(typed, sent['exercises']))}" if changes and sent["exercises"] else ""
     return f", {', '.join(changes)}{of}" if changes else ""
 
 
-def _describe_loads(ctx: Context, changes: Sequence[LoadChange]) -> str:
-    """Return the loads that changed, such as `; «Squat» 60 → 62.5 kg`; empty without any."""
+def _describe_changes(ctx: Context, changes: ProgressionChanges) -> str:
+    """Return the loads and numbers of sets that changed, such as `; «Squat» 60 → 62.5 kg, 3 → 2 sets`, or nothing."""
     show = partial(convert_stored_load, unit=ctx.caller.company.load_unit, target=ctx.caller.load_unit)
     by_exercise: dict[str, list[str]] = {}
-    for change in changes:
+    for change in changes["loadChanges"]:
         loads = f"{show(change['before']):.10g} → {show(change['after']):.10g} {ctx.caller.load_unit}"
         if change["loadType"] == ASSISTANCE:
             loads += " assistance"
         by_exercise.setdefault(change["exerciseName"], []).append(loads)
+    for count in changes["setChanges"]:
+        sets = f"{count['before']} → {_count(count['after'], 'set')}"
+        by_exercise.setdefault(count["exerciseName"], []).append(sets)
     shown = [f"{typed(name)} {join_some(loads, _MAX_NAMED)}" for name, loads in by_exercise.items()]
     return f"; {join_some(shown, _MAX_NAMED)}" if shown else ""
 

@@ -13,10 +13,12 @@ from coaching_service.training.schedule.models import (
     LoadChange,
     OnConflict,
     Progression,
+    ProgressionChanges,
     ScheduleResult,
+    SetCountChange,
 )
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS
+from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS, MAX_SETS
 from coaching_service.web.formatting import format_date, quantity
 from coaching_service.web.pages import Render
 from coaching_service.web.views.item_descriptions import ItemDescription, describe_item, format_number
@@ -26,12 +28,14 @@ PREVIEW_SHOWN = "This is a preview: nothing has been changed."
 
 
 class ProgressionFields(Input):
-    """How planned loads and repetitions change; both may be empty. Loads are not rounded if `rounding` is empty."""
+    """How planned loads, repetitions and sets change; each may be empty. An empty `rounding`: loads are not rounded."""
 
     loadChange = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, allow_none=True, load_default=None)
     loadChangeIn = Choice("unit", "percent", load_default="unit")
     rounding = Number(minimum=0.01, maximum=1_000, allow_none=True)
     repsChange = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, allow_none=True, load_default=None)
+    setsChange = Integer(minimum=-MAX_SETS, maximum=MAX_SETS, allow_none=True, load_default=None)
+    setsChangeIn = Choice("count", "percent", load_default="count")
 
 
 class PreviewedBlock(TypedDict):
@@ -46,7 +50,8 @@ class PreviewedBlock(TypedDict):
 class Preview(TypedDict):
     """What an operation would do; `operation` is the name of its form, `removed` the number of workouts removed.
 
-    `loads` are the changed loads by exercise. `taken` are the target days that have workouts, if any can.
+    `loads` and `sets` are the changed loads and numbers of sets by exercise. `taken` are the target days that have
+    workouts, if any can.
     """
 
     operation: str
@@ -54,6 +59,7 @@ class Preview(TypedDict):
     blocks: list[PreviewedBlock]
     removed: int
     loads: list[str]
+    sets: list[str]
     taken: TakenDays | None
 
 
@@ -67,6 +73,9 @@ def to_progression(form: Mapping[str, Any]) -> Progression | None:
             progression["rounding"] = form["rounding"]
     if form["repsChange"]:
         progression["reps"] = {"add": form["repsChange"]}
+    if form["setsChange"]:
+        is_percent = form["setsChangeIn"] == "percent"
+        progression["sets"] = {"percent": form["setsChange"]} if is_percent else {"add": form["setsChange"]}
     return progression or None
 
 
@@ -76,7 +85,7 @@ def render_preview(
     summary: str,
     result: ScheduleResult,
     *,
-    loads: Sequence[LoadChange] = (),
+    changes: ProgressionChanges | None = None,
     taken: TakenDays | None = None,
 ) -> Render:
     """Return the response to a preview: `summary` says what the form named `operation` would do."""
@@ -90,7 +99,8 @@ def render_preview(
         "summary": summary,
         "blocks": blocks,
         "removed": len(result["removed"]),
-        "loads": describe_loads(loads, unit),
+        "loads": describe_loads(changes["loadChanges"], unit) if changes else [],
+        "sets": describe_set_counts(changes["setChanges"]) if changes else [],
         "taken": taken,
     }
     return Render({"preview": preview}, PREVIEW_SHOWN)
@@ -104,6 +114,7 @@ def render_summary(operation: str, summary: str, taken: TakenDays) -> Render:
         "blocks": [],
         "removed": 0,
         "loads": [],
+        "sets": [],
         "taken": taken,
     }
     return Render({"preview": preview}, PREVIEW_SHOWN)
@@ -114,7 +125,7 @@ def render_copy_preview(
 ) -> Render:
     """Return the response to the preview of copied days, with the days that have workouts."""
     taken = describe_taken_days(result["conflicts"], on_conflict)
-    return render_preview(ctx, operation, summary, result, loads=result["loadChanges"], taken=taken)
+    return render_preview(ctx, operation, summary, result, changes=result, taken=taken)
 
 
 def _day_of(block: Block) -> tuple[str, int]:
@@ -142,6 +153,17 @@ def describe_loads(changes: Sequence[LoadChange], unit: str) -> list[str]:
             sets += ", easier" if change["after"] > change["before"] else ", harder"
         by_exercise.setdefault(change["exerciseName"], []).append(f"{loads} ({sets})")
     return [f"{name} {', '.join(loads)}" for name, loads in by_exercise.items()]
+
+
+def describe_set_counts(changes: Sequence[SetCountChange]) -> list[str]:
+    """Describe changed numbers of sets, an entry for each exercise: `Squat 3 → 2 sets (4 times)`."""
+    by_exercise: dict[str, list[str]] = {}
+    for change in changes:
+        times = f" ({change['items']} times)" if change["items"] > 1 else ""
+        by_exercise.setdefault(change["exerciseName"], []).append(
+            f"{change['before']} → {quantity(change['after'], 'set')}{times}"
+        )
+    return [f"{name} {', '.join(counts)}" for name, counts in by_exercise.items()]
 
 
 def _describe_block(block: Block, unit: str, *, is_new: bool) -> PreviewedBlock:

@@ -26,6 +26,7 @@ from coaching_service.web.views.schedule_forms import (
     ProgressionFields,
     describe_copy,
     describe_loads,
+    describe_set_counts,
     render_copy_preview,
     render_preview,
     to_progression,
@@ -33,7 +34,7 @@ from coaching_service.web.views.schedule_forms import (
 
 pages = Pages("/app/customers/{customerId}/schedule")
 _EDIT = coach(CUSTOMERS.EDIT)
-_NAMED_LOADS = 3
+_NAMED_CHANGES = 3
 
 
 class _CopyForm(ScheduleRange, ProgressionFields):
@@ -45,9 +46,9 @@ class _CopyForm(ScheduleRange, ProgressionFields):
 class _AdjustForm(ScheduleRange, ProgressionFields):
     @validates_schema
     def require_change(self, data: Mapping[str, Any], **_: Any) -> None:
-        """Raise ValidationError unless loads or repetitions change."""
-        if data["loadChange"] is None and data["repsChange"] is None:
-            raise ValidationError("should not be empty: enter a change of load or of reps", "loadChange")
+        """Raise ValidationError unless loads, repetitions or sets change."""
+        if all(data[name] is None for name in ("loadChange", "repsChange", "setsChange")):
+            raise ValidationError("should not be empty: enter a change of load, of reps or of sets", "loadChange")
 
 
 class _ReplaceForm(Input):
@@ -101,11 +102,12 @@ async def preview_copy(ctx: Context, customer_id: ObjectId, form: dict[str, Any]
 
 @pages.post("/adjust", access=_EDIT, form=_AdjustForm(), on=week_page)
 async def adjust_schedule(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
-    """Change loads and repetitions of what has not been done."""
+    """Change loads, repetitions and sets of what has not been done."""
     days = form["startDate"], form["endDate"]
     result = await schedule.adjust(ctx, ClientCalendar(customer_id), *days, to_progression(form) or {})
-    loads = "; ".join(describe_loads(result["loadChanges"], ctx.caller.company.load_unit)[:_NAMED_LOADS])
-    notice = f"{quantity(result['items'], 'exercise')} changed{f': {loads}' if loads else ''}."
+    loads = describe_loads(result["loadChanges"], ctx.caller.company.load_unit)[:_NAMED_CHANGES]
+    changes = "; ".join([*loads, *describe_set_counts(result["setChanges"])[:_NAMED_CHANGES]])
+    notice = f"{quantity(result['items'], 'exercise')} changed{f': {changes}' if changes else ''}."
     return Redirect(week_path(customer_id, form["startDate"]), notice)
 
 
@@ -115,7 +117,7 @@ async def preview_adjustment(ctx: Context, customer_id: ObjectId, form: dict[str
     days = form["startDate"], form["endDate"]
     result = await schedule.adjust(ctx, ClientCalendar(customer_id), *days, to_progression(form) or {}, dry_run=True)
     summary = f"{quantity(result['items'], 'exercise')} changed"
-    return render_preview(ctx, "adjust_schedule", summary, result, loads=result["loadChanges"])
+    return render_preview(ctx, "adjust_schedule", summary, result, changes=result)
 
 
 # --- replace an exercise ---------------------------------------------------------------------------------------------
