@@ -54,6 +54,17 @@ class Dialect:
 
 
 _EXERCISE = ("exercise title", "exercise name", "exercise", *(n for n, f in FIELD_OF.items() if f == "exercise"))
+# Hevy's own names of three columns, in the languages of its application.
+_INDEX = ("set index", "indice de la serie", "satzindex", "index de la serie", "indice della serie", "indice da serie")
+_TITLE = (
+    "exercise title",
+    "titulo del ejercicio",
+    "titel der ubung",
+    "titre de l exercice",
+    "titolo dell esercizio",
+    "titulo do exercicio",
+)
+_START = ("start time", "hora de inicio", "startzeit", "heure de debut", "ora di inizio")
 _SET_ORDER = tuple(name for name, known in FIELD_OF.items() if known == "set" and name not in {"set", "set index"})
 _DATE = tuple(name for name, known in FIELD_OF.items() if known == "date")
 _QUANTITY = tuple(n for n, f in FIELD_OF.items() if f in {"reps", "load", "seconds", "distance"})
@@ -82,7 +93,7 @@ DIALECTS: tuple[Dialect, ...] = (
         columns={"category": None, "kind": "setKind"},
         sessions_by_day=True,
     ),
-    Dialect("hevy", marks=(("set index",), ("exercise title",), ("start time",)), columns={"duration": "seconds"}),
+    Dialect("hevy", marks=(_INDEX, _TITLE, _START), columns={"duration": "seconds"}),
     Dialect("strong", marks=(_SET_ORDER, _EXERCISE, _DATE), columns={"duration": "duration"}),
     Dialect("sets", marks=(_DATE, _EXERCISE, _QUANTITY)),
 )

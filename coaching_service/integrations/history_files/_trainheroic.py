@@ -24,7 +24,9 @@ _COLUMNS: dict[str, Field] = {
 }
 _RESCHEDULED = {"rescheduleddate", "rescheduled date"}
 _DATA = {"exercisedata", "exercise data"}
-_LIST = re.compile(r"\s*(?P<values>[\d.]+(?:\s*,\s*[\d.]+)*|AMRAP|Bodyweight)\s*(?P<unit>[a-z%]*)\s*", re.IGNORECASE)
+_LIST = re.compile(
+    r"\s*(?P<values>-?[\d.]+(?:\s*,\s*-?[\d.]+)*|AMRAP|Bodyweight)\s*(?P<unit>[a-z%]*)\s*", re.IGNORECASE
+)
 _FIELDS: dict[str, Field] = {
     "rep": "reps",
     "reps": "reps",
@@ -68,7 +70,7 @@ def _sets_of(data: str) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
 def _quantity(part: str) -> tuple[Field, list[Cell], Unit | None] | None:
     """Return the field, the values and the unit of a part; None for `Bodyweight`, `AMRAP` and percentages."""
     found = _LIST.fullmatch(part)
-    if found is None or not found["values"][0].isdigit():
+    if found is None or found["values"][0].isalpha():
         return None
     values: list[Cell] = [float(value) for value in re.split(r"\s*,\s*", found["values"])]
     word = found["unit"].casefold()

@@ -1,0 +1,37 @@
+"""Exports of each service with 1,000 rows, compared set by set with a truth made by hand."""
+
+from __future__ import annotations
+
+import io
+from datetime import date
+from typing import cast
+
+import pytest
+
+from coaching_service.integrations.history_files.headings import Unit
+from coaching_service.integrations.history_files.set_rows import Answers, SetFile, SetRow
+from coaching_service.integrations.history_files.survey import survey
+from tests.support.real_exports import EXPORTS, KG_OF_LB, ROWS, Export, own_csv
+
+ALL = [*EXPORTS, own_csv("64b7f0c2a1b2c3d4e5f60718", "Mara Quill")]
+
+
+def shown(row: SetRow) -> tuple[object, ...]:
+    load = None if row.load is None else round(row.load * (KG_OF_LB if row.load_unit == "lb" else 1), 1)
+    kind = row.kind
+    return (str(row.day), row.clock, row.exercise, kind, row.reps, load, row.meters, row.seconds, row.rpe)
+
+
+@pytest.mark.parametrize("export", ALL, ids=[each.name for each in ALL])
+def test_each_row_of_an_export_is_read(export: Export) -> None:
+    content = io.BytesIO(export.build())
+    answers = Answers(
+        load_unit=cast("Unit | None", export.answers.get("loadUnit")),
+        distance_unit=cast("Unit | None", export.answers.get("distanceUnit")),
+    )
+    found = survey(content, answers)
+    assert (found.format, found.rows, found.questions) == (export.format, ROWS, [])
+    sets = [each for row in SetFile(content, found.answers).rows() for each in row.sets]
+    by_hand = [shown(each) for each in sets if each.day >= date(2025, 3, 28)]
+    assert by_hand == export.truth()
+    assert len(by_hand) >= 30
