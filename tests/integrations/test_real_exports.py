@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from coaching_service.integrations.history_files.headings import Unit
+from coaching_service.integrations.history_files._headings import Unit
 from coaching_service.integrations.history_files.set_rows import Answers, SetFile, SetRow
 from coaching_service.integrations.history_files.survey import survey
 from tests.support.real_exports import EXPORTS, KG_OF_LB, ROWS, Export, own_csv
