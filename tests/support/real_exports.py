@@ -289,7 +289,7 @@ def as_workbook(rows: Sequence[Sequence[object]]) -> bytes:
         for column, value in enumerate(row, start=1):
             cell = sheet.cell(number, column)
             is_day = column == 1 and isinstance(value, str) and value[:2] == "20"
-            cell.value = date.fromisoformat(str(value)) if is_day else None if value == "" else value  # type: ignore[assignment] # the stubs know fewer types
+            cell.value = date.fromisoformat(str(value)) if is_day else None if value == "" else value
     book.save(out)
     return out.getvalue()
 
