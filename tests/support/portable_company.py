@@ -10,6 +10,7 @@ import io
 import aiohttp
 from PIL import Image
 
+from coaching_service.library.imported_names import service as imported_names
 from coaching_service.people.team import service as team
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.media_files import animation, mp4
@@ -66,6 +67,7 @@ async def make_company(coach: CoachClient) -> None:
     colleagues = await hire_colleagues(coach)
     library = [await _library(coach, number) for number in range(2)]
     await _overrides(coach)
+    await _answered_names(coach, library[0]["exercise"])
     # Each client has the exercises and forms of the other one too, in another order.
     for number, colleague in enumerate(colleagues):
         await _client(coach, number, colleague, library[number:] + library[:number])
@@ -103,6 +105,13 @@ async def _overrides(coach: CoachClient) -> None:
         path = f"/exercises/{shared['_id']}"
         (await coach.put(f"{path}/override", {"aliases": ["Box"], "defaultInstructions": f"Slowly {number}"})).ok()
         await upload(coach, f"{path}/media", "file", picture(30 + number))
+
+
+async def _answered_names(coach: CoachClient, exercise: Json) -> None:
+    """Answers about two names in files: an exercise, and nothing."""
+    answers = imported_names.read_answers({"Squat in garage": exercise["_id"], "Warm up": "skip"})
+    resolved = await imported_names.resolve_names(coach.ctx, dict.fromkeys(answers, 1), answers)
+    await imported_names.create_missing(coach.ctx, resolved)
 
 
 async def _client(coach: CoachClient, number: int, colleague: str, library: list[Json]) -> None:

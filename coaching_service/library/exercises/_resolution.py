@@ -170,8 +170,20 @@ _words_of = lru_cache(_CACHED_NAMES)(NameWords.of)
 
 def _similarity(words: Sequence[str], name: Sequence[str]) -> float:
     """Return how much two names resemble each other, from 0 to 100, in any order and spacing of their words."""
-    sorted_ratio = fuzz.ratio(" ".join(sorted(words)), " ".join(sorted(name)))
+    spaced = sorted(_join_like(words, name)), sorted(_join_like(name, words))
+    sorted_ratio = fuzz.ratio(" ".join(spaced[0]), " ".join(spaced[1]))
     return round(max(sorted_ratio, fuzz.ratio("".join(words), "".join(name))), 1)
+
+
+def _join_like(words: Sequence[str], other: Collection[str]) -> list[str]:
+    """Return the words, with successive ones as one word where the other name writes them so (skull crusher)."""
+    joined: list[str] = []
+    for word in words:
+        if joined and joined[-1] + word in other:
+            joined[-1] += word
+        else:
+            joined.append(word)
+    return joined
 
 
 def _has_same_words(words: Sequence[str], name: Sequence[str], others: Collection[str], vocabulary: Vocabulary) -> bool:

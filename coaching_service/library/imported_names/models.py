@@ -1,0 +1,75 @@
+"""Names of exercises in files that are imported, as they are stored and returned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias, TypedDict
+
+from coaching_service.core.database.models import Stored
+from coaching_service.core.fields import Description
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
+from coaching_service.core.validation import NAME_LENGTH, Text
+from coaching_service.library.exercises.name_models import ExerciseMatch
+
+NewOrSkipped = Literal["create", "skip"]
+CREATE: NewOrSkipped = "create"
+SKIP: NewOrSkipped = "skip"
+# What becomes of a name: an exercise, a new exercise with this name, or nothing.
+NameAnswer: TypeAlias = ObjectId | NewOrSkipped
+
+
+class ImportedName(Stored):
+    """What a company has answered about a name in files; `exerciseId` is None if its sets are left out.
+
+    `name` is normalized.
+    """
+
+    name: Annotated[str, Text(max_length=NAME_LENGTH)]
+    exerciseId: ObjectId | None
+
+
+class NameInFile(TypedDict):
+    """A name of an exercise in a file, and what it means."""
+
+    name: Annotated[str, Description("The name as the file has it.")]
+    sets: Annotated[int, Description("How many sets, or rows of a plan, have this name.")]
+    match: Annotated[
+        ExerciseMatch | None,
+        Description(
+            "The exercise that the name means: the one answered for it now or in an earlier import, else the one that "
+            "is meant for sure; null without one."
+        ),
+    ]
+    alternatives: Annotated[list[ExerciseMatch], Description("Up to three other exercises, the best first.")]
+    answer: Annotated[
+        NewOrSkipped | None,
+        Description(
+            "`create` if an exercise with this name is created, `skip` if what has this name is left out; null with a "
+            "match."
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class ResolvedNames:
+    """What the names of a file mean.
+
+    `names`: for the result of the import, the most frequent first. `decisions` are by the normalized name, and so are
+    `spellings`, the names as the file first has them; `answered` are the decisions that the caller has sent now.
+    """
+
+    names: list[NameInFile]
+    decisions: Mapping[str, NameAnswer]
+    spellings: Mapping[str, str]
+    answered: frozenset[str]
+
+    def decide(self, name: str) -> NameAnswer:
+        """Return the exercise that a name of the file means, or what becomes of what has it."""
+        return self.decisions[key_of(name)]
+
+
+def key_of(name: str) -> str:
+    """Return a name as names are compared and stored."""
+    return normalize(name)[:NAME_LENGTH]

@@ -1,0 +1,161 @@
+"""Names of exercises in files: what they mean, what the company has answered about them, and new exercises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import NAME_LENGTH
+from coaching_service.library.exercises import name_resolution
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import LOAD, ExerciseName, LoadType, NewExercise
+from coaching_service.library.exercises.name_models import ResolvedExerciseName
+from coaching_service.library.exercises.named_muscles import muscles_in_name
+from coaching_service.library.imported_names import store
+from coaching_service.library.imported_names.models import (
+    CREATE,
+    SKIP,
+    NameAnswer,
+    NameInFile,
+    ResolvedNames,
+    key_of,
+)
+
+MAX_NAMES = 2_000
+IMPORTED = "imported"
+_SCORE_OF_ANSWER = 100.0
+
+
+async def resolve_names(
+    ctx: Context, counts: Mapping[str, int], answers: Mapping[str, NameAnswer] | None = None
+) -> ResolvedNames:
+    """Return what the names of a file mean; `counts` are their numbers of sets, by name.
+
+    An answer of the caller counts first, then one to an earlier import of the company, then the exercise that the name
+    means for sure. A name without one becomes an exercise. Nothing is stored. Raises NotFound for an answer with an
+    unknown exercise, and InvalidFields for a file with more than 2,000 names.
+    """
+    sets, spellings = _count(counts)
+    if len(sets) > MAX_NAMES:
+        raise invalid_field("file", f"has more than {MAX_NAMES:,} names of exercises", code="TOO_MANY")
+    sent = {key: answer for name, answer in (answers or {}).items() if (key := key_of(name)) in sets}
+    await exercises.require(ctx, _exercises_in(sent.values()))
+    remembered = await _find_remembered(ctx, sets.keys() - sent.keys())
+    answered = {**remembered, **sent}
+    resolved, names = await gather_reads(
+        ctx,
+        name_resolution.resolve_names(ctx, list(spellings.values())),
+        exercises.get_usable_names(ctx, _exercises_in(answered.values())),
+    )
+    described = [
+        _describe(each, sets[key], answered.get(key), names) for key, each in zip(spellings, resolved, strict=True)
+    ]
+    decisions = {
+        key: each["match"]["_id"] if each["match"] is not None else each["answer"] or CREATE
+        for key, each in zip(spellings, described, strict=True)
+    }
+    described.sort(key=lambda each: (-each["sets"], each["name"]))
+    return ResolvedNames(described, decisions, spellings, frozenset(sent))
+
+
+@transactional
+async def create_missing(
+    ctx: Context,
+    resolved: ResolvedNames,
+    *,
+    assistance: Iterable[str] = (),
+    remember: bool = True,
+) -> dict[str, ObjectId | None]:
+    """Create the exercises that names of a file need, and return the exercise of each normalized name.
+
+    A name that is left out has None. `assistance`: names whose loads are help. The answers of the caller are
+    remembered for the next import unless `remember` is False (a client imports).
+    """
+    helped = {key_of(name) for name in assistance}
+    ids: dict[str, ObjectId | None] = {}
+    for key, decision in resolved.decisions.items():
+        if decision == CREATE:
+            new = _new_exercise(resolved.spellings[key], "assistance" if key in helped else LOAD)
+            ids[key] = (await exercises.create(ctx, new))["_id"]
+        else:
+            ids[key] = decision if isinstance(decision, ObjectId) else None
+    if remember:
+        await store.save(ctx, {key: ids[key] for key in sorted(resolved.answered)})
+    return ids
+
+
+def read_answers(sent: Mapping[str, Any]) -> dict[str, NameAnswer]:
+    """Return answers about names as a request sends them: identifiers, `create` or `skip`. Raises InvalidFields."""
+    answers: dict[str, NameAnswer] = {}
+    for name, answer in sent.items():
+        if answer in (CREATE, SKIP):
+            answers[name] = CREATE if answer == CREATE else SKIP
+        elif isinstance(answer, str) and ObjectId.is_valid(answer) and len(answer) == 24:
+            answers[name] = ObjectId(answer)
+        else:
+            message = f"{name[:50]}: must be the identifier of an exercise, create or skip"
+            raise invalid_field("names", message, code="INVALID_ANSWER")
+    return answers
+
+
+def _count(counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str]]:
+    """Return the numbers of sets by normalized name, and the first spelling of each."""
+    sets: dict[str, int] = {}
+    spellings: dict[str, str] = {}
+    for name, count in counts.items():
+        key = key_of(name)
+        sets[key] = sets.get(key, 0) + count
+        spellings.setdefault(key, " ".join(name.split())[:NAME_LENGTH])
+    return sets, spellings
+
+
+async def _find_remembered(ctx: Context, keys: Iterable[str]) -> dict[str, NameAnswer]:
+    """Return the answers to earlier imports about names, but for exercises that were deleted since."""
+    stored = await store.find(ctx, list(keys))
+    usable = await exercises.get_usable_names(ctx, [each for each in stored.values() if each is not None])
+    return {key: SKIP if each is None else each for key, each in stored.items() if each is None or each in usable}
+
+
+def _exercises_in(answers: Iterable[NameAnswer]) -> list[ObjectId]:
+    return [each for each in answers if isinstance(each, ObjectId)]
+
+
+def _describe(
+    resolved: ResolvedExerciseName, sets: int, answer: NameAnswer | None, names: Mapping[ObjectId, ExerciseName]
+) -> NameInFile:
+    match, alternatives, decision = resolved["match"], resolved["alternatives"], None
+    others = [each for each in (match, *alternatives) if each is not None]
+    if isinstance(answer, ObjectId):
+        known = next((each for each in others if each["_id"] == answer), None)
+        match = known or {"_id": answer, "name": names[answer]["name"], "score": _SCORE_OF_ANSWER}
+        alternatives = [each for each in others if each["_id"] != answer]
+    elif answer is not None or match is None:
+        decision = answer or CREATE
+        match, alternatives = None, others
+    return {
+        "name": resolved["name"],
+        "sets": sets,
+        "match": match,
+        "alternatives": alternatives[:3],
+        "answer": decision,
+    }
+
+
+def _new_exercise(name: str, load_type: LoadType) -> NewExercise:
+    return {
+        "name": name,
+        "aliases": [],
+        "type": "strength",
+        "level": None,
+        "defaultInstructions": None,
+        "videoLink": None,
+        "tags": [IMPORTED],
+        "muscleGroups": muscles_in_name(name),
+        "equipment": None,
+        "loadType": load_type,
+        "media": [],
+    }

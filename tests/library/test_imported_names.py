@@ -1,0 +1,123 @@
+"""Names of exercises in files: what they mean, what the company has answered, and new exercises (contract 17)."""
+
+from __future__ import annotations
+
+import pytest
+
+from coaching_service.core.errors import InvalidFields, NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises.muscles import NAME_OF
+from coaching_service.library.exercises.named_muscles import muscles_in_name
+from coaching_service.library.imported_names.service import create_missing, read_answers, resolve_names
+from tests.support.client import UNKNOWN, CoachClient
+from tests.support.training import Json
+
+# Names of other services' libraries, and the exercise of the shared library that each means.
+STOCK = [
+    ("Hammer Curl (Dumbbell)", "Hammer Curl"),
+    ("Skullcrusher (Barbell)", "EZ Bar Skull Crusher"),
+    ("Russian Twist (Bodyweight)", "Russian Twist"),
+    ("Seated Cable Row - V Grip (Cable)", "Seated Cable Row"),
+    ("Treadmill", "Treadmill Run"),
+    ("Cycling", "Stationary Bike Ride"),
+    ("Preacher Curl (Barbell)", "EZ Bar Preacher Curl"),
+    ("Pushup (Diamond)", "Diamond Push-Up"),
+]
+MUSCLES = [
+    ("Leo's Hammer Curl Deluxe", ["Biceps", "Forearms"]),
+    ("Seated leg-curls v2", ["Hamstrings"]),
+    ("Sentadilla con pausa larga", ["Quadriceps", "Glutes"]),
+    ("Calves on the step", ["Calves"]),
+    ("Ladder drill", []),
+]
+
+
+async def shared_exercise(coach: CoachClient, name: str) -> Json:
+    (result,) = (await coach.post("/exercises/resolve", {"names": [name]})).ok()["results"]
+    match: Json = result["match"]
+    return match
+
+
+async def test_names_of_other_services_mean_shared_exercises(coach: CoachClient) -> None:
+    resolved = await resolve_names(coach.ctx, {name: 1 for name, _ in STOCK})
+    meant = {each["name"]: each["match"] and each["match"]["name"] for each in resolved.names}
+    assert meant == dict(STOCK)
+
+
+async def test_names_are_listed_by_their_sets_whatever_their_case(coach: CoachClient) -> None:
+    resolved = await resolve_names(coach.ctx, {"Grundübung  A": 2, "Pull-ups": 3, "GRUNDÜBUNG a": 4})
+    assert [(each["name"], each["sets"], each["answer"]) for each in resolved.names] == [
+        ("Grundübung A", 6, "create"),
+        ("Pull-ups", 3, None),
+    ]
+    assert resolved.decide(" grundübung a ") == "create"
+
+
+async def test_a_name_without_a_match_becomes_an_exercise_with_its_muscles(coach: CoachClient) -> None:
+    resolved = await resolve_names(coach.ctx, {"Leo's Hammer Curl Deluxe": 3, "Half Pull Machine X": 1})
+    ids = await create_missing(coach.ctx, resolved, assistance=["half pull machine x"])
+    curl, machine = [
+        (await coach.get(f"/exercises/{ids[name]}")).ok()
+        for name in ("leo's hammer curl deluxe", "half pull machine x")
+    ]
+    assert (curl["name"], curl["tags"]) == ("Leo's Hammer Curl Deluxe", ["imported"])
+    assert [(each["name"], each["role"]) for each in curl["muscleGroups"]] == [
+        ("Biceps", "primary"),
+        ("Forearms", "secondary"),
+    ]
+    assert (machine["loadType"], machine["muscleGroups"]) == ("assistance", [])
+    again = await resolve_names(coach.ctx, {"Leo's Hammer Curl Deluxe": 1})
+    assert again.decide("Leo's Hammer Curl Deluxe") == ids["leo's hammer curl deluxe"]
+
+
+async def test_answers_are_remembered_until_their_exercise_is_deleted(
+    coach: CoachClient, other_company: CoachClient
+) -> None:
+    own = await coach.create_exercise("House Press")
+    answers = read_answers({"Bench press": own["_id"], "Warm up": "skip", "Pull-Up": "create"})
+    counts = {"bench  PRESS": 4, "Warm up": 2, "Pull-Up": 1}
+    first = await create_missing(coach.ctx, await resolve_names(coach.ctx, counts, answers))
+    assert first["bench press"] == ObjectId(own["_id"])
+    assert first["warm up"] is None
+    second = await resolve_names(coach.ctx, counts)
+    assert second.decisions == {
+        "bench press": ObjectId(own["_id"]),
+        "warm up": "skip",
+        "pull-up": first["pull-up"],
+    }
+    bench = next(each for each in second.names if each["name"] == "bench PRESS")
+    assert bench["match"] == {"_id": ObjectId(own["_id"]), "name": "House Press", "score": 100.0}
+    assert [each["name"] for each in bench["alternatives"]][:1] == ["Barbell Bench Press"]
+    strangers = await resolve_names(other_company.ctx, counts)
+    assert strangers.decide("Bench press") == ObjectId((await shared_exercise(coach, "Barbell bench press"))["_id"])
+    deleted = await coach.delete(f"/exercises/{own['_id']}")
+    forgotten = await resolve_names(coach.ctx, counts)
+    assert forgotten.decide("Bench press") == ObjectId((await shared_exercise(coach, "Barbell bench press"))["_id"])
+    change = deleted.headers["X-Change-Id"]
+    (await coach.post(f"/coach/changes/{change}/undo")).ok()
+    assert (await resolve_names(coach.ctx, counts)).decide("Bench press") == ObjectId(own["_id"])
+
+
+async def test_an_answer_now_counts_more_than_one_before(coach: CoachClient) -> None:
+    own = await coach.create_exercise("House Press")
+    before = await resolve_names(coach.ctx, {"Press A": 1}, read_answers({"Press A": "skip"}))
+    await create_missing(coach.ctx, before)
+    now = await resolve_names(coach.ctx, {"Press A": 1}, read_answers({"press a": own["_id"]}))
+    assert now.decide("Press A") == ObjectId(own["_id"])
+    await create_missing(coach.ctx, now, remember=False)
+    assert (await resolve_names(coach.ctx, {"Press A": 1})).decide("Press A") == "skip"
+
+
+async def test_answers_are_validated(coach: CoachClient) -> None:
+    with pytest.raises(NotFound):
+        await resolve_names(coach.ctx, {"Press A": 1}, read_answers({"Press A": UNKNOWN}))
+    for wrong in ("keep", 7, None, "123"):
+        with pytest.raises(InvalidFields):
+            read_answers({"Press A": wrong})
+    with pytest.raises(InvalidFields):
+        await resolve_names(coach.ctx, {f"Press {number}": 1 for number in range(2_001)})
+
+
+@pytest.mark.parametrize(("name", "muscles"), MUSCLES)
+def test_a_name_says_which_muscles_it_trains(name: str, muscles: list[str]) -> None:
+    assert [NAME_OF[each["_id"]] for each in muscles_in_name(name)] == muscles
