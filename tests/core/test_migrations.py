@@ -14,6 +14,7 @@ from coaching_service.core.database.migrations import (
     step_0012_attention,
     step_0014_first_access_index,
     step_0016_number_batches,
+    step_0018_clients_may_import,
 )
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
@@ -92,6 +93,17 @@ async def test_companies_get_the_settings_of_attention_and_their_clients_are_due
     assert [each["attention"]["inactiveDays"] for each in companies] == [7, 10]
     due = await db["customers"].find({"figuresUntil": {"$lt": CREATED}}).to_list(None)
     assert [customer["name"] for customer in due] == ["Ana"]
+
+
+async def test_clients_of_companies_before_it_may_import(old_database: Services) -> None:
+    """Contract 17: `clientsMayImport` is true unless the owner turns it off."""
+    companies = old_database.db["companies"]
+    await companies.insert_many([{"_id": 1, "companyId": 1}, {"_id": 2, "companyId": 2, "clientsMayImport": False}])
+
+    await step_0018_clients_may_import.apply(old_database.db, old_database.vault)
+
+    stored = await companies.find({}).sort("_id", 1).to_list(None)
+    assert [each["clientsMayImport"] for each in stored] == [True, False]
 
 
 async def test_forms_without_an_answer_are_marked(old_database: Services) -> None:

@@ -23,6 +23,13 @@ async def test_owner_reads_and_updates_the_company(coach: CoachClient) -> None:
     assert (await coach.patch("/coach/account", {})).ok() == changed
 
 
+async def test_the_owner_decides_whether_clients_may_import(coach: CoachClient) -> None:
+    assert (await coach.get("/coach/account")).ok()["clientsMayImport"] is True
+    assert (await coach.patch("/coach/account", {"clientsMayImport": False})).ok()["clientsMayImport"] is False
+    assert (await coach.patch("/coach/account", {"timezone": "Asia/Tokyo"})).ok()["clientsMayImport"] is False
+    (await coach.patch("/coach/account", {"clientsMayImport": "no"})).refused(400, "clientsMayImport")
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [({"timezone": "Moon"}, "timezone"), ({"loadUnit": "stone"}, "loadUnit"), ({"companyName": " "}, "companyName")],

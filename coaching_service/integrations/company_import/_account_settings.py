@@ -27,6 +27,7 @@ class AccountSettings(TypedDict):
     hasStoredLoads: bool
     notifications: AccountNotifications
     attention: NotRequired[AttentionSettings]
+    clientsMayImport: NotRequired[bool]
 
 
 def read_account(reader: ArchiveReader) -> AccountSettings:

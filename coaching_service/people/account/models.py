@@ -10,7 +10,7 @@ from marshmallow.validate import OneOf
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Change, Description, Partial, Private
+from coaching_service.core.fields import UNSET, Change, Default, Description, Partial, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Text, Timezone
 
@@ -66,6 +66,9 @@ class AccountDetails(TypedDict):
     ]
     attention: Annotated[
         AttentionSettings, fields.Nested(_ATTENTION, required=False), Description("When clients need attention.")
+    ]
+    clientsMayImport: Annotated[
+        bool, Default(UNSET), Description("Whether clients may import their own training history. A new company: true.")
     ]
 
 

@@ -34,7 +34,7 @@ companies = Documents[Account](
 async def create(ctx: Context, company: Company) -> Account:
     """Store the caller's new company."""
     fields = {"companyName": company.name, "timezone": company.timezone, "loadUnit": company.load_unit}
-    settings = {"notifications": {"messages": True}, "attention": DEFAULT_ATTENTION}
+    settings = {"notifications": {"messages": True}, "attention": DEFAULT_ATTENTION, "clientsMayImport": True}
     sandbox = {"sandboxOf": company.sandbox_of} if company.is_sandbox else {}
     held = {"holdsMail": True} if company.holds_mail else {}
     private = {"keepsLoads": False, "hasOverrides": False, **sandbox, **held}

@@ -38,6 +38,7 @@ from coaching_service.core.database.migrations import (
     step_0015_group_totals,
     step_0016_number_batches,
     step_0017_training_load,
+    step_0018_clients_may_import,
 )
 
 COLLECTION = "migrations"
@@ -90,6 +91,7 @@ STEPS = (
     Step(16, "number_batches", step_0016_number_batches.apply, "0.2"),
     # Not for a patch version of 0.2: its code does not know the new types of records.
     Step(17, "training_load", step_0017_training_load.apply, "0.3"),
+    Step(18, "clients_may_import", step_0018_clients_may_import.apply, "0.3"),
 )
 
 
