@@ -99,6 +99,7 @@ from coaching_service.training.templates import routes as templates
 from coaching_service.training.training_maxes import routes as training_maxes
 from coaching_service.training.visibility import routes as visibility
 from coaching_service.training.workout_text import tools as workouts_tools
+from coaching_service.training.workout_text import training_max_tools
 from coaching_service.training.workouts import routes as workouts
 from coaching_service.training.workouts.blocks import checks as workouts_checks
 
@@ -177,6 +178,7 @@ TOOLS: tuple[Tools, ...] = (
     workouts_tools.tools,
     logs_tools.tools,
     schedule_tools.tools,
+    training_max_tools.tools,
     exercises_tools.tools,
     programs_tools.tools,
     program_tools.tools,

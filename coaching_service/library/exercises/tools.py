@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
-from coaching_service.core.mcp.arguments import ToolPage, numbered, optional
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.mcp.arguments import Arguments, ToolPage, numbered, optional
+from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Choice, ListOf, Text
-from coaching_service.library.exercises import listing, name_resolution
+from coaching_service.core.text import normalize
+from coaching_service.core.validation import TEXT_LENGTH, Choice, Link, ListOf, Text
+from coaching_service.library.exercises import listing, name_resolution, service
 from coaching_service.library.exercises._resolution import MAX_NAME_LENGTH
-from coaching_service.library.exercises.models import TYPES, Exercise, ExerciseReference, ExerciseSummary, Role
+from coaching_service.library.exercises.models import (
+    LOAD,
+    TYPES,
+    Exercise,
+    ExerciseReference,
+    ExerciseSummary,
+    ExerciseType,
+    MuscleRole,
+    Role,
+)
+from coaching_service.library.exercises.muscles import ID_OF, MUSCLES
 from coaching_service.library.exercises.name_models import ExerciseMatch, MatchedName, Suggestions
 from coaching_service.library.exercises.schemas import MINE, PUBLIC
 
@@ -42,6 +56,21 @@ class ListExercises(ToolPage):
         *(MINE, PUBLIC, *TYPES),
         **optional("my: the company's own; public: the shared library; else a type of exercise."),
     )
+
+
+class CreateExercise(Arguments):
+    """An exercise to create."""
+
+    name = Text(required=True, metadata={"description": "Its name."})
+    type = Choice(*TYPES, load_default="strength", metadata={"description": "Its kind."})
+    videoUrl = Link(**optional("A video of it."))
+    instructions = Text(max_length=TEXT_LENGTH, **optional("How to do it."))
+    muscles = ListOf(
+        Text(max_length=40),
+        maximum=len(MUSCLES),
+        **optional("Muscle groups it trains, such as Glutes or Lower Back; an error lists all."),
+    )
+    equipment = Text(**optional("What it needs."))
 
 
 @tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises())
@@ -108,3 +137,51 @@ def _summary(exercise: Exercise) -> ExerciseSummary:
     if exercise["companyId"] is not None:
         summary["isOwn"] = True
     return summary
+
+
+@tools.tool("Create an exercise", access=coach(EXERCISES.VIEW, EXERCISES.CREATE), takes=CreateExercise(), writes=True)
+async def create_exercise(
+    ctx: Context,
+    name: str,
+    type: ExerciseType,  # noqa: A002 - a wire name
+    video_url: str | None,
+    instructions: str | None,
+    muscles: list[str] | None,
+    equipment: str | None,
+) -> Written:
+    """Add an exercise of the company to the library, with a link to a video if there is one. Search with list_exercises
+    first: most exercises are there."""
+    [known] = await name_resolution.resolve_names(ctx, [name])
+    exercise = await service.create(
+        ctx,
+        {
+            "name": name,
+            "aliases": [],
+            "type": type,
+            "level": None,
+            "defaultInstructions": instructions,
+            "videoLink": video_url,
+            "tags": [],
+            "muscleGroups": _read_muscles(muscles or []),
+            "equipment": equipment,
+            "loadType": LOAD,
+            "media": [],
+        },
+    )
+    match = known["match"]
+    is_same = match is not None and normalize(match["name"]) == normalize(name)
+    same = f" There was already {typed(match['name'])} [{match['_id']}]." if match and is_same else ""
+    with_video = f" with the video {typed(video_url)}" if video_url else ""
+    return Written(
+        f"Created the exercise {typed(exercise['name'])}{with_video}.{same}", {"exerciseId": exercise["_id"]}
+    )
+
+
+def _read_muscles(names: Sequence[str]) -> list[MuscleRole]:
+    """Return the muscle groups that names mean, in any case. Raises InvalidFields with the known ones."""
+    by_name = {normalize(name): identifier for name, identifier in ID_OF.items()}
+    unknown = [name for name in names if normalize(name) not in by_name]
+    if unknown:
+        message = f"has unknown names: {', '.join(map(typed, unknown))}. Known are {', '.join(MUSCLES)}"
+        raise invalid_field("muscles", message, code="UNKNOWN_NAME")
+    return [{"_id": by_name[normalize(name)], "role": "primary"} for name in dict.fromkeys(names)]

@@ -35,7 +35,8 @@ from coaching_service.training.schedule.models import (
 from coaching_service.training.workout_text.mentions import resolve_exercises
 from coaching_service.training.workout_text.tools import identify_workouts
 from coaching_service.training.workout_text.writing import write_item
-from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.done_work import regular_blocks
+from coaching_service.training.workouts.blocks.models import Block, DayBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS, MAX_SETS
 
@@ -93,6 +94,10 @@ class ScheduleAdjustment(ProgressionArguments, Dates, CustomerArgument):
         """Require a change."""
         if all(data[name] is None for name in _CHANGES):
             raise ValidationError("is required, or addPercent, addReps, addSets or setsPercent", "addLoad")
+
+
+class ScheduleClearing(Dates, CustomerArgument):
+    """The days to clear."""
 
 
 class ExerciseReplacement(CustomerArgument):
@@ -197,6 +202,36 @@ async def replace_exercise(
             days=count_span(dates) if end_date is None else days_between(start_date, end_date) + 1,
         ),
     )
+
+
+@_declare("Clear days of a calendar", ScheduleClearing())
+async def clear_schedule(ctx: Context, customer_id: ObjectId, start_date: str, end_date: str) -> Written:
+    """Remove every workout from days of a client's calendar. Those with something done stay, and so do check-ins."""
+    owner = ClientCalendar(customer_id)
+    await owner.require_access(ctx)
+    blocks = regular_blocks(await service.get_target_days(ctx, owner, start_date, end_date, "endDate"))
+    result = await service.clear(ctx, owner, start_date, end_date)
+    removed = [block for block in blocks if block["_id"] in set(result["removed"])]
+    done = [block for block in blocks if block not in removed]
+    sentences = [
+        f"Removed {_name_blocks(removed)} of {await _name(ctx, customer_id)}, {start_date} to {end_date}",
+        *([f"kept {_name_blocks(done)}, with something done"] if done else []),
+    ]
+    return Written(
+        f"{'; '.join(sentences)}.",
+        {"workoutIds": result["removed"] if len(removed) <= _MAX_NAMED else []},
+        find_reasons(
+            today=await customers.get_local_date(ctx, customer_id),
+            dates=(start_date, end_date),
+            days=days_between(start_date, end_date) + 1,
+        ),
+    )
+
+
+def _name_blocks(blocks: Sequence[DayBlock]) -> str:
+    """Return how many workouts there are, with their names and dates: `1 workout: «Legs» on 2026-03-02`."""
+    named = [f"{typed(block['name'])} on {block['date']}" for block in blocks]
+    return f"{_count(len(blocks), 'workout')}{f': {join_some(named, _MAX_NAMED)}' if named else ''}"
 
 
 async def _read_progression(ctx: Context, sent: Mapping[str, Any]) -> Progression | None:

@@ -1,0 +1,68 @@
+"""Training maximums for assistants."""
+
+from __future__ import annotations
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import CustomerArgument
+from coaching_service.core.mcp.lists import format_figure
+from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Number, Text
+from coaching_service.library.exercises import service as exercises
+from coaching_service.people.account.load_units import convert_entered_load, convert_stored_load
+from coaching_service.people.customers import service as customers
+from coaching_service.training.training_maxes import service
+from coaching_service.training.training_maxes.models import ReferenceLoads
+from coaching_service.training.workout_text.mentions import resolve_exercises
+from coaching_service.training.workouts.sets.schemas import MAX_LOAD
+
+tools = Tools()
+
+
+class TrainingMaxToSet(CustomerArgument):
+    """The exercise, and its training maximum."""
+
+    exercise = Text(required=True, metadata={"description": "Its name or _id."})
+    value = Number(
+        minimum=0.1, maximum=MAX_LOAD, required=True, metadata={"description": "The load, in the client's unit."}
+    )
+
+
+@tools.tool(
+    "Set a training maximum",
+    access=coach(CUSTOMERS.EDIT),
+    takes=TrainingMaxToSet(),
+    writes=True,
+    destructive=True,
+    idempotent=True,
+)
+async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, value: float) -> Written:
+    """Set the load to which a client's planned percentages (`@70%`) of an exercise refer, as in 5/3/1; without it they
+    refer to the estimated one-repetition maximum. Planned loads follow at once."""
+    [exercise_id] = await resolve_exercises(ctx, {"exercise": exercise})
+    unit, stored_unit = ctx.caller.load_unit, ctx.caller.company.load_unit
+    before = (await service.load_reference_loads(ctx, customer_id, [exercise_id])).get(exercise_id)
+    await service.set_training_max(ctx, customer_id, exercise_id, convert_entered_load(value, unit, stored_unit))
+    customer = await customers.get_visible_reference(ctx, customer_id)
+    name = (await exercises.get_names(ctx, [exercise_id]))[exercise_id]["name"]
+    return Written(
+        f"Set the training maximum of {typed(name)} of {typed(customer['name'])}: "
+        f"{_describe(before, stored_unit, unit)} → {format_figure(value, f' {unit}')}.",
+        {"customerId": customer_id, "exerciseId": exercise_id},
+        details={"value": value},
+    )
+
+
+def _describe(loads: ReferenceLoads | None, unit: str, target: str) -> str:
+    """Return the load to which percentages have referred, in the unit `target`."""
+    if loads is None:
+        return "none"
+    is_estimate = loads["trainingMax"] is None
+    load = loads["estimatedOneRepMax"] if is_estimate else loads["trainingMax"]
+    if load is None:
+        return "none"
+    shown = format_figure(convert_stored_load(load, unit, target), f" {target}")
+    return f"{shown} (estimated)" if is_estimate else shown
