@@ -35,7 +35,7 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.slots import RequestSlots
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.message_handler import MessageHandler
-from coaching_service.mcp.server import make_server
+from coaching_service.mcp.server import make_servers
 
 KEY = "cs_ak_five_rows"
 ROWS = {"docs": [{"_id": f"{number:024}", "name": f"Client {number}", "groups": ["Morning"]} for number in range(5)]}
@@ -71,7 +71,7 @@ def ours(host: str, port: int) -> None:
         )
         application = web.Application(middlewares=[request_middleware(services)])
         own_url = f"http://{host}:{port}"
-        server = make_server(tools.declared, RequestSlots(8), services.metrics, own_url, f"{own_url}/icon.svg")
+        server = make_servers(tools.declared, RequestSlots(8), services.metrics, own_url, f"{own_url}/icon.svg")
         application.add_routes(McpEndpoint(MessageHandler(lambda: server), services, authenticate, 1_048_576).routes())
         return application
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -42,7 +42,7 @@ from coaching_service.settings import Settings
 from coaching_service.web import static_files
 
 if TYPE_CHECKING:
-    from mcp.server import Server
+    from coaching_service.mcp.transport import Servers
 
 SERVICES = web.AppKey("services", Services)
 _BULK_CONCURRENCY, _BULK_PER_COMPANY = 3, 2
@@ -116,10 +116,10 @@ async def _end_waiting(app: web.Application) -> None:
 def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerDependencies) -> McpEndpoint:
     tools, icon_url = tools_of(features.TOOLS), services.base_url + static_files.url_of("icon.svg")
 
-    def make() -> Server[Any]:
-        from coaching_service.mcp.server import make_server  # not needed before, and large
+    def make() -> Servers:
+        from coaching_service.mcp.server import make_servers  # not needed before, and large
 
-        return make_server(tools, dependencies.database_slots, services.metrics, services.base_url, icon_url)
+        return make_servers(tools, dependencies.database_slots, services.metrics, services.base_url, icon_url)
 
     return McpEndpoint(
         MessageHandler(make),

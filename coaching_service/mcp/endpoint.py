@@ -20,14 +20,17 @@ from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import network_address, read_json_bytes
 from coaching_service.core.http.responses import to_json
 from coaching_service.mcp.message_handler import MessageHandler
-from coaching_service.mcp.replies import PARSE_ERROR, Reply, failure, malformed_body
+from coaching_service.mcp.replies import PARSE_ERROR, SESSION_HEADER, Reply, failure, malformed_body
 
 PATH = "/mcp"
 Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
 
 _JSON = "application/json"
 _EVENT_STREAM = "text/event-stream"
-_ALLOWED_HEADERS = "Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, X-API-Key"
+_ALLOWED_HEADERS = (
+    f"Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, {SESSION_HEADER}, X-API-Key"
+)
+_EXPOSED_HEADERS = f"{SESSION_HEADER}, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id"
 _LOOPBACK_ORIGIN = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?(?![^/])", re.ASCII)
 _EXCLUDED = re.compile(r";\s*q=0(\.0*)?\s*(;|$)")
 
@@ -125,7 +128,10 @@ def _response(reply: Reply, content_type: str) -> web.Response:
     body = to_json(reply.body)
     if content_type == _EVENT_STREAM:
         body = b"event: message\ndata: " + body + b"\n\n"
-    return web.Response(body=body, status=reply.status, headers={hdrs.CONTENT_TYPE: content_type})
+    headers: dict[str, str] = {hdrs.CONTENT_TYPE: content_type}
+    if reply.session is not None:
+        headers[SESSION_HEADER] = reply.session
+    return web.Response(body=body, status=reply.status, headers=headers)
 
 
 def _error(status: int, error: str, description: str, headers: Mapping[str, str] | None = None) -> web.Response:
@@ -138,7 +144,7 @@ def _cors(origin: str) -> dict[str, str]:
         "Access-Control-Allow-Origin": origin,
         "Access-Control-Allow-Methods": "POST",
         "Access-Control-Allow-Headers": _ALLOWED_HEADERS,
-        "Access-Control-Expose-Headers": "RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id",
+        "Access-Control-Expose-Headers": _EXPOSED_HEADERS,
         "Access-Control-Max-Age": "600",
         "Vary": "Origin",
     }

@@ -15,19 +15,19 @@ from coaching_service.mcp import store  # noqa: F401 - from the start, for the c
 from coaching_service.mcp.replies import Reply
 
 if TYPE_CHECKING:
-    from mcp.server import Server
+    from coaching_service.mcp.transport import Servers
 
 Handle = Callable[[Context, Any, CIMultiDictProxy[str]], Awaitable[Reply]]
 
 
 class MessageHandler:
-    """Handles messages with the server that `make` returns, called on a thread with the first message.
+    """Handles messages with the servers that `make` returns, called on a thread with the first message.
 
     The SDK and the descriptions of the tools take 30 MB and a second: a process that no assistant uses saves the
     memory, and every start saves the time. Other requests are answered meanwhile.
     """
 
-    def __init__(self, make: Callable[[], Server[Any]]) -> None:
+    def __init__(self, make: Callable[[], Servers]) -> None:
         self._make = make
         self._handle: Handle | None = None
         self._loading = asyncio.Lock()

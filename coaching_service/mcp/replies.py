@@ -8,14 +8,16 @@ from typing import Any
 
 # Error codes of JSON-RPC 2.0.
 PARSE_ERROR, INVALID_REQUEST = -32_700, -32_600
+SESSION_HEADER = "Mcp-Session-Id"
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A JSON value, or None for messages without a response, and the HTTP status."""
+    """A JSON value, or None for messages without a response, and the HTTP status. `session`: the one that begins."""
 
     body: Any
     status: int
+    session: str | None = None
 
 
 def failure(code: int, message: str, status: int, identifier: Any = None, data: Any = None) -> Reply:

@@ -17,8 +17,11 @@ from mcp.types import (
     GetPromptResult,
     Icon,
     ListPromptsResult,
+    ListResourcesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
     ToolAnnotations,
 )
 from mcp.types import Tool as ToolDescription
@@ -36,11 +39,11 @@ from coaching_service.core.mcp.confirmation import OUTREACH_DENIED
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.slots import RequestSlots
-from coaching_service.mcp import client_units, confirmation, prompts
+from coaching_service.mcp import apps, client_units, confirmation, prompts
 from coaching_service.mcp.confirmation import Result, text_result
 from coaching_service.mcp.execution import Call, Unconfirmed, carry_out
 from coaching_service.mcp.observation import Outcome, observing
-from coaching_service.mcp.transport import CallerRequest
+from coaching_service.mcp.transport import CallerRequest, Servers
 
 Request = ServerRequestContext[Any, CallerRequest]
 
@@ -58,6 +61,7 @@ a repeated call changes nothing more for 24 hours. What no tool does, the coach 
 tools that are mentioned but not listed.
 """
 _LIST_TTL_MS = 60_000
+_PUBLIC = CacheHint(ttl_ms=_LIST_TTL_MS, scope="public")
 _NOTHING_CHANGED = "nothing was changed"
 _CORRECT_ARGUMENTS = f"Correct the arguments and call the tool again; {_NOTHING_CHANGED}."
 _ASK_FOR_WRITE_ACCESS = "Tell the coach: this requires access, or a key, that is not read-only."
@@ -89,20 +93,22 @@ _ADVICE_BY_STATUS = {
 }
 
 
-def make_server(
-    tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, base_url: str, icon_url: str
-) -> Server[Any]:
-    """Return the SDK's server of `tools`; `slots` limits how many use the database at once."""
+def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, base_url: str, icon_url: str) -> Servers:
+    """Return the SDK's servers of `tools`; `slots` limits how many use the database at once."""
     by_name = {tool.name: tool for tool in tools}
     descriptions = [(tool, _describe(tool)) for tool in by_name.values()]
+    with_views = {
+        tool.name: described.model_copy(update={"meta": apps.meta_of(tool)}) for tool, described in descriptions
+    }
 
     async def list_tools(request: Request, params: PaginatedRequestParams | None) -> ListToolsResult:
         if params is not None and params.cursor is not None:
             raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of tools is one page")
-        caller = _request(request).ctx.caller
-        return ListToolsResult(
-            tools=[description for tool, description in descriptions if _find_denial(tool, caller) is None]
-        )
+        caller = _request(request)
+        permitted = [(tool, each) for tool, each in descriptions if _find_denial(tool, caller.ctx.caller) is None]
+        if not caller.shows_views:
+            return ListToolsResult(tools=[description for _, description in permitted])
+        return ListToolsResult(tools=[with_views[tool.name] for tool, _ in permitted])
 
     async def call_tool(request: Request, params: CallToolRequestParams) -> Result:
         tool = by_name.get(params.name)
@@ -114,35 +120,57 @@ def make_server(
             result, observation.outcome = await _call(tool, caller, params, slots)
         return result
 
-    async def list_all_prompts(_: Request, params: PaginatedRequestParams | None) -> ListPromptsResult:
-        if params is not None and params.cursor is not None:
-            raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of prompts is one page")
-        return ListPromptsResult(prompts=prompts.list_prompts())
+    def make(on_list_resources: Any = None, on_read_resource: Any = None) -> Server[Any]:
+        server: Server[Any] = Server(
+            "coaching-service",
+            version=__version__,
+            title="Coaching service",
+            instructions=INSTRUCTIONS,
+            website_url=base_url,
+            icons=[Icon(src=icon_url, mime_type="image/svg+xml", sizes=["any"])],
+            on_list_tools=list_tools,
+            on_list_prompts=_list_prompts,
+            on_get_prompt=_get_prompt,
+            on_list_resources=on_list_resources,
+            on_read_resource=on_read_resource,
+            cache_hints={
+                "tools/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="private"),
+                **dict.fromkeys(("prompts/list", "resources/list", "resources/read"), _PUBLIC),
+            },
+        )
+        server.add_request_handler("tools/call", CallToolRequestParams, call_tool)
+        server.middleware.clear()  # OpenTelemetry spans, which are not collected and take half the time of a call
+        return server
 
-    async def get_prompt(_: Request, params: GetPromptRequestParams) -> GetPromptResult:
-        try:
-            return prompts.fill_prompt(params.name, params.arguments or {})
-        except (LookupError, ValueError) as error:
-            raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
+    showing = make(_list_resources, _read_resource)
+    showing.extensions[apps.EXTENSION] = {}
+    return Servers(make(), showing)
 
-    server: Server[Any] = Server(
-        "coaching-service",
-        version=__version__,
-        title="Coaching service",
-        instructions=INSTRUCTIONS,
-        website_url=base_url,
-        icons=[Icon(src=icon_url, mime_type="image/svg+xml", sizes=["any"])],
-        on_list_tools=list_tools,
-        on_list_prompts=list_all_prompts,
-        on_get_prompt=get_prompt,
-        cache_hints={
-            "tools/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="private"),
-            "prompts/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="public"),
-        },
-    )
-    server.add_request_handler("tools/call", CallToolRequestParams, call_tool)
-    server.middleware.clear()  # OpenTelemetry spans, which are not collected and take half the time of a call
-    return server
+
+async def _list_prompts(_: Request, params: PaginatedRequestParams | None) -> ListPromptsResult:
+    if params is not None and params.cursor is not None:
+        raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of prompts is one page")
+    return ListPromptsResult(prompts=prompts.list_prompts())
+
+
+async def _get_prompt(_: Request, params: GetPromptRequestParams) -> GetPromptResult:
+    try:
+        return prompts.fill_prompt(params.name, params.arguments or {})
+    except (LookupError, ValueError) as error:
+        raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
+
+
+async def _list_resources(_: Request, params: PaginatedRequestParams | None) -> ListResourcesResult:
+    if params is not None and params.cursor is not None:
+        raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of resources is one page")
+    return ListResourcesResult(resources=apps.list_views())
+
+
+async def _read_resource(_: Request, params: ReadResourceRequestParams) -> ReadResourceResult:
+    try:
+        return ReadResourceResult(contents=[apps.read_view(str(params.uri))])
+    except LookupError as error:
+        raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
 
 
 def _request(request: Request) -> CallerRequest:

@@ -40,35 +40,51 @@ from multidict import CIMultiDictProxy
 from pydantic import BaseModel, ValidationError
 
 from coaching_service.core.database.context import Context
+from coaching_service.mcp import apps
 from coaching_service.mcp.observation import classify_application
-from coaching_service.mcp.replies import Reply, failure, invalid_request
+from coaching_service.mcp.replies import SESSION_HEADER, Reply, failure, invalid_request
 
 Headers = CIMultiDictProxy[str]
 # The revision of a request without the version header, which later revisions require.
 DEFAULT_VERSION = "2025-03-26"
 _ROUTING = (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)
 MAX_BATCH_SIZE = 50
-# The methods served, by whether the request is of the modern era.
+# The methods served, by whether the request is of the modern era; with the extension for views also those of resources.
 _METHODS = {
     False: frozenset(("initialize", "ping", "tools/list", "tools/call", "prompts/list", "prompts/get")),
     True: frozenset(("server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get")),
 }
+_VIEW_METHODS = frozenset(("resources/list", "resources/read"))
 _PARAMETER_HINTS = {
     "initialize": "Invalid params: initialize needs protocolVersion, capabilities and clientInfo",
     "tools/list": "Invalid params: the cursor of tools/list is a string",
     "prompts/list": "Invalid params: the cursor of prompts/list is a string",
     "prompts/get": "Invalid params: prompts/get needs name, a string; its arguments are an object of strings",
     "tools/call": "Invalid params: tools/call needs name, a string; its arguments are an object",
+    "resources/list": "Invalid params: the cursor of resources/list is a string",
+    "resources/read": "Invalid params: resources/read needs uri, a string",
 }
 
 
 @dataclass(frozen=True)
+class Servers:
+    """The servers of applications that show views, and of those that do not."""
+
+    plain: Server[Any]
+    with_views: Server[Any]
+
+
+@dataclass(frozen=True)
 class CallerRequest:
-    """What tools get of a request: its context, whether the client can ask its user (elicitation), and its name."""
+    """What tools get of a request.
+
+    `can_ask`: the client can ask its user (elicitation). `shows_views`: it has declared the extension for views.
+    """
 
     ctx: Context
     can_ask: bool = False
     application: str = "other"
+    shows_views: bool = False
 
 
 @dataclass
@@ -92,23 +108,23 @@ class _RequestContext:
         """Do nothing."""
 
 
-async def handle_message(server: Server[Any], ctx: Context, decoded: Any, headers: Headers) -> Reply:
+async def handle_message(servers: Servers, ctx: Context, decoded: Any, headers: Headers) -> Reply:
     """Return the reply to a decoded body: one message or, from clients of revision 2025-03-26, a batch."""
     version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     if not isinstance(decoded, list):
-        return await _handle_one(server, ctx, decoded, version, headers)
+        return await _handle_one(servers, ctx, decoded, version, headers)
     if version not in (None, DEFAULT_VERSION):
         return invalid_request("this revision of the protocol takes one message at a time")
     if not 1 <= len(decoded) <= MAX_BATCH_SIZE:
         return invalid_request(f"a batch holds 1 to {MAX_BATCH_SIZE} messages")
     if any(isinstance(message, dict) and message.get("method") == "initialize" for message in decoded):
         return invalid_request("initialize cannot be part of a batch")
-    replies = [await _handle_one(server, ctx, message, version, headers) for message in decoded]
+    replies = [await _handle_one(servers, ctx, message, version, headers) for message in decoded]
     bodies = [reply.body for reply in replies if reply.body is not None]
     return Reply(bodies, 200) if bodies else Reply(None, 202)
 
 
-async def _handle_one(server: Server[Any], ctx: Context, decoded: Any, version: str | None, headers: Headers) -> Reply:
+async def _handle_one(servers: Servers, ctx: Context, decoded: Any, version: str | None, headers: Headers) -> Reply:
     if not isinstance(decoded, dict):
         return invalid_request("a message is a JSON object")
     if decoded.get("params", ...) is None:  # some clients send null for none
@@ -130,7 +146,7 @@ async def _handle_one(server: Server[Any], ctx: Context, decoded: Any, version: 
         message = JSONRPCRequest.model_validate(decoded)
     except ValidationError:
         return invalid_request("it needs jsonrpc 2.0, a string or integer id, and a method", identifier)
-    return await _serve(server, ctx, message, decoded, headers, modern=modern, version=version or DEFAULT_VERSION)
+    return await _serve(servers, ctx, message, decoded, headers, modern=modern, version=version or DEFAULT_VERSION)
 
 
 def _identifier(decoded: dict[str, Any]) -> str | int | None:
@@ -158,7 +174,7 @@ def _accept(decoded: dict[str, Any], kind: type[BaseModel]) -> Reply:
 
 
 async def _serve(
-    server: Server[Any],
+    servers: Servers,
     ctx: Context,
     message: JSONRPCRequest,
     decoded: dict[str, Any],
@@ -168,7 +184,9 @@ async def _serve(
     version: str,
 ) -> Reply:
     can_ask, client_name = False, None
-    if modern:
+    if not modern:
+        shows_views = _declares_views(message, headers)
+    else:
         routing = [(name, value) for name in _ROUTING for value in headers.getall(name, ())]
         if (twice := find_duplicated_routing_header(routing)) is not None:
             return failure(HEADER_MISMATCH, f"The header {twice} must be sent once", 400, message.id)
@@ -177,19 +195,21 @@ async def _serve(
             status = ERROR_CODE_HTTP_STATUS.get(route.code, 400)
             return failure(route.code, route.message, status, message.id, route.data)
         version, can_ask = route.protocol_version, _can_ask(route.client_capabilities)
+        shows_views = apps.is_declared(route.client_capabilities)
         client_name = route.client_info.get("name") if isinstance(route.client_info, dict) else None
     application = classify_application(
         ctx.caller.application, client_name if isinstance(client_name, str) else None, headers.get("User-Agent")
     )
-    if message.method not in _METHODS[modern]:
+    if message.method not in _METHODS[modern] and not (shows_views and message.method in _VIEW_METHODS):
         return failure(METHOD_NOT_FOUND, "Method not found", 404 if modern else 200, message.id)
     exchange = _RequestContext(
         TransportContext(kind="streamable-http", can_send_request=False, headers=headers),
         message.id,
-        ServerMessageMetadata(request_context=CallerRequest(ctx, can_ask, application)),
+        ServerMessageMetadata(request_context=CallerRequest(ctx, can_ask, application, shows_views)),
     )
     connection = Connection(exchange, protocol_version=version)  # tools need no client information
     connection.initialized.set()
+    server = servers.with_views if shows_views else servers.plain
     try:
         result = await serve_one(
             server, exchange, message.method, message.params, connection=connection, lifespan_state={}
@@ -199,7 +219,18 @@ async def _serve(
         status = ERROR_CODE_HTTP_STATUS.get(details.code, 200) if modern else 200
         text = _invalid_params(message.method, error) if isinstance(error, ValidationError) else details.message
         return failure(details.code, text, status, message.id, details.data or None)
-    return Reply({"jsonrpc": "2.0", "id": message.id, "result": result}, 200)
+    session = None
+    if shows_views and message.method == "initialize":
+        session = apps.new_session()
+        result = result | {"capabilities": {**result["capabilities"], "extensions": server.extensions}}
+    return Reply({"jsonrpc": "2.0", "id": message.id, "result": result}, 200, session)
+
+
+def _declares_views(message: JSONRPCRequest, headers: Headers) -> bool:
+    """Return whether a client of an earlier revision shows views: it says so when it connects."""
+    if message.method == "initialize":
+        return apps.is_declared((message.params or {}).get("capabilities"))
+    return apps.is_session(headers.get(SESSION_HEADER))
 
 
 def _can_ask(capabilities: Any) -> bool:

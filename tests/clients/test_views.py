@@ -1,0 +1,139 @@
+"""The views of MCP Apps in Chromium, shown by the official bridge for hosts.
+
+Collected with `--clients`; needs Node (20 or newer) and Chromium.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import BaseTestServer, TestServer
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, ConsoleMessage, Frame, Page, expect
+
+from tests.clients.programs import HERE, run
+from tests.mcp.conftest import mcp
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient, tool_change
+from tests.web.browser.conftest import chromium, picture
+
+__all__ = ["chromium", "mcp"]
+TYPESCRIPT = HERE / "typescript"
+# The policy of a host that obeys the specification; others set none.
+STRICT = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
+Show = Callable[..., Awaitable[Frame]]
+TODAY = datetime.now(UTC).date()
+DAYS = [str(TODAY - timedelta(days=days)) for days in (15, 8, 1)]
+
+
+@pytest.fixture(scope="session")
+async def host_script() -> str:
+    """The script of the host, with the official packages in it."""
+    if not (TYPESCRIPT / "node_modules" / "@modelcontextprotocol" / "ext-apps").exists():
+        await run("npm", "ci", "--no-audit", "--no-fund", cwd=TYPESCRIPT)
+    await run("npm", "run", "--silent", "build:browser", cwd=TYPESCRIPT)
+    return (TYPESCRIPT / "generated" / "browser" / "host.js").read_text("utf-8")
+
+
+@pytest.fixture
+async def page(chromium: Browser, host_script: str) -> AsyncIterator[Page]:
+    """A page on which the host runs; nothing on it may fail."""
+    complaints: list[str] = []
+    context = await chromium.new_context(viewport={"width": 760, "height": 800})
+    opened = await context.new_page()
+
+    def record(message: ConsoleMessage) -> None:
+        if message.type == "error" and "405" not in message.text:  # there is no stream for an earlier revision
+            complaints.append(message.text)
+
+    opened.on("console", record)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    yield opened
+    await context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[BaseTestServer]:
+    """A server of the host's page, whose origin may call the service."""
+
+    async def respond(_: web.Request) -> web.Response:
+        page = "<!doctype html><html lang=en><head><title>Host</title></head><body></body></html>"
+        return web.Response(text=page, content_type="text/html")
+
+    application = web.Application()
+    application.router.add_get("/", respond)
+    async with TestServer(application) as server:
+        yield server
+
+
+@pytest.fixture
+def show(page: Page, host: BaseTestServer, host_script: str, public_server: TestServer, coach: CoachClient) -> Show:
+    """Shows the view of a tool that is called with arguments, and returns its frame when it has the result."""
+
+    async def make(
+        tool: str, arguments: dict[str, Any], *, theme: str = "light", mode: str = "auto", policy: str = ""
+    ) -> Frame:
+        await page.goto(str(host.make_url("/")))
+        await page.evaluate(host_script)
+        endpoint = str(public_server.make_url("/mcp"))
+        settings = {"endpoint": endpoint, "key": coach.key, "mode": mode, "theme": theme, "policy": policy}
+        await page.evaluate("given => show(...given)", [settings, tool, arguments])
+        frame = page.frames[-1]
+        await expect(frame.get_by_role("main")).not_to_contain_text("Loading")
+        return frame
+
+    return make
+
+
+async def violations(frame: Frame) -> list[str]:
+    """Return all accessibility violations that axe-core finds in a view."""
+    await frame.evaluate(Axe().axe_script)
+    results = await frame.evaluate("axe.run().then(results => results.violations)")
+    return [f"{each['id']}: {[node['html'][:160] for node in each['nodes']]}" for each in results]
+
+
+@pytest.fixture
+async def trained(coach: CoachClient, mcp: McpHttpClient) -> str:
+    """A client with three workouts, two of them done."""
+    customer = await coach.create_customer("Ana", surname="<b>Flores</b>")
+    await coach.create_exercise("Back squat")
+    for day, load in zip(DAYS, (60, 65, 70), strict=True):
+        about = {"customerId": customer["_id"]}
+        days = [{"name": f"Legs {load}", "date": day, "text": f"Back squat: 3x5 @{load}kg | Knees <i>out</i>"}]
+        workout = tool_change(await mcp.call("create_workout", **about, days=days))["workoutId"]
+        if load < 70:
+            text = f"Back squat: 5, 5, 5 @{load}kg"
+            tool_change(await mcp.call("log_workout", **about, workoutId=workout, text=text))
+    return str(customer["_id"])
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_week(show: Show, trained: str, mode: str) -> None:
+    arguments = {"customerId": trained, "startDate": DAYS[0], "endDate": str(TODAY)}
+    frame = await show("get_workouts", arguments, mode=mode, policy=STRICT)
+    await expect(frame.get_by_role("heading", level=1)).to_have_text("Workouts of Ana <b>Flores</b>, loads in kg")
+    await expect(frame.get_by_role("heading", level=3)).to_have_text(["Legs 60", "Legs 65", "Legs 70"])
+    await expect(frame.get_by_text("Done", exact=True)).to_have_count(2)
+    await expect(frame.get_by_text("Back squat: 3x5 @60kg | Knees <i>out</i>")).to_be_visible()
+    assert await violations(frame) == []
+    await picture(frame.page, "views", f"week-{mode}")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_progress(show: Show, trained: str, theme: str) -> None:
+    arguments = {"customerId": trained, "exercise": "Back squat"}
+    frame = await show("get_exercise_history", arguments, theme=theme)
+    chart = frame.get_by_role("img", name="Estimated 1RM by week: 70 on")
+    await expect(chart).to_be_visible()
+    assert await violations(frame) == []
+    ink = await frame.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ink == {"light": "rgb(255, 255, 255)", "dark": "rgb(24, 32, 28)"}[theme]
+    await frame.get_by_text("All values").click()
+    await expect(frame.get_by_text("best 5 @65kg")).to_be_visible()
+    assert await violations(frame) == []
+    await picture(frame.page, "views", f"progress-{theme}")

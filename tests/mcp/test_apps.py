@@ -1,0 +1,116 @@
+"""MCP Apps: views for applications that declare the extension; the others notice nothing of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from coaching_service.mcp import apps
+from tests.support.client import CoachClient, Reply
+from tests.support.mcp_client import TODAY, McpHttpClient
+
+EXTENSION = {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}
+SHOWING = {"extensions": EXTENSION}
+INITIALIZE = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "a test", "version": "1"}}
+VIEWS = ("proposal", "week", "progress")
+READS = {
+    "get_proposal": "proposal",
+    "get_workouts": "week",
+    "get_exercise_history": "progress",
+    "get_metric_history": "progress",
+    "get_training_load": "progress",
+}
+
+
+async def connect(mcp: McpHttpClient, capabilities: dict[str, Any]) -> Reply:
+    """Connect as an application of an earlier revision does."""
+    return await mcp.request("initialize", {**INITIALIZE, "capabilities": capabilities})
+
+
+async def test_the_extension_is_declared_only_to_applications_that_declare_it(mcp: McpHttpClient) -> None:
+    reply = await connect(mcp, SHOWING)
+    declared = reply.ok()["result"]["capabilities"]
+    assert declared["extensions"] == {"io.modelcontextprotocol/ui": {}}
+    assert declared.keys() == {"tools", "prompts", "resources", "extensions"}
+    modern = (await mcp.request_modern("server/discover", None, SHOWING)).ok()["result"]["capabilities"]
+    assert modern.keys() == {"tools", "prompts", "resources", "extensions"}
+    other_type = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/other"]}}}
+    others: list[dict[str, Any]] = [{}, {"extensions": {}}, {"extensions": {"io.example/ui": {}}}, other_type]
+    for capabilities in (*others, {"extensions": 7}):
+        plain = await connect(mcp, capabilities)
+        assert "Mcp-Session-Id" not in plain.headers
+        result = plain.json.get("result", {"capabilities": {"tools": 0, "prompts": 0}})  # 7 is invalid
+        assert result["capabilities"].keys() == {"tools", "prompts"}
+
+
+async def test_views_are_listed_and_read(mcp: McpHttpClient) -> None:
+    session = (await connect(mcp, SHOWING)).headers["Mcp-Session-Id"]
+    older = (await mcp.request("resources/list", None, Mcp_Session_Id=session)).ok()["result"]["resources"]
+    newer = (await mcp.request_modern("resources/list", None, SHOWING)).ok()["result"]["resources"]
+    assert older == newer
+    assert [each["uri"] for each in newer] == [f"ui://coaching/{name}" for name in VIEWS]
+    for listed in newer:
+        uri = listed["uri"]
+        read = await mcp.request_modern("resources/read", {"uri": uri}, SHOWING, Mcp_Name=uri)
+        [content] = read.ok()["result"]["contents"]
+        assert (content["uri"], content["mimeType"]) == (uri, "text/html;profile=mcp-app")
+        assert content["_meta"] == listed["_meta"]
+    unknown = await mcp.request("resources/read", {"uri": "ui://coaching/other"}, Mcp_Session_Id=session)
+    assert unknown.json["error"]["code"] == -32602
+    malformed = await mcp.request("resources/read", {}, Mcp_Session_Id=session)
+    assert "needs uri" in malformed.json["error"]["message"]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_is_one_small_file_that_loads_nothing(name: str) -> None:
+    page = apps.read_view(f"ui://coaching/{name}").text
+    assert len(page.encode()) < 80_000
+    assert "/* host.js */" not in page and "/* view.css */" not in page
+    addresses = set(re.findall(r"https?://[\w./-]*", page)) - {"http://www.w3.org/2000/svg"}
+    assert addresses == set(), "an address outside"
+    assert not re.search(r"\b(src|href)=|@import|url\(|\bfetch\(|XMLHttpRequest|WebSocket|innerHTML|eval\(", page)
+    assert "default-src 'none'" in page
+
+
+async def test_tools_name_their_views(mcp: McpHttpClient) -> None:
+    tools = (await mcp.request_modern("tools/list", None, SHOWING)).ok()["result"]["tools"]
+    views = {tool["name"]: tool["_meta"]["ui"]["resourceUri"] for tool in tools if "_meta" in tool}
+    reads = {tool["name"] for tool in tools if tool["annotations"]["readOnlyHint"]}
+    assert {name: uri for name, uri in views.items() if name in reads} == {
+        name: f"ui://coaching/{view}" for name, view in READS.items() if name in reads
+    }
+    assert {views[tool["name"]] for tool in tools if tool["name"] not in reads} == {"ui://coaching/proposal"}
+
+
+async def test_without_the_extension_nothing_changes(mcp: McpHttpClient, coach: CoachClient) -> None:
+    customer = await coach.create_customer()
+    session = (await connect(mcp, SHOWING)).headers["Mcp-Session-Id"]
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("list_customers", {}),
+        ("get_workouts", {"customerId": customer["_id"], "startDate": TODAY, "endDate": TODAY}),
+        ("get_customer", {"customerId": "x"}),
+    ]
+    for tool, arguments in calls:
+        call = {"name": tool, "arguments": arguments}
+        plain = await mcp.request("tools/call", call)
+        showing = await mcp.request("tools/call", call, Mcp_Session_Id=session)
+        assert plain.raw == showing.raw
+    plain = await mcp.request("tools/list")
+    showing = await mcp.request("tools/list", None, Mcp_Session_Id=session)
+    assert plain.raw.count(b"_meta") == plain.raw.count(b"ui://") == plain.raw.count(b"decide_proposal") == 0
+    tools = showing.ok()["result"]["tools"]
+    common = [{name: value for name, value in tool.items() if name != "_meta"} for tool in tools]
+    expected = [tool for tool in common if tool["name"] != "decide_proposal"]
+    assert orjson.dumps(expected) == orjson.dumps(plain.ok()["result"]["tools"])
+    for method in ("resources/list", "resources/read"):
+        assert (await mcp.request(method)).json["error"]["code"] == -32601
+        assert (await mcp.request(method, None, Mcp_Session_Id="made-up")).json["error"]["code"] == -32601
+
+
+def test_views_are_files_of_the_package() -> None:
+    folder = Path(apps.__file__).with_name("views")
+    assert {path.name for path in folder.iterdir()} == {"host.js", "view.css", *(f"{name}.html" for name in VIEWS)}
