@@ -19,6 +19,9 @@ from coaching_service.integrations.company_import import routes as company_impor
 from coaching_service.integrations.company_import import service as company_import_service
 from coaching_service.integrations.load_unit import routes as load_unit
 from coaching_service.integrations.load_unit import service as load_unit_service
+from coaching_service.integrations.proposals import routes as proposals
+from coaching_service.integrations.proposals import service as proposals_service
+from coaching_service.integrations.proposals import tools as proposals_tools
 from coaching_service.integrations.sandbox import routes as sandbox
 from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.exercises import tools as exercises_tools
@@ -108,6 +111,7 @@ ROUTES: tuple[Routes, ...] = (
     account.routes,
     api_keys.routes,
     assistants.routes,
+    proposals.routes,
     team.routes,
     customers.routes,
     customer_profile.routes,
@@ -193,6 +197,7 @@ TOOLS: tuple[Tools, ...] = (
     conversation_tools.tools,
     attention_tools.tools,
     changes_tools.tools,
+    proposals_tools.tools,
 )
 
 TAGS = (
@@ -200,6 +205,7 @@ TAGS = (
     ("Account", "The caller and their company."),
     ("API keys", "Secrets with which a backend acts as a coach."),
     ("Assistants", "Assistants that coaches have connected over OAuth."),
+    ("Proposals", "What assistants propose, and a coach approves or rejects."),
     ("Team", "The employees of the company and their permissions."),
     ("Customers", "The clients of the company."),
     ("Client access", "Invitations, first access, passwords and impersonation of clients."),
@@ -260,6 +266,7 @@ _STEPS: Steps = {
     load_unit_service.CONVERT: load_unit_service.run_step,
     customer_bulk_jobs.STEP: customer_bulk_jobs.run_step,
     undo.STEP: undo.run_step,
+    proposals_service.EXPIRE: proposals_service.expire_step,
 }
 # Jobs of suspended companies pause, but for erasure: who has deleted data must not wait for it.
 ERASURES = (erasure.ERASE_CUSTOMER, account_service.ERASE)

@@ -57,6 +57,8 @@ EventType = Literal[
     "form.deleted",
     "metrics_set.deleted",
     "template.deleted",
+    "proposal.created",
+    "proposal.decided",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 

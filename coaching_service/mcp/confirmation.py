@@ -1,4 +1,4 @@
-"""How a coach is asked to confirm a call: by the client (elicitation), or by the assistant, which repeats the call."""
+"""How a coach is asked to confirm a call: by the client (elicitation), or by a proposal on a page of their own."""
 
 from __future__ import annotations
 
@@ -6,54 +6,82 @@ from typing import Any
 
 from mcp.types import CallToolRequestParams, ElicitResult
 
-from coaching_service.mcp.execution import Unconfirmed
-from coaching_service.mcp.store import LIFETIME
+from coaching_service.core.database.context import Services
+from coaching_service.core.http.responses import format_datetime
+from coaching_service.core.mcp.lists import format_time
+from coaching_service.integrations.proposals import service as proposals
+from coaching_service.integrations.proposals.execution import Unconfirmed
+from coaching_service.integrations.proposals.models import Proposal
 
 Result = dict[str, Any]
 
+# The field of `_meta` with the secret of a proposal: for the view of a host, which the model does not read.
+NONCE = "coaching-service/proposalNonce"
 _QUESTION = "confirm"
 _REFUSAL = "That confirmation is not valid: it was used, has expired, or something has changed since."
-_MINUTES = round(LIFETIME.total_seconds() / 60)
 
 
-def ask(proposal: Unconfirmed) -> Result:
+def ask(unconfirmed: Unconfirmed, token: str) -> Result:
     """Return the result with which the client asks its user, and then repeats the request with the answer."""
     schema = {"type": "object", "properties": {}}
-    params = {"mode": "form", "message": f"{_describe(proposal)} Do you agree?", "requestedSchema": schema}
+    message = f"{_describe(unconfirmed)} Do you agree?"
+    return _input_required({"mode": "form", "message": message, "requestedSchema": schema}, token)
+
+
+def ask_at_address(services: Services, unconfirmed: Unconfirmed, proposal: Proposal) -> Result:
+    """Return the result with which the client asks its user to open the page of a proposal."""
+    params = {
+        "mode": "url",
+        "message": f"{_describe(unconfirmed)} Decide on the page of the coaching service.",
+        "url": proposals.url_of(services, proposal["_id"]),
+    }
+    return _input_required(params, str(proposal["_id"]))
+
+
+def _input_required(params: dict[str, Any], state: str) -> Result:
     return {
         "resultType": "input_required",
         "inputRequests": {_QUESTION: {"method": "elicitation/create", "params": params}},
-        "requestState": proposal.token,
+        "requestState": state,
     }
 
 
 def is_accepted(params: CallToolRequestParams) -> bool:
-    """Return whether the user has agreed to what `ask` has asked."""
+    """Return whether the user has agreed to what `ask` or `ask_at_address` has asked."""
     response = (params.input_responses or {}).get(_QUESTION)
     return isinstance(response, ElicitResult) and response.action == "accept"
 
 
-def propose(proposal: Unconfirmed) -> Result:
-    """Return the result that tells an assistant what the call would do, with the token that confirms it."""
-    advice = f"Ask the coach. If they agree, repeat the call within {_MINUTES} minutes with the same arguments and"
-    hint = f"{_REFUSAL} {advice}" if proposal.token_refused else advice
-    return text_result(f"{_describe(proposal)} {advice} confirmationToken {proposal.token}") | {
+def propose(services: Services, unconfirmed: Unconfirmed, proposal: Proposal) -> Result:
+    """Return the result that tells an assistant what is proposed to the coach, and where the coach decides.
+
+    The secret with which a view of the host decides is in `_meta`, which no model reads.
+    """
+    url = proposals.url_of(services, proposal["_id"])
+    advice = (
+        f"Ask the coach to open {url} and to decide there until {format_time(proposal['expiresAt'])}; get_proposal "
+        f"with proposalId {proposal['_id']} returns the result."
+    )
+    return text_result(f"{_describe(unconfirmed)} {advice}") | {
         "structuredContent": {
             "executed": False,
-            "summary": proposal.line,
-            "reasons": [reason.name for reason in proposal.reasons],
-            "confirmationToken": proposal.token,
-            "hint": f"{hint} confirmationToken.",
-        }
+            "proposalId": str(proposal["_id"]),
+            "approvalUrl": url,
+            "summary": proposal["summary"],
+            "reasons": proposal["reasons"],
+            "expiresAt": format_datetime(proposal["expiresAt"]),
+            "hint": advice,
+        },
+        "_meta": {NONCE: proposals.nonce_of(services, proposal["_id"])},
     }
 
 
-def _describe(proposal: Unconfirmed) -> str:
-    reasons = " and ".join(proposal.reasons)
+def _describe(unconfirmed: Unconfirmed) -> str:
+    reasons = " and ".join(unconfirmed.reasons)
     sentences = [
-        *([_REFUSAL] if proposal.token_refused else []),
+        *([_REFUSAL] if unconfirmed.token_refused else []),
         "Nothing is done yet. After confirmation:",
-        proposal.line,
+        unconfirmed.line,
         f"It has to be confirmed, because {reasons}.",
     ]
     return " ".join(sentences)

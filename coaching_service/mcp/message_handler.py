@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from multidict import CIMultiDictProxy
 
 from coaching_service.core.database.context import Context
-from coaching_service.mcp import store  # noqa: F401 - from the start, for the collection and indexes that it declares
 from coaching_service.mcp.replies import Reply
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 from mcp.server import Server
@@ -66,6 +66,10 @@ _PARAMETER_HINTS = {
 }
 
 
+# How a client asks its user: it shows a form, or opens an address.
+Asking = Literal["form", "url"]
+
+
 @dataclass(frozen=True)
 class Servers:
     """The servers of applications that show views, and of those that do not."""
@@ -78,11 +82,12 @@ class Servers:
 class CallerRequest:
     """What tools get of a request.
 
-    `can_ask`: the client can ask its user (elicitation). `shows_views`: it has declared the extension for views.
+    `asks_by`: how the client can ask its user (elicitation), if it can. `shows_views`: it has declared the extension
+    for views.
     """
 
     ctx: Context
-    can_ask: bool = False
+    asks_by: Asking | None = None
     application: str = "other"
     shows_views: bool = False
 
@@ -183,7 +188,7 @@ async def _serve(
     modern: bool,
     version: str,
 ) -> Reply:
-    can_ask, client_name = False, None
+    asks_by, client_name = None, None
     if not modern:
         shows_views = _declares_views(message, headers)
     else:
@@ -194,7 +199,7 @@ async def _serve(
         if isinstance(route, InboundLadderRejection):
             status = ERROR_CODE_HTTP_STATUS.get(route.code, 400)
             return failure(route.code, route.message, status, message.id, route.data)
-        version, can_ask = route.protocol_version, _can_ask(route.client_capabilities)
+        version, asks_by = route.protocol_version, _find_asking(route.client_capabilities)
         shows_views = apps.is_declared(route.client_capabilities)
         client_name = route.client_info.get("name") if isinstance(route.client_info, dict) else None
     application = classify_application(
@@ -205,7 +210,7 @@ async def _serve(
     exchange = _RequestContext(
         TransportContext(kind="streamable-http", can_send_request=False, headers=headers),
         message.id,
-        ServerMessageMetadata(request_context=CallerRequest(ctx, can_ask, application, shows_views)),
+        ServerMessageMetadata(request_context=CallerRequest(ctx, asks_by, application, shows_views)),
     )
     connection = Connection(exchange, protocol_version=version)  # tools need no client information
     connection.initialized.set()
@@ -233,10 +238,12 @@ def _declares_views(message: JSONRPCRequest, headers: Headers) -> bool:
     return apps.is_session(headers.get(SESSION_HEADER))
 
 
-def _can_ask(capabilities: Any) -> bool:
-    """Return whether a client shows forms to its user; no mode at all means forms."""
-    asks = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
-    return isinstance(asks, dict) and (not asks or "form" in asks)
+def _find_asking(capabilities: Any) -> Asking | None:
+    """Return how a client asks its user, preferably by a form; no mode at all means forms."""
+    modes = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+    if not isinstance(modes, dict):
+        return None
+    return "form" if not modes or "form" in modes else "url" if "url" in modes else None
 
 
 def _invalid_params(method: str, error: ValidationError) -> str:

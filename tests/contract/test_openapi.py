@@ -17,8 +17,8 @@ from tests.support.client import components_of, document
 
 ROUTES = routes_of(features.ROUTES)
 VERBS = (
-    "adjust|apply|archive|assign|bulk|cancel|clear|confirm|convert|copy|create|delete|dismiss|disconnect|"
-    "download|end|export|get|impersonate|import|invite|list|log|mark|move|record|redeliver|refresh|replace|"
+    "adjust|apply|approve|archive|assign|bulk|cancel|clear|confirm|convert|copy|create|delete|dismiss|disconnect|"
+    "download|end|export|get|impersonate|import|invite|list|log|mark|move|record|redeliver|refresh|reject|replace|"
     "request|resend|reset|resolve|reveal|rotate|send|set|shift|sign|unarchive|unassign|undo|update|upsert|"
     "upload|use"
 )

@@ -16,7 +16,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.mcp_messages import MODERN, envelope
-from tests.support.client import Reply
+from tests.support.client import CoachClient, Reply
 
 TODAY = str(datetime.now(UTC).date())  # a date more than a year away has to be confirmed
 
@@ -134,7 +134,17 @@ def tool_proposal(result: dict[str, Any], *reasons: str) -> dict[str, Any]:
     assert (content["executed"], content["reasons"]) == (False, list(reasons))
     text = result["content"][0]["text"]
     assert "Nothing is done yet" in text and content["summary"] in text
-    assert content["confirmationToken"] in text
+    assert content.keys() == {"executed", "proposalId", "approvalUrl", "summary", "reasons", "expiresAt", "hint"}
+    assert content["approvalUrl"].endswith(f"/app/proposals/{content['proposalId']}") and content["approvalUrl"] in text
     # Some applications show a model only the data: it has to say what to do, too.
     assert "Ask the coach" in content["hint"] and "Ask the coach" in text
     return content
+
+
+async def approve(coach: CoachClient, result: dict[str, Any]) -> dict[str, Any]:
+    """Approve the proposal of a call, as its coach, and return the proposal."""
+    session = await coach.interactive()
+    path = f"/coach/proposals/{result['structuredContent']['proposalId']}/approve"
+    approved: dict[str, Any] = (await session.post(path)).ok()
+    assert approved["status"] == "executed", approved
+    return approved

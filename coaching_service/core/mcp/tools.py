@@ -98,6 +98,14 @@ def _by_parameter(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {snake_case(name): value for name, value in arguments.items()}
 
 
+_declared: dict[str, Tool] = {}
+
+
+def find_tool(name: str) -> Tool:
+    """Return the tool of that name. Raises LookupError if no feature declares one."""
+    return _declared[name]
+
+
 class Tools:
     """The tools of one feature."""
 
@@ -120,7 +128,9 @@ class Tools:
             if not handler.__doc__:
                 raise TypeError(f"{handler.__name__}: a tool needs a docstring, its description for assistants")
             confirmed = frozenset(confirms)
-            self.declared.append(Tool(title, handler, access, takes, confirms=confirmed, prepare=prepare, **hints))
+            tool = Tool(title, handler, access, takes, confirms=confirmed, prepare=prepare, **hints)
+            self.declared.append(tool)
+            _declared[tool.name] = tool
             return handler
 
         return declare

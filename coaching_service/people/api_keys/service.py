@@ -26,7 +26,13 @@ from coaching_service.core.errors import InvalidApiKey, NotFound, Unavailable, i
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.api_keys import store
-from coaching_service.people.api_keys.models import ApiKey, ApiKeyRestrictions, CreatedApiKey, NewRestrictions
+from coaching_service.people.api_keys.models import (
+    ApiKey,
+    ApiKeyRestrictions,
+    ApiKeyWithCoach,
+    CreatedApiKey,
+    NewRestrictions,
+)
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
@@ -117,6 +123,11 @@ async def delete_keys_of_coach(ctx: Context, event: CoachRemoved) -> None:
     await store.delete_all(ctx, event.coach_id)
 
 
+async def find_name(ctx: Context, key_id: ObjectId) -> str | None:
+    """Return the name of a key of the company, or None if there is no such key."""
+    return await store.find_name(ctx, key_id)
+
+
 async def find_secret(ctx: Context, name: str) -> str | None:
     """Return the secret of the caller's key with this name, or None."""
     if (key := await store.find_sealed(ctx, {"coachId": ctx.caller.id, "name": name})) is None:
@@ -147,23 +158,36 @@ async def authenticate(services: Services, secret: str) -> Principal:
     return holder.principal
 
 
+async def load_principal(services: Services, key_id: ObjectId) -> Principal | None:
+    """Return the coach of a key as a principal, as `authenticate` does; None if it is deleted or expired.
+
+    Raises CompanySuspended.
+    """
+    key = await store.find_with_coach(services, {"_id": key_id})
+    return None if key is None or _is_expired(key["restrictions"]["expiresAt"]) else _to_principal(key)
+
+
 async def _load(services: Services, hashes: list[str]) -> KeyHolder:
     """Return the holder of the key with one of these hashes. Raises InvalidApiKey, CompanySuspended."""
-    key = await store.find_with_coach(services, hashes)
+    key = await store.find_with_coach(services, {"hash": {"$in": hashes}})
     if key is None:
         raise InvalidApiKey()
-    restrictions = key["restrictions"]
-    _require_unexpired(restrictions["expiresAt"])
-    coach = team.to_principal(key["coach"], account.to_company(key["company"]), "apiKey", key["_id"])
+    _require_unexpired(key["restrictions"]["expiresAt"])
+    principal = _to_principal(key)
     await store.set_last_used(services, key)
+    return KeyHolder(principal, key["restrictions"]["expiresAt"])
+
+
+def _to_principal(key: ApiKeyWithCoach) -> Principal:
+    restrictions = key["restrictions"]
+    coach = team.to_principal(key["coach"], account.to_company(key["company"]), "apiKey", key["_id"])
     permissions = coach.permissions
     if restrictions["permissions"] is not None:
         permissions &= frozenset(restrictions["permissions"])
     if restrictions["readOnly"]:
         permissions &= READ_PERMISSIONS
     restricted = restrictions["readOnly"] or restrictions["permissions"] is not None
-    principal = replace(coach, permissions=permissions, read_only=restrictions["readOnly"], restricted=restricted)
-    return KeyHolder(principal, restrictions["expiresAt"])
+    return replace(coach, permissions=permissions, read_only=restrictions["readOnly"], restricted=restricted)
 
 
 def _require_unexpired(expires_at: datetime | None) -> None:

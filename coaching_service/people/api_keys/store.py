@@ -51,6 +51,12 @@ async def find_restrictions(ctx: Context, key_id: ObjectId) -> Part[ApiKey, Lite
     return await keys.find_one(ctx, {"_id": key_id}, ("restrictions",))
 
 
+async def find_name(ctx: Context, key_id: ObjectId) -> str | None:
+    """Return the name of a key, or None."""
+    key = await keys.find_one(ctx, {"_id": key_id}, ("name",))
+    return None if key is None else key["name"]
+
+
 async def find_sealed(ctx: Context, where: Filter) -> Part[ApiKey, Literal["_id", "sealed"]] | None:
     """Return `_id` and encrypted secret of the key of `where`, or None."""
     return await keys.find_one(ctx, where, ("sealed",))
@@ -79,13 +85,13 @@ async def reseal(services: Services, key: ApiKey, sealed: bytes, keyed_hash: str
     await keys.across_companies(services).update_one(unchanged, {"$set": {"sealed": sealed, "hash": keyed_hash}})
 
 
-async def find_with_coach(services: Services, keyed_hashes: list[str]) -> ApiKeyWithCoach | None:
-    """Return the key with one of these hashes, its `coach` and `company`, in one round trip.
+async def find_with_coach(services: Services, where: Filter) -> ApiKeyWithCoach | None:
+    """Return the key of `where`, its `coach` and `company`, in one round trip.
 
     None if the key, the coach or the company is deleted.
     """
     stages: list[Document] = [
-        {"$match": {"hash": {"$in": keyed_hashes}}},
+        {"$match": where},
         {"$project": {"sealed": 0, "hash": 0}},
         {"$lookup": {"from": "coaches", "localField": "coachId", "foreignField": "_id", "as": "coach"}},
         {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},

@@ -21,7 +21,14 @@ from coaching_service.core.errors import NotFound, Unauthorized
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.assistants import store
-from coaching_service.people.assistants.models import SCOPES, AuthorizationCode, Grant, Scope, StoredGrant
+from coaching_service.people.assistants.models import (
+    SCOPES,
+    AuthorizationCode,
+    Grant,
+    GrantWithCoach,
+    Scope,
+    StoredGrant,
+)
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
@@ -182,11 +189,26 @@ async def authenticate(services: Services, access_token: str) -> Principal:
 
     Raises Unauthorized if the token is unknown or expired, or the coach is deleted; CompanySuspended.
     """
-    grant = await store.find_with_coach(services, token_hash(access_token))
+    grant = await store.find_by_token_with_coach(services, token_hash(access_token))
     if grant is None:
         raise Unauthorized()
-    coach = team.to_principal(grant["coach"], account.to_company(grant["company"]), "mcp", grant["_id"])
+    principal = _to_principal(grant)
     await store.set_last_used(services, grant)
+    return principal
+
+
+async def load_principal(services: Services, grant_id: ObjectId) -> Principal | None:
+    """Return the coach who gave consent as a principal, as `authenticate` does; None if the grant is revoked or
+    expired.
+
+    Raises CompanySuspended.
+    """
+    grant = await store.find_with_coach(services, grant_id)
+    return None if grant is None else _to_principal(grant)
+
+
+def _to_principal(grant: GrantWithCoach) -> Principal:
+    coach = team.to_principal(grant["coach"], account.to_company(grant["company"]), "mcp", grant["_id"])
     scopes = store.with_scopes(grant)["scopes"]
     return replace(
         coach,

@@ -149,14 +149,23 @@ def _last(tokens: Document) -> Document:
     return {"$slice": [tokens, -_MAX_TOKENS]}
 
 
-async def find_with_coach(services: Services, access_hash: str) -> GrantWithCoach | None:
+async def find_by_token_with_coach(services: Services, access_hash: str) -> GrantWithCoach | None:
     """Return the grant with this unexpired access token, its `coach` and `company`, in one round trip.
 
     None if there is none, or the coach or the company is deleted.
     """
     unexpired = {"$elemMatch": {"hash": access_hash, "until": {"$gt": now()}}}
+    return await _find_with_coach(services, {"access.hash": access_hash, "access": unexpired})
+
+
+async def find_with_coach(services: Services, grant_id: ObjectId) -> GrantWithCoach | None:
+    """Return an unexpired grant with its `coach` and `company`, as `find_by_token_with_coach` does."""
+    return await _find_with_coach(services, {"_id": grant_id, "expiresAt": {"$gt": now()}})
+
+
+async def _find_with_coach(services: Services, where: Filter) -> GrantWithCoach | None:
     stages: list[Document] = [
-        {"$match": {"access.hash": access_hash, "access": unexpired}},
+        {"$match": where},
         {"$project": {"code": 0, "access": 0, "refresh": 0, "familyHash": 0}},
         {"$lookup": {"from": "coaches", "localField": "coachId", "foreignField": "_id", "as": "coach"}},
         {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},

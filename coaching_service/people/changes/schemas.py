@@ -309,6 +309,25 @@ class TemplateNotificationData(Output):
     templateId = Identifier(metadata={"description": "The workout template."})
 
 
+class _ProposalData(Output):
+    proposalId = Identifier(metadata={"description": "The proposal of an assistant."})
+    tool = fields.String(metadata={"description": "The name of the tool."})
+    assistantId = Identifier(metadata={"description": "The connected assistant, or the API key, that proposes it."})
+
+
+class ProposalCreatedNotificationData(_ProposalData):
+    """What an assistant proposes."""
+
+    expiresAt = DateTime(metadata={"description": "Until when it can be approved."})
+
+
+class ProposalDecidedNotificationData(_ProposalData):
+    """The decision on a proposal."""
+
+    status = Choice("executed", "rejected", "expired", "failed", metadata={"description": "What became of it."})
+    decidedBy = Identifier(metadata={"description": "The coach who decided; missing if it expired.", **_OPTIONAL})
+
+
 _DATA: dict[str, type[Output]] = {
     "workout.completed": WorkoutNotificationData,
     "item.logged": ItemLoggedNotificationData,
@@ -320,6 +339,8 @@ _DATA: dict[str, type[Output]] = {
     "record.achieved": RecordNotificationData,
     "program.assigned": ProgramAssignedNotificationData,
     "program.ended": ProgramEndedNotificationData,
+    "proposal.created": ProposalCreatedNotificationData,
+    "proposal.decided": ProposalDecidedNotificationData,
 }
 _DATA_OF_KIND: dict[str, type[Output]] = {
     "customer": CustomerNotificationData,

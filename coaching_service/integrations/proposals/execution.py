@@ -1,4 +1,8 @@
-"""Carries out a call of a tool: once for each idempotency key, and only when it needs no confirmation or has one."""
+"""Carries out a call of a tool: once for each idempotency key, and only when it needs no confirmation or has one.
+
+A call is confirmed by a token, for which the client of the assistant has asked its user, or by the approval of its
+proposal. A call that is not confirmed is rolled back.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,9 @@ from typing import Any
 
 import orjson
 
+from coaching_service.core import audit
+from coaching_service.core.auth.access import find_denial
+from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
@@ -19,7 +26,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import OUTREACH, OUTREACH_DENIED, Reason
 from coaching_service.core.mcp.results import Answer, Written, mark_typed
 from coaching_service.core.mcp.tools import Tool
-from coaching_service.mcp import store
+from coaching_service.integrations.proposals import confirmations, events, store
+from coaching_service.integrations.proposals._changes import describe_changes
+from coaching_service.integrations.proposals.models import Decision, Proposal, ProposedChange
 from coaching_service.people.customers import service as customers
 
 _ORDER = list(Reason)
@@ -34,10 +43,19 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Approval:
+    """The approval of a proposal by a coach."""
+
+    proposal: Proposal
+    coach: Principal
+
+
+@dataclass(frozen=True)
 class Call:
     """A call with validated arguments. `sent`: its arguments as they were sent, without those the server consumes.
 
-    `token` confirms it: from the arguments, or from the user whom the client has asked.
+    `token` confirms it: from the user whom the client has asked, or from the arguments where the chat may confirm.
+    `approval` confirms it too.
     """
 
     tool: Tool
@@ -45,6 +63,7 @@ class Call:
     sent: Any
     idempotency_key: str | None = None
     token: str | None = None
+    approval: Approval | None = None
 
     def identity(self, ctx: Context) -> str:
         """Return what a confirmation is bound to: key or grant, tool, arguments, and units of their loads."""
@@ -53,28 +72,62 @@ class Call:
 
 
 class Unconfirmed(Exception):
-    """The call was not carried out: the coach has to confirm it first.
+    """The call was rolled back: the coach has to confirm it first.
 
+    `shown` is the hash of what it would do, and `changes` says it in words. `customer_ids`: the clients it concerns.
     `token_refused`: a token was sent that is not valid, or confirmed something else than what would be done now.
     """
 
-    def __init__(self, line: str, reasons: Sequence[Reason], token: str, *, token_refused: bool) -> None:
+    def __init__(
+        self,
+        call: Call,
+        line: str,
+        reasons: Sequence[Reason],
+        shown: str,
+        changes: Sequence[ProposedChange],
+        customer_ids: Sequence[ObjectId],
+    ) -> None:
         super().__init__(line)
-        self.line, self.reasons, self.token, self.token_refused = line, reasons, token, token_refused
+        self.call, self.line, self.reasons, self.shown = call, line, reasons, shown
+        self.changes, self.customer_ids = changes, customer_ids
+
+    @property
+    def token_refused(self) -> bool:
+        """Whether a token was sent, and is not valid."""
+        return self.call.token is not None
 
 
-class _RolledBack(Exception):
-    """Ends the transaction of a call that is not confirmed. `shown` is the hash of what it would do."""
+class ProposalStale(Conflict):
+    """What the coach was shown has changed: the assistant has to propose it again."""
 
-    def __init__(self, line: str, reasons: Sequence[Reason], shown: str) -> None:
-        super().__init__(line)
-        self.line, self.reasons, self.shown = line, reasons, shown
+    default_code = "PROPOSAL_STALE"
+
+    def __init__(self) -> None:
+        super().__init__("The records have changed since this was proposed; ask the assistant to propose it again")
+
+
+class ProposalClosed(Conflict):
+    """The proposal has been decided, or has expired."""
+
+    default_code = "PROPOSAL_CLOSED"
+
+    def __init__(self) -> None:
+        super().__init__("This proposal has been decided, or has expired")
+
+
+def find_tool_denial(tool: Tool, caller: Principal) -> Forbidden | None:
+    """Return the error with which a caller may not call a tool, or None."""
+    if tool.outreach and not caller.may_reach_out:
+        return Forbidden(OUTREACH_DENIED)
+    if not tool.writes and not caller.may_read:
+        return Forbidden("This access may not read")
+    return find_denial(tool.access, caller, writes=tool.writes)
 
 
 async def carry_out(ctx: Context, call: Call) -> Output:
     """Carry out a call. A tool that writes runs in one transaction: a call that fails changes nothing.
 
-    Raises Unconfirmed, and what the tool raises.
+    Raises Unconfirmed; for an approved proposal ProposalClosed or ProposalStale; and what the tool raises.
     """
     if not call.tool.writes:
         result = await call.tool.call(ctx, call.arguments)
@@ -86,14 +139,16 @@ async def carry_out(ctx: Context, call: Call) -> Output:
         return Output(orjson.dumps(data).decode(), data)
     ctx.services.disk_space.require()
     await call.tool.call_preparation(ctx, call.arguments)
-    try:
-        if call.idempotency_key is None:
-            return await in_transaction(ctx, lambda tx: _write(tx, call))
-        return await _write_once(ctx, call, call.idempotency_key)
-    except _RolledBack as proposal:
-        token = new_token()
-        await store.create(ctx, token_hash(token), call.identity(ctx), proposal.shown)
-        raise Unconfirmed(proposal.line, proposal.reasons, token, token_refused=call.token is not None) from None
+    if call.idempotency_key is None:
+        return await in_transaction(ctx, lambda tx: _write(tx, call))
+    return await _write_once(ctx, call, call.idempotency_key)
+
+
+async def create_token(ctx: Context, unconfirmed: Unconfirmed) -> str:
+    """Return a token that confirms a call that was not confirmed."""
+    token = new_token()
+    await confirmations.create(ctx, token_hash(token), unconfirmed.call.identity(ctx), unconfirmed.shown)
+    return token
 
 
 async def _write_once(ctx: Context, call: Call, key: str) -> Output:
@@ -118,6 +173,21 @@ async def _write_once(ctx: Context, call: Call, key: str) -> Output:
 
 
 async def _write(tx: Context, call: Call) -> Output:
+    if (approval := call.approval) is None:
+        return await _write_confirmed(tx, call)
+    decision = Decision("executed", {"_id": approval.coach.id, "name": approval.coach.name})
+    if not await store.decide(tx, approval.proposal["_id"], decision):
+        raise ProposalClosed
+    output = await _write_confirmed(tx, call)
+    await store.set_result(tx, approval.proposal["_id"], output.data, output.text)
+    events.report_decision(tx, approval.proposal, decision)
+    client = events.only_client(approval.proposal)
+    as_coach = replace(tx, principal=approval.coach)
+    await audit.record(as_coach, "proposal.approved", proposalId=approval.proposal["_id"], about=client)
+    return output
+
+
+async def _write_confirmed(tx: Context, call: Call) -> Output:
     result = await call.tool.call(tx, call.arguments)
     if not isinstance(result, Written):
         raise TypeError(f"{call.tool.name} writes, so it must return Written")
@@ -143,19 +213,32 @@ async def _note_archived(tx: Context, written: Written) -> Written:
 
 
 async def _require_confirmation(tx: Context, call: Call, written: Written) -> None:
-    """Use up the confirmation of the call, if it needs one. Raises Forbidden, _RolledBack."""
+    """Use up the confirmation of the call, if it needs one. Raises Forbidden, Unconfirmed, ProposalStale."""
     reasons = {*written.reasons, *([Reason.MANY_CLIENTS] if len(_changed_clients(tx)) > 1 else [])}
     if undeclared := reasons - call.tool.confirms:
         raise RuntimeError(f"{call.tool.name} does not declare that it confirms {sorted(undeclared)}")
-    if not reasons:
-        return
     if reasons & OUTREACH and not tx.caller.may_reach_out:
         raise Forbidden(OUTREACH_DENIED)
-    shown = _digest([written.line, sorted(reasons), written.depends_on, _versions(tx)])
-    known = await store.find(tx, token_hash(call.token), call.identity(tx)) if call.token else None
+    if call.approval is None and not reasons:
+        return
+    # Not the reasons: what the assistant has done in the last minutes is one.
+    shown = _digest([written.line, written.depends_on, _versions(tx)])
+    if call.approval is not None:
+        if shown != call.approval.proposal["shown"]:
+            raise ProposalStale
+        return
+    known = await confirmations.find(tx, token_hash(call.token), call.identity(tx)) if call.token else None
     if known is None or known["shown"] != shown:
-        raise _RolledBack(written.line, sorted(reasons, key=_ORDER.index), shown)
-    await store.delete(tx, known["_id"])
+        ordered = sorted(reasons, key=_ORDER.index)
+        changes, customer_ids = await describe_changes(tx), _concerned_clients(tx, call)
+        raise Unconfirmed(call, written.line, ordered, shown, changes, customer_ids)
+    await confirmations.delete(tx, known["_id"])
+
+
+def _concerned_clients(tx: Context, call: Call) -> list[ObjectId]:
+    """Return the clients whom the call changes, writes to or names."""
+    clients = [*_changed_clients(tx), *(event.customer_id for event in tx.changes.events)]
+    return [each for each in dict.fromkeys([*clients, call.arguments.get("customerId")]) if each is not None]
 
 
 def _versions(tx: Context) -> list[list[object]]:

@@ -1,4 +1,4 @@
-"""Confirmations that a coach has been asked for, until they are given or expire."""
+"""Confirmations for which the client of an assistant asks its user, until they are given or expire."""
 
 from __future__ import annotations
 

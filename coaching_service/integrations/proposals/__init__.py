@@ -1,0 +1,1 @@
+"""Proposals of assistants: calls of tools that a coach decides on."""

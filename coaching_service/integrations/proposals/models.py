@@ -1,0 +1,101 @@
+"""Proposals as they are stored and returned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
+
+from marshmallow import fields
+
+from coaching_service.core.database.models import Stored
+from coaching_service.core.fields import Description, Private
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import PartQuery
+from coaching_service.people.customers.models import CustomerReference
+from coaching_service.people.customers.schemas import NamedCustomer
+
+Status = Literal["pending", "executed", "rejected", "expired", "failed"]
+_STATUS = (
+    "`pending`: a coach has to decide; `executed`: approved and done; `rejected`; `expired`: nobody decided within 24 "
+    "hours; `failed`: approved, but the assistant was not allowed to do it any more."
+)
+# The result of a tool as programs read it. It depends on the tool: docs/assistants.md describes each.
+ToolResult: TypeAlias = dict[str, Any]
+
+
+class ProposedChange(TypedDict):
+    """One record that a proposal changes, in words for a coach."""
+
+    kind: Annotated[str, Description("The kind of record, such as `workout`.")]
+    customer: Annotated[
+        CustomerReference | None, fields.Nested(NamedCustomer), Description("The client whose record it is, if any.")
+    ]
+    date: Annotated[str | None, Description("The day of the record, if it has one.")]
+    before: Annotated[str | None, Description("The record before; null if it does not exist.")]
+    after: Annotated[str | None, Description("The record afterwards; null if it is removed.")]
+
+
+class ProposingAssistant(TypedDict):
+    """The assistant, or the API key, that proposes."""
+
+    _id: Annotated[ObjectId, Description("The connected assistant, or the API key.")]
+    name: str
+
+
+class DecidingCoach(TypedDict):
+    """The coach who has decided."""
+
+    _id: ObjectId
+    name: str
+
+
+class NewProposal(TypedDict):
+    """What an assistant proposes.
+
+    `arguments`: those of the call as they were sent, as JSON. `call` is a hash of the call and its caller, `shown` one
+    of what the coach is shown. `customerIds`: the clients whom it concerns.
+    """
+
+    tool: Annotated[str, Description("The name of the tool.")]
+    summary: Annotated[str, Description("What would be done, in one or a few sentences.")]
+    reasons: Annotated[list[str], Description("Why it has to be confirmed, such as `CONTACT`.")]
+    changes: Annotated[list[ProposedChange], Description("The records that it changes: before and afterwards.")]
+    assistant: Annotated[ProposingAssistant, Description("The assistant, or the API key, that proposes it.")]
+    coachId: Annotated[ObjectId, Description("The coach on whose behalf it is proposed.")]
+    arguments: Annotated[str, Private]
+    idempotencyKey: Annotated[str | None, Private]
+    hasKey: Annotated[bool, Private]  # it was proposed with an API key
+    call: Annotated[str, Private]
+    shown: Annotated[str, Private]
+    customerIds: Annotated[list[ObjectId], Private]
+    status: Annotated[Status, Description(_STATUS)]
+    expiresAt: Annotated[datetime, Description("Until when it can be approved.")]
+
+
+class Proposal(NewProposal, Stored):
+    """A call of a tool that a coach decides on."""
+
+    decidedAt: Annotated[datetime | None, Description("When it was approved, rejected or expired; else null.")]
+    decidedBy: Annotated[DecidingCoach | None, Description("Who approved or rejected it.")]
+    result: Annotated[
+        ToolResult | None,
+        fields.Dict(),
+        Description("What the tool has returned; of a failed one `{code, message}`; null until it is decided."),
+    ]
+    resultText: NotRequired[Annotated[str, Private]]  # of the result, for assistants
+
+
+class ProposalQuery(PartQuery):
+    """Which proposals are listed."""
+
+    status: Annotated[Status | None, Description("Only proposals with this status.")]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How a proposal was decided: its status, who decided, and the result."""
+
+    status: Status
+    by: DecidingCoach | None = None
+    result: ToolResult | None = None

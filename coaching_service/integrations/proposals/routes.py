@@ -1,0 +1,48 @@
+"""Proposals over REST: an interactive session only."""
+
+from __future__ import annotations
+
+from coaching_service.core.auth.access import session_only
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict, NotFound
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import CursorPage, cursor_page_of
+from coaching_service.integrations.proposals import service
+from coaching_service.integrations.proposals.models import Proposal, ProposalQuery
+
+routes = Routes(
+    "/coach/proposals", tag="Proposals", path_descriptions={"proposalId": "The identifier of the proposal."}
+)
+
+
+@routes.get("", access=session_only(), query=ProposalQuery, returns=cursor_page_of(Proposal))
+async def list_proposals(ctx: Context, query: ProposalQuery) -> CursorPage[Proposal]:
+    """List proposals of assistants, newest first.
+
+    Those on the caller's behalf; for the owner, all of the company. A proposal that concerns a client whom the caller
+    does not work with is left out.
+    """
+    return await service.list_proposals(ctx, **query)
+
+
+@routes.get("/{proposalId}", access=session_only(), returns=Proposal, errors=(NotFound,))
+async def get_proposal(ctx: Context, proposal_id: ObjectId) -> Proposal:
+    """Read a proposal of an assistant."""
+    return await service.get(ctx, proposal_id)
+
+
+@routes.post("/{proposalId}/approve", access=session_only(), status=200, returns=Proposal, errors=(NotFound, Conflict))
+async def approve_proposal(ctx: Context, proposal_id: ObjectId) -> Proposal:
+    """Approve a proposal: what it proposes is done, once.
+
+    It is done with the rights that the assistant has now; if they do not suffice any more, the response is 403 and the
+    proposal has failed. If what was shown has changed, nothing is done: `PROPOSAL_STALE`.
+    """
+    return await service.approve(ctx, proposal_id)
+
+
+@routes.post("/{proposalId}/reject", access=session_only(), status=200, returns=Proposal, errors=(NotFound, Conflict))
+async def reject_proposal(ctx: Context, proposal_id: ObjectId) -> Proposal:
+    """Reject a proposal: nothing is done."""
+    return await service.reject(ctx, proposal_id)

@@ -1,0 +1,296 @@
+"""Proposals of assistants: what a coach has to decide on, and the decision."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import cast
+
+import orjson
+
+from coaching_service.core import audit
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth.visibility import Visibility
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import AlreadyClaimed, Filter, now
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import BadRequest, Forbidden, NotFound
+from coaching_service.core.http.responses import to_json
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job
+from coaching_service.core.list_parts import ListPart
+from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
+from coaching_service.core.mcp.tools import find_tool
+from coaching_service.core.pagination import CursorPage
+from coaching_service.integrations.proposals import client_units, events, store
+from coaching_service.integrations.proposals.execution import (
+    Approval,
+    Call,
+    Output,
+    ProposalClosed,
+    ProposalStale,
+    Unconfirmed,
+    carry_out,
+    find_tool_denial,
+)
+from coaching_service.integrations.proposals.models import (
+    DecidingCoach,
+    Decision,
+    NewProposal,
+    Proposal,
+    ProposingAssistant,
+    Status,
+)
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.assistants import service as assistants
+from coaching_service.people.changes.visibility import area_of, load_visibility
+from coaching_service.people.team import service as team
+
+EXPIRE = "expire_proposal"
+_NEWEST_FIRST = ("-createdAt", "-_id")
+
+
+# --- proposing -------------------------------------------------------------------------------------------------------
+
+
+async def propose(ctx: Context, unconfirmed: Unconfirmed) -> Proposal:
+    """Store a call that has to be confirmed, and return it as a proposal of the caller, an assistant.
+
+    An equal call that is pending, and would still do the same, is returned instead.
+    """
+    assistant = await _identify_assistant(ctx)
+    while True:
+        try:
+            return await _propose(ctx, unconfirmed, assistant)
+        except AlreadyClaimed:  # the same call at the same time
+            continue
+
+
+@transactional
+async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingAssistant) -> Proposal:
+    call, caller = unconfirmed.call, ctx.caller
+    identity = call.identity(ctx)
+    if (pending := await store.find_pending(ctx, identity)) is not None:
+        if pending["shown"] == unconfirmed.shown and pending["expiresAt"] > now():
+            return pending
+        await _decide(ctx, pending, Decision("expired"))
+    new: NewProposal = {
+        "tool": call.tool.name,
+        "summary": unconfirmed.line,
+        "reasons": [reason.name for reason in unconfirmed.reasons],
+        "changes": list(unconfirmed.changes),
+        "assistant": assistant,
+        "coachId": caller.id,
+        "arguments": to_json(call.sent).decode(),
+        "idempotencyKey": call.idempotency_key,
+        "hasKey": caller.via == "apiKey",
+        "call": identity,
+        "shown": unconfirmed.shown,
+        "customerIds": list(unconfirmed.customer_ids),
+        "status": "pending",
+        "expiresAt": now() + store.LIFETIME,
+    }
+    proposal = await store.create(ctx, new)
+    arguments = {"companyId": ctx.company_id, "proposalId": proposal["_id"]}
+    await queue.enqueue(ctx, EXPIRE, arguments, after=store.LIFETIME, about=events.only_client(proposal))
+    events.report_creation(ctx, proposal)
+    return proposal
+
+
+async def _identify_assistant(ctx: Context) -> ProposingAssistant:
+    caller = ctx.caller
+    name = caller.application
+    if caller.via == "apiKey":
+        name = await api_keys.find_name(ctx, caller.credential_id)
+    return {"_id": caller.credential_id, "name": name or "Assistant"}
+
+
+def nonce_of(services: Services, proposal_id: ObjectId) -> str:
+    """Return the secret that a view of the proposal sends with a decision; the model never reads it."""
+    return services.vault.sign(f"proposal:{proposal_id}")
+
+
+def is_nonce_of(services: Services, proposal_id: ObjectId, nonce: str) -> bool:
+    """Return whether `nonce` is the secret of a proposal."""
+    return services.vault.verify_signature(f"proposal:{proposal_id}", nonce)
+
+
+def url_of(services: Services, proposal_id: ObjectId) -> str:
+    """Return the address of the page on which a coach decides on a proposal."""
+    return f"{services.base_url}/app/proposals/{proposal_id}"
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+async def list_proposals(
+    ctx: Context, *, limit: int, after: str | None = None, status: Status | None = None
+) -> CursorPage[Proposal]:
+    """Return proposals on which the caller decides, newest first: at most `limit`, after a cursor.
+
+    Raises InvalidFields for a text that is not a cursor.
+    """
+    part = ListPart(ctx, "proposals", {"status": status}, _NEWEST_FIRST, size=limit, after=after)
+    where = _own(ctx) | ({} if status is None else store.has_status(status)) | await _in_scope(ctx)
+    stored = await store.list_part(ctx, part, where)
+    visibility = await load_visibility(ctx)
+    return part.by_cursor(stored, lambda each: _present(each, visibility))
+
+
+async def count_pending(ctx: Context) -> int:
+    """Return how many proposals wait for a decision of the caller."""
+    return await store.count(ctx, _own(ctx) | store.has_status("pending") | await _in_scope(ctx))
+
+
+async def get(ctx: Context, proposal_id: ObjectId) -> Proposal:
+    """Return a proposal. Raises NotFound unless the caller is its coach or the owner, and works with its clients."""
+    proposal = await store.find(ctx, proposal_id, _own(ctx) | await _in_scope(ctx))
+    if proposal is None:
+        raise NotFound("proposal")
+    return _present(proposal, await load_visibility(ctx))
+
+
+async def find_own(ctx: Context, proposal_id: ObjectId) -> Proposal:
+    """Return a proposal of the calling assistant, with its private fields. Raises NotFound if it made no such one."""
+    where: Filter = {"coachId": ctx.caller.id, "assistant._id": ctx.caller.credential_id}
+    proposal = await store.find(ctx, proposal_id, where | await _in_scope(ctx))
+    if proposal is None:
+        raise NotFound("proposal")
+    return {**proposal, "status": _status(proposal)}
+
+
+async def find_result(ctx: Context, call: Call, proposal_id: str) -> Output | None:
+    """Return the result of a call of the calling assistant, if its proposal has been executed; else None."""
+    if not ObjectId.is_valid(proposal_id):
+        return None
+    proposal = await store.find(ctx, ObjectId(proposal_id), {"call": call.identity(ctx), "status": "executed"})
+    if proposal is None or proposal["result"] is None:
+        return None
+    return Output(proposal.get("resultText", ""), proposal["result"])
+
+
+def _own(ctx: Context) -> Filter:
+    return {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
+
+
+async def _in_scope(ctx: Context) -> Filter:
+    """Return the filter of proposals that concern no client whom the caller does not work with."""
+    visibility = await load_visibility(ctx)
+    if visibility.customer_ids is None:
+        return {}
+    return {"customerIds": {"$not": {"$elemMatch": {"$nin": list(visibility.customer_ids)}}}}
+
+
+def _present(proposal: Proposal, visibility: Visibility) -> Proposal:
+    """Return a proposal as a coach reads it: without changes in areas that the coach may not see."""
+    changes = [
+        change
+        for change in proposal["changes"]
+        if visibility.allows(area=area_of(change["kind"], change["customer"] and change["customer"]["_id"]))
+    ]
+    public = {name: value for name, value in proposal.items() if name not in store.proposals.private}
+    return cast("Proposal", {**public, "status": _status(proposal), "changes": changes})
+
+
+def _status(proposal: Proposal) -> Status:
+    return "expired" if proposal["status"] == "pending" and proposal["expiresAt"] <= now() else proposal["status"]
+
+
+# --- deciding --------------------------------------------------------------------------------------------------------
+
+
+async def approve(ctx: Context, proposal_id: ObjectId) -> Proposal:
+    """Carry out a proposal with the rights that its assistant has now, and return it.
+
+    Raises NotFound as `get` does, ProposalClosed, ProposalStale; Forbidden, and the proposal has failed, if the
+    assistant may not do it any more; and Conflict while an equal call with the same idempotency key is running.
+    """
+    proposal = await _get_open(ctx, proposal_id)
+    try:
+        await _execute(ctx, proposal)
+    except Forbidden as error:
+        await _fail(ctx, proposal, error)
+        raise
+    return await get(ctx, proposal_id)
+
+
+@transactional
+async def reject(ctx: Context, proposal_id: ObjectId) -> Proposal:
+    """Reject a proposal and return it. Raises NotFound as `get` does, ProposalClosed."""
+    proposal = await _get_open(ctx, proposal_id)
+    if not await _decide(ctx, proposal, Decision("rejected", _identify_coach(ctx))):
+        raise ProposalClosed
+    await audit.record(ctx, "proposal.rejected", proposalId=proposal_id, about=events.only_client(proposal))
+    return await get(ctx, proposal_id)
+
+
+async def _get_open(ctx: Context, proposal_id: ObjectId) -> Proposal:
+    """Return a proposal on which the caller decides, with its private fields. Raises NotFound, ProposalClosed."""
+    proposal = await store.find(ctx, proposal_id, _own(ctx))
+    if proposal is None:
+        raise NotFound("proposal")
+    if _status(proposal) != "pending":
+        raise ProposalClosed
+    return proposal
+
+
+async def _execute(ctx: Context, proposal: Proposal) -> None:
+    """Carry out the call of a proposal, as its assistant. Raises Forbidden, ProposalClosed, ProposalStale, Conflict."""
+    tool = find_tool(proposal["tool"])
+    principal = await _load_assistant(ctx.services, proposal)
+    if (denial := find_tool_denial(tool, principal)) is not None:
+        raise denial
+    sent = orjson.loads(proposal["arguments"])
+    acting = replace(ctx, principal=principal, interface="assistant", operation=tool.name)
+    try:
+        arguments = validate_arguments(tool.takes, sent)
+        acting = await client_units.use_unit_of_client(acting, arguments.get("customerId"))
+        approval = Approval(proposal, ctx.caller)
+        await carry_out(acting, Call(tool, arguments, sent, proposal["idempotencyKey"], approval=approval))
+    except (InvalidArguments, BadRequest, NotFound) as error:  # what it refers to is not there any more
+        raise ProposalStale from error
+
+
+async def _load_assistant(services: Services, proposal: Proposal) -> Principal:
+    """Return the assistant, or the key, of a proposal as a principal with its rights of now.
+
+    Raises Forbidden if it is gone, or the company is suspended.
+    """
+    load = api_keys.load_principal if proposal["hasKey"] else assistants.load_principal
+    principal = await load(services, proposal["assistant"]["_id"])
+    if principal is None or principal.id != proposal["coachId"]:
+        raise Forbidden("The assistant is not connected any more, or its API key is gone")
+    return principal
+
+
+async def _fail(ctx: Context, proposal: Proposal, error: Forbidden) -> None:
+    result = {"code": error.code, "message": str(error)}
+    await _decide(ctx, proposal, Decision("failed", _identify_coach(ctx), result))
+
+
+@transactional
+async def _decide(ctx: Context, proposal: Proposal, decision: Decision) -> bool:
+    """Store a decision by which nothing is done; returns whether there was none before."""
+    if not await store.decide(ctx, proposal["_id"], decision):
+        return False
+    events.report_decision(ctx, proposal, decision)
+    return True
+
+
+async def expire_step(services: Services, job: Job) -> None:
+    """Mark a proposal as expired on which nobody has decided."""
+    with suppress(NotFound):  # the company is deleted
+        owner = await team.get_owner(services, job.arguments["companyId"])
+        await _expire(Context(services, owner, interface="system", operation=EXPIRE), job.arguments["proposalId"])
+
+
+@transactional
+async def _expire(ctx: Context, proposal_id: ObjectId) -> None:
+    proposal = await store.find(ctx, proposal_id, {"status": "pending"})
+    if proposal is not None:
+        await _decide(ctx, proposal, Decision("expired"))
+
+
+def _identify_coach(ctx: Context) -> DecidingCoach:
+    return {"_id": ctx.caller.id, "name": ctx.caller.name}

@@ -1,0 +1,53 @@
+"""Proposals for assistants."""
+
+from __future__ import annotations
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import Arguments
+from coaching_service.core.mcp.lists import format_time
+from coaching_service.core.mcp.results import Answer
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Identifier
+from coaching_service.integrations.proposals import service
+from coaching_service.integrations.proposals.models import Proposal, Status
+
+tools = Tools()
+_SENTENCES: dict[Status, str] = {
+    "executed": "The coach has approved it, and it is done.",
+    "rejected": "The coach has rejected it; nothing was changed. Do not propose it again unless the user asks for it.",
+    "expired": "Nobody decided within 24 hours; nothing was changed.",
+    "failed": "The coach has approved it, but this access was not allowed to do it any more; nothing was changed.",
+}
+
+
+class GetProposal(Arguments):
+    """The proposal."""
+
+    proposalId = Identifier(required=True, metadata={"description": "From the call that was not executed."})
+
+
+@tools.tool("Get a proposal", access=coach(), takes=GetProposal())
+async def get_proposal(ctx: Context, proposal_id: ObjectId) -> Answer:
+    """Return whether the coach has decided on a call that was not executed, and its result once it is approved."""
+    proposal = await service.find_own(ctx, proposal_id)
+    return Answer(" ".join([_describe(ctx, proposal), proposal.get("resultText", "")]).strip(), _data(ctx, proposal))
+
+
+def _describe(ctx: Context, proposal: Proposal) -> str:
+    if proposal["status"] != "pending":
+        return _SENTENCES[proposal["status"]]
+    url = service.url_of(ctx.services, proposal["_id"])
+    return f"Pending: the coach decides at {url} until {format_time(proposal['expiresAt'])}."
+
+
+def _data(ctx: Context, proposal: Proposal) -> dict[str, object]:
+    return {
+        "proposalId": proposal["_id"],
+        "status": proposal["status"],
+        "summary": proposal["summary"],
+        "approvalUrl": service.url_of(ctx.services, proposal["_id"]),
+        "expiresAt": proposal["expiresAt"],
+        "result": proposal["result"],
+    }
