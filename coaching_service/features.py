@@ -62,6 +62,7 @@ from coaching_service.progress.attention import routes as attention
 from coaching_service.progress.attention import tools as attention_tools
 from coaching_service.progress.check_ins import routes as check_ins
 from coaching_service.progress.check_ins import scheduling as check_in_scheduling
+from coaching_service.progress.check_ins import tools as check_ins_tools
 from coaching_service.progress.compliance import routes as compliance
 from coaching_service.progress.compliance import tools as compliance_tools
 from coaching_service.progress.conversation import attachments as conversation_attachments
@@ -193,6 +194,7 @@ TOOLS: tuple[Tools, ...] = (
     workload_tools.tools,
     activity_tools.tools,
     form_requests_tools.tools,
+    check_ins_tools.tools,
     notes_tools.tools,
     conversation_tools.tools,
     attention_tools.tools,

@@ -61,6 +61,7 @@ _OPTIONAL: dict[str, dict[str, Any]] = {
     "create_workout": {"days": [{"date": TODAY, "name": "Legs", "text": "task: Walk"}]},
     "log_workout": {"sessionRpe": 7},
     "save_program": {"name": "Base", "days": [{"day": 1, "name": "Legs", "text": "task: Walk"}]},
+    "schedule_check_in": {"task": "Walk", "weekday": 1},
     "update_workout": {"name": "Arms"},
 }
 

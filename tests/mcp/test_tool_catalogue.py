@@ -44,6 +44,7 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "record_metric": ("wdi", {"FAR_DATE", "FAR_VALUE"}),
     "get_training_load": ("r", set()),
     "list_check_ins": ("r", set()),
+    "schedule_check_in": ("w", {"MANY_DAYS", "FAR_DATE"}),
     "review_check_in": ("wo", {"CONTACT"}),
     "list_notes": ("r", set()),
     "add_note": ("w", set()),

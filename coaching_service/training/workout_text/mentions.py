@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
 from rapidfuzz import process
 
@@ -33,20 +35,35 @@ async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout]) -> s
     of_kind: dict[Kind, list[Mention]] = {"exercise": [], "form": [], "metric set": []}
     for mention in (mention for workout in workouts for mention in workout.mentions):
         of_kind[mention.kind].append(mention)
-    if of_kind["form"]:
-        problems.entries += _match_names(
-            of_kind["form"], {form["_id"]: form["name"] for form in await forms.list_all(ctx)}
-        )
-    if of_kind["metric set"]:
-        problems.entries += _match_names(
-            of_kind["metric set"], {each["_id"]: each["name"] for each in await metric_sets.list_all(ctx)}
-        )
+    for kind in ("form", "metric set"):
+        if of_kind[kind]:
+            problems.entries += _match_names(of_kind[kind], await _list_names(ctx, kind))
     remarks = ""
     if of_kind["exercise"]:
         with problems.collect():
             remarks = await _resolve_exercises(ctx, of_kind["exercise"])
     problems.raise_any()
     return remarks
+
+
+async def resolve_document(ctx: Context, kind: Literal["form", "metric set"], path: str, text: str) -> ObjectId:
+    """Return the form or metric set that a text names, or whose identifier it is.
+
+    `path` is the field of the request that has the text. Raises InvalidFields, with the nearest names, if there is none
+    or more than one.
+    """
+    if (identifier := parse_id(text.strip().lower())) is not None:
+        return identifier
+    mention = Mention(kind, path, 1, text, {}, "_id")
+    problems = _match_names([mention], await _list_names(ctx, kind))
+    Problems([replace(each, line=None, message=f"is unknown: {each.message}") for each in problems]).raise_any()
+    return ObjectId(mention.target["_id"])
+
+
+async def _list_names(ctx: Context, kind: Literal["form", "metric set"]) -> dict[ObjectId, str]:
+    if kind == "form":
+        return {form["_id"]: form["name"] for form in await forms.list_all(ctx)}
+    return {each["_id"]: each["name"] for each in await metric_sets.list_all(ctx)}
 
 
 async def resolve_exercises(ctx: Context, texts: Mapping[str, str]) -> list[ObjectId]:
@@ -113,9 +130,9 @@ def _match_names(mentions: Iterable[Mention], names: Mapping[ObjectId, str]) -> 
         matching = [identifier for identifier, name in names.items() if normalize(name) == wanted]
         if len(matching) != 1:
             normalized = {identifier: normalize(name) for identifier, name in names.items()}
-            near = process.extract(wanted, normalized, limit=_NEAREST, score_cutoff=_MIN_SCORE)
+            near = process.extract(wanted, normalized, limit=_NEAREST)
             message = _describe(mention.kind, [(names[key], key) for _, _, key in near])
-            yield _unknown(mention, message, [names[key] for _, _, key in near])
+            yield _unknown(mention, message, [names[key] for _, score, key in near if score >= _MIN_SCORE])
         else:
             mention.target[mention.key] = matching[0]
 

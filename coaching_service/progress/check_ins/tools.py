@@ -1,0 +1,114 @@
+"""Recurring check-ins for assistants."""
+
+from __future__ import annotations
+
+from calendar import day_name
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import validates_schema
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import CustomerArgument, optional
+from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
+from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Date, Integer, Text
+from coaching_service.core.validation_messages import invalid
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.check_ins import service
+from coaching_service.progress.check_ins._recurrence import DAYS_AHEAD
+from coaching_service.progress.check_ins.models import CheckIn, NewCheckIn, Recurrence
+from coaching_service.training.workout_text.mentions import resolve_document
+
+tools = Tools()
+_CONTENT = ("form", "metrics", "task")
+_RHYTHM = ("weekday", "everyDays")
+
+
+class CheckInToSchedule(CustomerArgument):
+    """What a client is asked for, and when."""
+
+    form = Text(**optional("A form to answer: its name or _id."))
+    metrics = Text(**optional("Instead: a metric set to record, its name or _id."))
+    task = Text(**optional("Instead: a task, such as a daily habit."))
+    weekday = Integer(minimum=1, maximum=7, **optional("Every week on this day, 1 Monday to 7 Sunday."))
+    everyDays = Integer(minimum=1, maximum=366, **optional("Instead: every so many days."))
+    startDate = Date(**optional("First day. Default: the client's today."))
+    until = Date(**optional("Last day. Default: no end."))
+
+    @validates_schema(skip_on_field_errors=False)
+    def validate_choices(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError unless there is one content and one rhythm, and the end is not before the start."""
+        for names in (_CONTENT, _RHYTHM):
+            given = [name for name in names if data.get(name) is not None]
+            if not given and all(name in data for name in names):
+                raise invalid(f"is required, or {' or '.join(names[1:])}", "REQUIRED", names[0])
+            if len(given) > 1:
+                raise invalid(f"must not be combined with {given[0]}", "NOT_ALLOWED", given[1])
+        first, last = data.get("startDate"), data.get("until")
+        if first is not None and last is not None and last < first:
+            raise invalid("must not be before startDate", "BEFORE_START", "until")
+
+
+@tools.tool(
+    "Schedule a check-in",
+    access=coach(CUSTOMERS.EDIT),
+    takes=CheckInToSchedule(),
+    writes=True,
+    confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
+)
+async def schedule_check_in(
+    ctx: Context,
+    customer_id: ObjectId,
+    form: str | None,
+    metrics: str | None,
+    task: str | None,
+    weekday: int | None,
+    every_days: int | None,
+    start_date: str | None,
+    until: str | None,
+) -> Written:
+    """Ask a client for a form, measurements or a task again and again. Check-ins are put on the calendar four weeks
+    ahead, apart from workouts; list_check_ins reads the answers, undo ends them."""
+    today = await customers.get_local_date(ctx, customer_id)
+    existing = await service.list_check_ins(ctx, customer_id)
+    new: NewCheckIn = {
+        "formId": None if form is None else await resolve_document(ctx, "form", "form", form),
+        "metricsSetId": None if metrics is None else await resolve_document(ctx, "metric set", "metrics", metrics),
+        "taskFields": None if task is None else {"title": task, "description": None},
+        "weekday": weekday,
+        "everyDays": every_days,
+        "startDate": start_date or str(today),
+        "until": until,
+    }
+    check_in = await service.create(ctx, customer_id, new)
+    customer = await customers.get_visible_reference(ctx, customer_id)
+    same = [_describe(each) for each in existing if each["name"] == check_in["name"]]
+    note = f" There was already {', '.join(same)}." if same else ""
+    return Written(
+        f"Scheduled {_describe(check_in)} for {typed(customer['name'])}.{note}",
+        {"customerId": customer_id, "checkInId": check_in["_id"]},
+        find_reasons(
+            today=today,
+            dates=[date for date in (check_in["startDate"], until) if date is not None],
+            days=_count_days(check_in),
+        ),
+    )
+
+
+def _count_days(check_in: Recurrence) -> int:
+    """Return the number of days from the first to the last check-in, without an end those that are scheduled ahead."""
+    first, last = check_in["startDate"], check_in["until"]
+    return DAYS_AHEAD if last is None else count_span([first, last])
+
+
+def _describe(check_in: CheckIn) -> str:
+    """Return a check-in in words, such as `«Weekly» every Sunday from 2026-03-02 on`."""
+    weekday, days = check_in["weekday"], check_in["everyDays"]
+    rhythm = f"every {days} days" if weekday is None else f"every {day_name[weekday - 1]}"
+    until = f" until {check_in['until']}" if check_in["until"] else " on"
+    return f"{typed(check_in['name'])} {'every day' if days == 1 else rhythm} from {check_in['startDate']}{until}"
