@@ -70,6 +70,7 @@ from coaching_service.progress.conversation import checks as conversation_checks
 from coaching_service.progress.conversation import notifications as conversation_notifications
 from coaching_service.progress.conversation import routes as conversation
 from coaching_service.progress.conversation import tools as conversation_tools
+from coaching_service.progress.conversation import waiting as waiting_messages
 from coaching_service.progress.customer_profile import routes as customer_profile
 from coaching_service.progress.customer_profile import tools as customer_profile_tools
 from coaching_service.progress.exercise_history import routes as exercise_history
@@ -255,6 +256,7 @@ _STEPS: Steps = {
     account_service.ERASE: erasure.erase_company,
     tombstones.STORE: tombstones.store_step,
     conversation_notifications.SEND: conversation_notifications.send_scheduled_mail,
+    waiting_messages.DELIVER: waiting_messages.deliver,
     conversation_attachments.DISCARD: conversation_attachments.discard_unsent,
     figures_renewal.FIND_DUE: figures_renewal.queue_due,
     figures_renewal.RENEW_CHANGED: figures_renewal.renew_changed,

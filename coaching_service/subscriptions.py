@@ -32,6 +32,7 @@ from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import notifications as message_mail
 from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation import waiting as waiting_messages
 from coaching_service.progress.conversation.events import MessageCreated, MessagesRead
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs.events import ItemLogged
@@ -80,6 +81,7 @@ def assemble() -> EventBus:
         customers.count_restored_customers,
         attention.mark_restored_due,
         check_ins.follow_restored_check_ins,
+        waiting_messages.follow_undo,
     )
     events.subscribe(ItemLogged, compliance.mark_figures_due)
     events.subscribe(MessageCreated, message_mail.schedule_mail)

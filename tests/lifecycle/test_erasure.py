@@ -45,7 +45,7 @@ OF_CLIENTS = {
         "personalRecords",
     ),
     *("planCounters", "planVersions", "programAssignments", "progressPhotos", "replays", "sandboxMails", "sessions"),
-    *("trainingMaxes", "webhookDeliveries", "workoutBlocks"),
+    *("trainingMaxes", "waitingMessages", "webhookDeliveries", "workoutBlocks"),
 }
 
 

@@ -40,6 +40,7 @@ WITHHELD = {
     "replays",
     "sandboxMails",
     "sessions",
+    "waitingMessages",
     "webhookDeliveries",
 }
 

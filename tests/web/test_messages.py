@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.core.test_uploads import PDF, picture
+from tests.mcp.test_recall import after_a_minute, send
 from tests.progress.test_message_attachments import MP4, upload
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
@@ -262,3 +263,15 @@ async def test_mail_about_messages_is_turned_off_for_the_company(coach: CoachCli
     page = await owner_page.get(path)
     (await owner_page.submit(page, path, notifications__messages=None)).ok().says("Changes saved.")
     assert (await coach.get("/coach/account")).ok()["notifications"] == {"messages": False}
+
+
+async def test_coach_sees_and_recalls_a_waiting_message_on_the_page(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    await send(coach, ana, "See you on <Monday>")
+    path = f"/app/customers/{ana['_id']}/messages"
+    page = (await owner_page.get(path)).ok().says("See you on <Monday>", "Will be sent in a minute.", "Recall")
+    message_id = (await stored(coach, ana))[0]["_id"]
+    page = await owner_page.submit(page, f"{path}/{message_id}/delete")
+    page.ok().says("Message recalled.", "No messages yet")
+    await after_a_minute(coach)
+    assert await stored(coach, ana) == []

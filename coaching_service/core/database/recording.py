@@ -61,20 +61,22 @@ class History:
     `event_fields`, which are read with each change. `undo`: "restore" puts previous values back, and fails if the
     document has changed since; "derived" does the same but skips a document that has changed since, as it is computed
     again from others; "never" for documents that refer to files or people outside the service; "changes" for documents
-    whose creation and deletion cannot be undone. `omit`: fields that are not recorded, such as hashes.
+    whose creation and deletion cannot be undone; "creation" for documents of which nothing else can be undone.
+    `omit`: fields that are not recorded, such as hashes.
     `public_names`: the public fields that private or omitted ones are returned as, by the name of the stored one.
     """
 
     kind: str
     event: EventOf | None = None
     event_fields: tuple[str, ...] = ()
-    undo: Literal["restore", "derived", "changes", "never"] = "restore"
+    undo: Literal["restore", "derived", "changes", "creation", "never"] = "restore"
     omit: tuple[str, ...] = ()
     public_names: Mapping[str, str] = field(default_factory=dict)
 
     def can_undo(self, action: Action) -> bool:
         """Return whether an action on one of the documents can be undone."""
-        return self.undo != "never" and (self.undo != "changes" or action == "changed")
+        only = {"changes": "changed", "creation": "created", "never": None}.get(self.undo, action)
+        return action == only
 
     def without_omitted(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of a document that are recorded."""

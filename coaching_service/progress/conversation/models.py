@@ -7,6 +7,7 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_ar
 
 from marshmallow import fields
 
+from coaching_service.core.auth.principal import Via
 from coaching_service.core.database.models import Returned, Stored
 from coaching_service.core.database.recording import Actor, ActorType
 from coaching_service.core.field_schemas import output_of
@@ -84,6 +85,31 @@ class StoredMessage(Stored):
     unreadBy: NotRequired[Side]
 
 
+class WaitingMessage(Stored):
+    """A message of an assistant: it is delivered under its identifier at `deliverAt`, unless it is recalled before.
+
+    `isWaiting` (private) until then; afterwards the text is empty, and the document is kept so that the change that
+    created it can be undone. `changeId` is that change, or its batch; `via` and `credentialId` say how the assistant
+    acted.
+    """
+
+    customerId: ObjectId
+    author: Actor
+    text: str
+    about: MessageSubject | None
+    deliverAt: datetime
+    isWaiting: NotRequired[bool]
+    changeId: ObjectId
+    via: Via
+    credentialId: ObjectId
+
+
+class ShownMessage(StoredMessage):
+    """A message as a coach sees it: `deliverAt` only while it waits to be delivered."""
+
+    deliverAt: NotRequired[datetime]
+
+
 class MailState(TypedDict):
     """The job of the mail about unread messages that is scheduled for one side, and when the last mail was sent."""
 
@@ -138,6 +164,13 @@ class Message(Returned):
     readAt: Annotated[
         datetime | None,
         Description("When the other side read it: the client, or any coach; null until then."),
+    ]
+    deliverAt: Annotated[
+        datetime | None,
+        Description(
+            "When a message of an assistant will be delivered; until then only coaches see it, and deleting it recalls "
+            "it. Null for a message that has been delivered."
+        ),
     ]
 
 

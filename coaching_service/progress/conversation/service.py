@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coaching_service.core.changes.log import actor_of
-from coaching_service.core.database import files
+from coaching_service.core.changes.log import actor_of, interface_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
+from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.transactions import gather_reads, transactional
-from coaching_service.core.errors import Forbidden, NotFound
+from coaching_service.core.errors import Conflict, Forbidden, NotFound
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
@@ -20,8 +20,8 @@ from coaching_service.core.pagination import CursorPage
 from coaching_service.people.customers import activity_dates, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersDeleted
-from coaching_service.progress.conversation import attachments, store
-from coaching_service.progress.conversation.events import MessageCreated, MessagesRead
+from coaching_service.progress.conversation import _delivery, attachments, store, waiting
+from coaching_service.progress.conversation.events import MessagesRead
 from coaching_service.progress.conversation.models import (
     AttachedFile,
     Conversation,
@@ -55,19 +55,27 @@ async def list_messages(
     """
     filters = {"customerId": customer_id, "wblockId": block_id}
     list_part = ListPart(ctx, "messages", filters, store.MESSAGE_ORDER, size=limit, after=after)
-    _, stored = await gather_reads(
+    key = (ctx, customer_id, list_part.condition())
+    _, stored, unsent = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        store.find_messages(ctx, customer_id, list_part.condition(), block_id=block_id, limit=limit + 1),
+        store.find_messages(*key, block_id=block_id, limit=list_part.limit),
+        waiting.list_newest(*key, block_id=block_id, limit=list_part.limit),
     )
-    return list_part.by_cursor(stored, lambda message: _to_message(ctx, message))
+    newest_first = sorted([*stored, *unsent], key=lambda each: (each["createdAt"], each["_id"]), reverse=True)
+    return list_part.by_cursor(newest_first, lambda message: _to_message(ctx, message))
 
 
 async def get(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> Message:
     """Return a message of a client's conversation. Raises NotFound if it has no such message, Forbidden."""
-    _, stored = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), store.find_whole_message(ctx, customer_id, message_id)
+    _, stored, unsent = await gather_reads(
+        ctx,
+        customers.get_visible(ctx, customer_id),
+        store.find_whole_message(ctx, customer_id, message_id),
+        waiting.find_one(ctx, customer_id, message_id),
     )
+    if unsent is not None:
+        return _to_message(ctx, waiting.as_message(unsent))
     if stored is None:
         raise _message_not_found()
     return _to_message(ctx, stored)
@@ -150,7 +158,7 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewMessage) -> Messag
     await activity_dates.record_activity(ctx, customer_id)
     about = await _resolve_about(ctx, customer_id, new.get("about"))
     attached = await attachments.take(ctx, customer_id, new.get("attachments", ()))
-    return _to_message(ctx, await _send(ctx, customer_id, new["text"], about, attached))
+    return await _send(ctx, customer_id, new["text"], about, attached)
 
 
 @transactional
@@ -163,26 +171,12 @@ async def send_to_each(ctx: Context, customer_ids: Sequence[ObjectId], text: str
 
 async def _send(
     ctx: Context, customer_id: ObjectId, text: str, about: MessageSubject | None, attached: Sequence[AttachedFile]
-) -> StoredMessage:
-    """Store a message in the transaction of `ctx`, in which the client is locked."""
-    unread_by: Side = "client" if ctx.caller.is_coach else "company"
-    message = await store.create_message(
-        ctx,
-        {
-            "customerId": customer_id,
-            "author": actor_of(ctx),
-            "text": text,
-            "about": about,
-            "attachments": list(attached),
-            "editedAt": None,
-            "readAt": None,
-            "unreadBy": unread_by,
-        },
-    )
-    await store.add_to_conversation(ctx, message, unread_by)
-    await _mark_attention_due(ctx, customer_id, unread_by)
-    await ctx.publish(MessageCreated(customer_id, message["_id"], unread_by))
-    return message
+) -> Message:
+    """Store a message in the transaction of `ctx`, in which the client is locked; an assistant's waits for a minute."""
+    if interface_of(ctx) == "assistant":
+        return _to_message(ctx, waiting.as_message(await waiting.hold(ctx, customer_id, text, about)))
+    new = _delivery.NewText(actor_of(ctx), text, about, attached)
+    return _to_message(ctx, await _delivery.deliver(ctx, customer_id, new))
 
 
 @transactional
@@ -201,8 +195,12 @@ async def update(ctx: Context, customer_id: ObjectId, message_id: ObjectId, chan
     """Change the text of a message of the caller and return it.
 
     Raises NotFound if there is no such message or it is deleted, Forbidden if another person wrote it, Conflict if it
-    has changed since `change["version"]`, and what `list_messages` raises.
+    has changed since `change["version"]` or waits to be delivered, and what `list_messages` raises.
     """
+    _require_own_words(ctx)
+    await customers.get_visible(ctx, customer_id)
+    if await waiting.find_one(ctx, customer_id, message_id) is not None:
+        raise Conflict("This message is not sent yet: recall it, and send another", code="MESSAGE_WAITING")
     stored = await _read_own(ctx, customer_id, message_id)
     await activity_dates.record_activity(ctx, customer_id)
     is_changed = "text" in change and change["text"] != stored["text"]
@@ -215,22 +213,21 @@ async def update(ctx: Context, customer_id: ObjectId, message_id: ObjectId, chan
 
 @transactional
 async def delete(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> None:
-    """Remove text and attachments of a message of the caller; the message keeps its place.
+    """Remove text and attachments of a message of the caller; the message keeps its place. One that waits is recalled.
 
     Raises NotFound if there is no such message or it is deleted, Forbidden if another person wrote it, and what
     `list_messages` raises.
     """
+    _require_own_words(ctx)
+    await customers.get_visible(ctx, customer_id)
+    if (unsent := await waiting.find_one(ctx, customer_id, message_id)) is not None:
+        _require_author(ctx, unsent["author"])
+        await activity_dates.record_activity(ctx, customer_id)
+        await waiting.recall(ctx, unsent)
+        return
     stored = await _read_own(ctx, customer_id, message_id)
     await activity_dates.record_activity(ctx, customer_id)
-    await store.empty_message(ctx, customer_id, message_id)
-    await files.discard(ctx, [file_id for file in stored["attachments"] for file_id in attachments.file_ids(file)])
-    conversation = await store.find_conversation(ctx, customer_id)
-    if conversation is not None and (side := stored.get("unreadBy")) is not None:
-        remaining = conversation["unread"][side] - 1
-        await store.set_unread(ctx, customer_id, side, remaining)
-        await _mark_attention_due(ctx, customer_id, side)
-        if not remaining:
-            await ctx.publish(MessagesRead(customer_id, side))
+    await _delivery.delete(ctx, customer_id, stored)
 
 
 @transactional
@@ -248,7 +245,7 @@ async def mark_read(ctx: Context, customer_id: ObjectId, *, block_id: ObjectId |
         remaining = conversation["unread"][side] - marked if block_id else 0
         await activity_dates.record_activity(ctx, customer_id)
         await store.set_unread(ctx, customer_id, side, remaining)
-        await _mark_attention_due(ctx, customer_id, side)
+        await _delivery.mark_attention_due(ctx, customer_id, side)
         if not remaining:
             await ctx.publish(MessagesRead(customer_id, side))
     return await get_conversation(ctx, customer_id)
@@ -262,12 +259,6 @@ async def delete_conversations(ctx: Context, event: CustomersDeleted) -> None:
 # --- rules -----------------------------------------------------------------------------------------------------------
 
 
-async def _mark_attention_due(ctx: Context, customer_id: ObjectId, side: Side) -> None:
-    """Have it renewed why the client needs attention: the company's unread messages are a reason, the client's not."""
-    if side == "company":
-        await derived_figures.mark_due(ctx, [customer_id])
-
-
 def _own_side(ctx: Context) -> Side:
     return "company" if ctx.caller.is_coach else "client"
 
@@ -279,14 +270,16 @@ def _require_own_words(ctx: Context) -> None:
 
 
 async def _read_own(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> MessageContent:
-    _require_own_words(ctx)
-    await customers.get_visible(ctx, customer_id)
     message = await store.find_message(ctx, customer_id, message_id)
     if message is None or message["text"] is None:
         raise _message_not_found()
-    if message["author"]["_id"] != ctx.caller.id:
-        raise Forbidden("Only its author may change or delete a message", code="NOT_THE_AUTHOR")
+    _require_author(ctx, message["author"])
     return message
+
+
+def _require_author(ctx: Context, author: Actor) -> None:
+    if author["_id"] != ctx.caller.id:
+        raise Forbidden("Only its author may change or delete a message", code="NOT_THE_AUTHOR")
 
 
 async def _resolve_about(
@@ -312,5 +305,6 @@ def _message_not_found() -> NotFound:
 
 
 def _to_message(ctx: Context, stored: StoredMessage) -> Message:
+    """Return a message as it is sent; one that has been delivered has no time of delivery."""
     attached = [attachments.present(ctx, file) for file in stored["attachments"]]
-    return {**take(Message, stored), "attachments": attached}
+    return {**take(Message, {"deliverAt": None, **stored}), "attachments": attached}

@@ -80,11 +80,17 @@ def _describe(message: Message, longest: int = _LONGEST_IN_LIST) -> str:
     facts = join_facts(
         format_time(message["createdAt"]),
         f"{author['type']} {typed(author['name'])}",
-        message["readAt"] is None and message["text"] is not None and "not read yet",
+        _describe_state(message),
         about and f"about workout {about['wblockId']}",
         attached and f"with {', '.join(file['kind'] for file in attached)}",
     )
     return f"{facts}: {'(deleted)' if message['text'] is None else typed_line(message['text'], longest)}"
+
+
+def _describe_state(message: Message) -> str:
+    if message["deliverAt"] is not None:
+        return "waiting to be sent"
+    return "not read yet" if message["readAt"] is None and message["text"] is not None else ""
 
 
 def _present(message: Message) -> dict[str, object]:
@@ -109,7 +115,8 @@ def _present(message: Message) -> dict[str, object]:
     confirms=(Reason.CONTACT,),
 )
 async def send_message(ctx: Context, customer_id: ObjectId, text: str, workout_id: ObjectId | None) -> Written:
-    """Send a message to a client, who may also get a mail about it. It cannot be undone."""
+    """Send a message to a client, who may also get a mail about it. It is delivered after a minute; undo recalls it
+    until then, and deletes it afterwards if the client has not read it."""
     return await write_message(ctx, customer_id, text, workout_id)
 
 
@@ -122,7 +129,7 @@ async def write_message(ctx: Context, customer_id: ObjectId, text: str, workout_
     customer = await customers.get_visible_reference(ctx, customer_id)
     about = " about a workout" if workout_id is not None else ""
     return Written(
-        f"Sent to {typed(customer['name'])}{about}: {typed_line(text, MAX_TEXT_LENGTH)}.",
+        f"Sent to {typed(customer['name'])}{about}, delivered in a minute: {typed_line(text, MAX_TEXT_LENGTH)}.",
         {"customerId": customer_id, "messageId": message["_id"]},
         find_reasons(contacts=True),
     )

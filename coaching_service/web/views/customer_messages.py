@@ -106,9 +106,11 @@ async def message_file(
 
 @pages.post(f"{_MESSAGES}/{{messageId}}/delete", access=coach(CUSTOMERS.EDIT), on=messages_page)
 async def delete_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> Redirect:
-    """Delete a message of the coach."""
+    """Delete a message of the coach, or recall one of the coach's assistant that has not been sent."""
+    message = await conversation.get(ctx, customer_id, message_id)
     await conversation.delete(ctx, customer_id, message_id)
-    return Redirect(messages_path(customer_id), "Message deleted.")
+    done = "deleted" if message["deliverAt"] is None else "recalled"
+    return Redirect(messages_path(customer_id), f"Message {done}.")
 
 
 def messages_path(customer_id: ObjectId) -> str:

@@ -22,6 +22,7 @@ _VERBS = {
     "count": "counted",
     "create": "created",
     "delete": "deleted",
+    "deliver": "delivered",
     "dismiss": "dismissed",
     "edit": "changed",
     "duplicate": "duplicated",

@@ -1,0 +1,75 @@
+"""Adding a message to a conversation, and deleting one from it, in the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.recording import Actor
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import derived_figures
+from coaching_service.progress.conversation import attachments, store
+from coaching_service.progress.conversation.events import MessageCreated, MessagesRead
+from coaching_service.progress.conversation.models import (
+    AttachedFile,
+    MessageContent,
+    MessageSubject,
+    Side,
+    StoredMessage,
+)
+
+
+@dataclass(frozen=True)
+class NewText:
+    """What a message says and who wrote it. `message_id`: its identifier, if it has one already."""
+
+    author: Actor
+    text: str
+    about: MessageSubject | None
+    attached: Sequence[AttachedFile] = ()
+    message_id: ObjectId | None = None
+
+
+async def deliver(ctx: Context, customer_id: ObjectId, new: NewText) -> StoredMessage:
+    """Add a message to a client's conversation; the client is locked in the transaction of `ctx`."""
+    unread_by: Side = "client" if ctx.caller.is_coach else "company"
+    identifier = {} if new.message_id is None else {"_id": new.message_id}
+    message = await store.create_message(
+        ctx,
+        {
+            **identifier,
+            "customerId": customer_id,
+            "author": new.author,
+            "text": new.text,
+            "about": new.about,
+            "attachments": list(new.attached),
+            "editedAt": None,
+            "readAt": None,
+            "unreadBy": unread_by,
+        },
+    )
+    await store.add_to_conversation(ctx, message, unread_by)
+    await mark_attention_due(ctx, customer_id, unread_by)
+    await ctx.publish(MessageCreated(customer_id, message["_id"], unread_by))
+    return message
+
+
+async def delete(ctx: Context, customer_id: ObjectId, message: MessageContent) -> None:
+    """Remove text and files of a message, which keeps its place; if it was unread, it is not any more."""
+    await store.empty_message(ctx, customer_id, message["_id"])
+    await files.discard(ctx, [file_id for file in message["attachments"] for file_id in attachments.file_ids(file)])
+    conversation = await store.find_conversation(ctx, customer_id)
+    if conversation is not None and (side := message.get("unreadBy")) is not None:
+        remaining = conversation["unread"][side] - 1
+        await store.set_unread(ctx, customer_id, side, remaining)
+        await mark_attention_due(ctx, customer_id, side)
+        if not remaining:
+            await ctx.publish(MessagesRead(customer_id, side))
+
+
+async def mark_attention_due(ctx: Context, customer_id: ObjectId, side: Side) -> None:
+    """Have it renewed why the client needs attention: the company's unread messages are a reason, the client's not."""
+    if side == "company":
+        await derived_figures.mark_due(ctx, [customer_id])

@@ -1,0 +1,140 @@
+"""Messages of assistants: they are delivered after a minute, and until then can be recalled.
+
+A waiting message is a document of its own, so that nothing that reads a conversation for the client, counts it or
+reports it knows about the message before it is delivered.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+
+from coaching_service.core.changes.log import actor_of
+from coaching_service.core.changes.undo import DocumentsRestored
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Filter, now
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import CompanySuspended, Conflict, NotFound
+from coaching_service.core.fields import take
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.people.customers import service as customers
+from coaching_service.people.team import service as team
+from coaching_service.progress.conversation import _delivery, _waiting_store, store
+from coaching_service.progress.conversation.models import MessageSubject, ShownMessage, WaitingMessage
+
+DELIVER = "deliver_message"
+RECALL_PERIOD = timedelta(seconds=60)
+
+
+async def hold(ctx: Context, customer_id: ObjectId, text: str, about: MessageSubject | None) -> WaitingMessage:
+    """Store a message of an assistant in the transaction of `ctx`, to be delivered after a minute, and return it."""
+    message = await _waiting_store.create(
+        ctx,
+        {
+            "customerId": customer_id,
+            "author": actor_of(ctx),
+            "text": text,
+            "about": about,
+            "deliverAt": now() + RECALL_PERIOD,
+            "isWaiting": True,
+            "changeId": ctx.batch_id or ctx.changes.id,
+            "via": ctx.caller.via,
+            "credentialId": ctx.caller.credential_id,
+        },
+    )
+    arguments = {"companyId": ctx.company_id, "customerId": customer_id, "messageId": message["_id"]}
+    await queue.enqueue(ctx, DELIVER, arguments, after=RECALL_PERIOD, about=customer_id, identifier=message["_id"])
+    return message
+
+
+async def deliver(services: Services, job: Job) -> RunAgain | None:
+    """Deliver a message, unless it has been recalled or delivered, or the client or the company is deleted."""
+    with suppress(NotFound):
+        owner = await team.get_owner(services, job.arguments["companyId"])
+        return await _deliver(Context(services, owner), job.arguments["customerId"], job.arguments["messageId"])
+    return None
+
+
+async def _deliver(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> RunAgain | None:
+    message = await _waiting_store.find_one(ctx, customer_id, message_id)
+    if message is None:
+        return None
+    if (remaining := message["deliverAt"] - now()) > timedelta(0):
+        return RunAgain(remaining)
+    await _deliver_now(await _as_author(ctx, message), message)
+    return None
+
+
+async def _as_author(ctx: Context, message: WaitingMessage) -> Context:
+    """Return the context of the assistant that wrote a message; the owner's if its coach is gone."""
+    ctx = replace(ctx, operation=DELIVER, interface="assistant")
+    with suppress(CompanySuspended):
+        coach = await team.get_principal(ctx.services, message["author"]["_id"] or ctx.caller.id)
+        if coach is not None and coach.company.id == ctx.company_id:
+            via, credential_id = message["via"], message["credentialId"]
+            return replace(ctx, principal=replace(coach, via=via, credential_id=credential_id, customers_scope="all"))
+    return ctx
+
+
+@transactional
+async def _deliver_now(ctx: Context, message: WaitingMessage) -> None:
+    """Deliver a message that waits, exactly once. Raises NotFound if the client is deleted."""
+    customer_id = message["customerId"]
+    await customers.lock_and_mark_figures(ctx, customer_id)
+    if await _waiting_store.end(ctx, customer_id, message["_id"]):
+        new = _delivery.NewText(message["author"], message["text"], message["about"], message_id=message["_id"])
+        await _delivery.deliver(ctx, customer_id, new)
+
+
+async def list_newest(
+    ctx: Context, customer_id: ObjectId, after: Filter, *, block_id: ObjectId | None, limit: int
+) -> list[ShownMessage]:
+    """Return messages to a client that wait, newest first, as coaches see them; clients see none."""
+    if not ctx.caller.is_coach:
+        return []
+    stored = await _waiting_store.find(ctx, customer_id, after, block_id=block_id, limit=limit)
+    return [as_message(message) for message in stored]
+
+
+def as_message(message: WaitingMessage) -> ShownMessage:
+    """Return a message that waits with the fields of one that has been delivered."""
+    return {**take(ShownMessage, message), "attachments": [], "editedAt": None, "readAt": None}
+
+
+async def find_one(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> WaitingMessage | None:
+    """Return a message to a client that waits, or None; a client sees none."""
+    return await _waiting_store.find_one(ctx, customer_id, message_id) if ctx.caller.is_coach else None
+
+
+async def recall(ctx: Context, message: WaitingMessage) -> None:
+    """Delete a message that waits, in the transaction of `ctx`, in which the client is locked."""
+    await _waiting_store.delete(ctx, message["customerId"], message["_id"])
+    await queue.cancel(ctx, message["_id"])
+
+
+async def follow_undo(ctx: Context, event: DocumentsRestored) -> None:
+    """Recall the messages whose sending was undone, or delete them if the client has not read them.
+
+    Raises Conflict if the client has read one.
+    """
+    for restored in event.of_kind("message"):
+        message = restored.before
+        if message is None or restored.after is not None:
+            continue
+        customer_id, message_id = message["customerId"], message["_id"]
+        if message.get("isWaiting"):
+            await queue.cancel(ctx, message_id)
+        else:
+            await _delete_unread(ctx, customer_id, message_id)
+
+
+async def _delete_unread(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> None:
+    delivered = await store.find_message(ctx, customer_id, message_id)
+    if delivered is None or delivered["text"] is None:
+        return
+    if delivered.get("unreadBy") is None:
+        raise Conflict("The client has read this message", code="NOT_UNDOABLE")
+    await _delivery.delete(ctx, customer_id, delivered)
