@@ -114,7 +114,8 @@ async def _end_waiting(app: web.Application) -> None:
 
 
 def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerDependencies) -> McpEndpoint:
-    tools, icon_url = tools_of(features.TOOLS), services.base_url + static_files.url_of("icon.svg")
+    tools = tools_of((*features.TOOLS, *features.VIEW_TOOLS))
+    icon_url = services.base_url + static_files.url_of("icon.svg")
 
     def make() -> Servers:
         from coaching_service.mcp.server import make_servers  # not needed before, and large

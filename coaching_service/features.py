@@ -202,6 +202,8 @@ TOOLS: tuple[Tools, ...] = (
     changes_tools.tools,
     proposals_tools.tools,
 )
+# What only the views of applications call.
+VIEW_TOOLS: tuple[Tools, ...] = (proposals_tools.view_tools,)
 
 TAGS = (
     ("Sessions", "Sign up, sign in, renew and end a session; forgotten passwords."),

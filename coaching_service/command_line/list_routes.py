@@ -17,7 +17,8 @@ from coaching_service.core.mcp.tools import tools_of
 def routes() -> None:
     """List every operation and tool with the permission it requires."""
     rows = [(route.method, route.path, str(route.access), route.summary) for route in routes_of(features.ROUTES)]
-    rows += [("tool", tool.name, str(tool.access), tool.title) for tool in tools_of(features.TOOLS)]
+    tools = tools_of((*features.TOOLS, *features.VIEW_TOOLS))
+    rows += [("tool", tool.name, str(tool.access), tool.title) for tool in tools]
     table = Table("Method", "Path", "Access", "Summary", box=None)
     for row in rows:
         table.add_row(*row)

@@ -12,10 +12,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import orjson
 from mcp.types import Resource, TextResourceContents
 
 from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.responses import to_json
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.tools import Tool
+from coaching_service.integrations.proposals import service as proposals
+from coaching_service.mcp.confirmation import Result
 
 EXTENSION = "io.modelcontextprotocol/ui"
 MIME_TYPE = "text/html;profile=mcp-app"
@@ -26,6 +33,7 @@ _INCLUDED = re.compile(r"/\* ((?:view|host)\.(?:css|js)) \*/")
 # An application of an earlier revision names its capabilities only when it connects; its session says that they include
 # the extension. The server stores nothing about it.
 _SESSION = "apps-"
+_SHOWN_CHANGES = 30
 
 
 @dataclass(frozen=True)
@@ -76,9 +84,27 @@ def is_session(identifier: str | None) -> bool:
 
 def meta_of(tool: Tool) -> dict[str, Any] | None:
     """Return what the list of tools says about the view of a tool, if it has one; any change may be a proposal."""
+    if tool.for_views:
+        return {"ui": {"resourceUri": _uri(PROPOSAL), "visibility": ["app"]}}
     shown = (name for name, view in _VIEWS.items() if tool.name in view.reads or (tool.writes and name == PROPOSAL))
     name = next(shown, None)
     return None if name is None else {"ui": {"resourceUri": _uri(name)}}
+
+
+async def add_view_data(ctx: Context, result: Result) -> Result:
+    """Return the result of a tool with what only its view receives: of a pending proposal, how to decide on it."""
+    data = result.get("structuredContent", {})
+    if "proposalId" not in data or not (data.get("executed") is False or data.get("status") == "pending"):
+        return result
+    proposal = await proposals.find_own(ctx, ObjectId(data["proposalId"]))
+    changes, nonce = proposal["changes"], proposals.nonce_of(ctx.services, proposal["_id"])
+    meta = {
+        "nonce": nonce,
+        "reasons": [Reason[name].value for name in proposal["reasons"]],
+        "changes": orjson.loads(to_json(changes[:_SHOWN_CHANGES])),
+        "hiddenChanges": max(0, len(changes) - _SHOWN_CHANGES),
+    }
+    return result | {"_meta": meta}
 
 
 def list_views() -> list[Resource]:

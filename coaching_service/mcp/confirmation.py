@@ -15,8 +15,6 @@ from coaching_service.integrations.proposals.models import Proposal
 
 Result = dict[str, Any]
 
-# The field of `_meta` with the secret of a proposal: for the view of a host, which the model does not read.
-NONCE = "coaching-service/proposalNonce"
 _QUESTION = "confirm"
 _REFUSAL = "That confirmation is not valid: it was used, has expired, or something has changed since."
 
@@ -53,10 +51,7 @@ def is_accepted(params: CallToolRequestParams) -> bool:
 
 
 def propose(services: Services, unconfirmed: Unconfirmed, proposal: Proposal) -> Result:
-    """Return the result that tells an assistant what is proposed to the coach, and where the coach decides.
-
-    The secret with which a view of the host decides is in `_meta`, which no model reads.
-    """
+    """Return the result that tells an assistant what is proposed to the coach, and where the coach decides."""
     url = proposals.url_of(services, proposal["_id"])
     advice = (
         f"Ask the coach to open {url} and to decide there until {format_time(proposal['expiresAt'])}; get_proposal "
@@ -72,7 +67,6 @@ def propose(services: Services, unconfirmed: Unconfirmed, proposal: Proposal) ->
             "expiresAt": format_datetime(proposal["expiresAt"]),
             "hint": advice,
         },
-        "_meta": {NONCE: proposals.nonce_of(services, proposal["_id"])},
     }
 
 

@@ -88,6 +88,8 @@ _ADVICE_BY_CODE = {
     "IDEMPOTENCY_KEY_REUSED": "Use a new idempotencyKey for this call.",
     "IDEMPOTENCY_KEY_IN_USE": "Repeat the same call in a moment; it returns what the first one has done.",
     "PERMISSION_MISSING": _ASK_FOR_PERMISSION,
+    "PROPOSAL_CLOSED": "Nothing was done.",
+    "PROPOSAL_STALE": "Nothing was done.",
     "NOT_UNDOABLE": "Tell the coach; repeating the call changes nothing.",
     "METRICS_SET_MISSING": "list_metric_sets returns the sets that the client is assigned.",
 }
@@ -114,18 +116,17 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
         caller = _request(request)
         permitted = [(tool, each) for tool, each in descriptions if find_tool_denial(tool, caller.ctx.caller) is None]
         if not caller.shows_views:
-            return ListToolsResult(tools=[description for _, description in permitted])
+            return ListToolsResult(tools=[description for tool, description in permitted if not tool.for_views])
         return ListToolsResult(tools=[with_views[tool.name] for tool, _ in permitted])
 
     async def call_tool(request: Request, params: CallToolRequestParams) -> Result:
-        tool = by_name.get(params.name)
-        if tool is None:
+        tool, caller = by_name.get(params.name), _request(request)
+        if tool is None or (tool.for_views and not caller.shows_views):
             raise MCPError(code=INVALID_PARAMS, message="Unknown tool: tools/list names the tools there are")
-        caller = _request(request)
         outcome.begin()
         with observing(metrics, caller.ctx, tool.name, caller.application) as observation:
             result, observation.outcome = await _call(tool, caller, params, slots)
-        return result
+            return await apps.add_view_data(caller.ctx, result) if caller.shows_views else result
 
     def make(on_list_resources: Any = None, on_read_resource: Any = None) -> Server[Any]:
         server: Server[Any] = Server(
@@ -194,9 +195,9 @@ def _describe(tool: Tool) -> ToolDescription:
         input_schema=tool.input_schema,
         annotations=ToolAnnotations(
             title=tool.title,
-            read_only_hint=not tool.writes,
+            read_only_hint=not (tool.writes or tool.for_views),
             destructive_hint=tool.destructive,
-            idempotent_hint=tool.idempotent or not tool.writes,
+            idempotent_hint=tool.idempotent or not (tool.writes or tool.for_views),
             open_world_hint=tool.open_world,
         ),
     )

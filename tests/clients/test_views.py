@@ -19,6 +19,7 @@ from tests.clients.programs import HERE, run
 from tests.mcp.conftest import mcp
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change
+from tests.support.service_process import until
 from tests.web.browser.conftest import chromium, picture
 
 __all__ = ["chromium", "mcp"]
@@ -137,3 +138,68 @@ async def test_progress(show: Show, trained: str, theme: str) -> None:
     await expect(frame.get_by_text("best 5 @65kg")).to_be_visible()
     assert await violations(frame) == []
     await picture(frame.page, "views", f"progress-{theme}")
+
+
+async def propose(show: Show, coach: CoachClient, name: str, **options: Any) -> Frame:
+    """The view of a call that a coach has to decide on."""
+    email = f"{name.lower()}-{coach.ctx.company_id}@example.com"
+    return await show("create_customer", {"name": name, "email": email, "sendInvitation": True}, **options)
+
+
+async def shown(frame: Frame) -> dict[str, Any]:
+    """What the host has seen: the text for the model, and what the view has asked of the host."""
+    result: dict[str, Any] = await frame.page.evaluate("shown")
+    return result
+
+
+@pytest.mark.parametrize(("theme", "mode"), [("light", "auto"), ("dark", "legacy")])
+async def test_a_proposal_is_approved_and_another_rejected(
+    show: Show, coach: CoachClient, theme: str, mode: str
+) -> None:
+    frame = await propose(show, coach, "Ana", theme=theme, mode=mode, policy=STRICT)
+    await expect(frame.get_by_role("heading", level=1)).to_have_text("Your assistant proposes")
+    await expect(frame.get_by_text("You decide, because it sends mail or messages to people.")).to_be_visible()
+    await expect(frame.get_by_text("Before", exact=True)).to_be_visible()
+    assert await violations(frame) == []
+    await picture(frame.page, "views", f"proposal-{theme}")
+    assert await coach.names() == []
+
+    await frame.page.keyboard.press("Tab")
+    await frame.get_by_role("button", name="Approve").focus()
+    await frame.page.keyboard.press("Enter")
+    await expect(frame.get_by_role("heading", level=1)).to_have_text("Approved")
+    await expect(frame.get_by_role("status")).to_have_text(
+        "Approved. Created the client Ana and invited them by e-mail."
+    )
+    await expect(frame.get_by_role("button")).to_have_count(0)
+    assert await coach.names() == ["Ana"]
+    assert await violations(frame) == []
+    seen = await shown(frame)
+    [call] = seen["calls"]
+    assert call["name"] == "decide_proposal"
+    assert call["arguments"].keys() == {"proposalId", "decision", "nonce"}
+    assert call["arguments"]["nonce"] not in seen["text"] + str(seen["informed"])
+    assert "has approved proposal" in seen["informed"][0]
+
+    frame = await propose(show, coach, "Bo", theme=theme, mode=mode)
+    await frame.get_by_role("button", name="Reject").click()
+    await expect(frame.get_by_role("heading", level=1)).to_have_text("Rejected")
+    assert await coach.names() == ["Ana"]
+
+
+async def test_a_proposal_that_was_decided_elsewhere(show: Show, coach: CoachClient) -> None:
+    frame = await propose(show, coach, "Ana")
+    await frame.get_by_role("link", name="Open in the coaching application").click()
+    await until(lambda: has_link(frame), "the link")
+    [link] = (await shown(frame))["links"]
+    session = await coach.interactive()
+    (await session.post(f"/coach/proposals/{link.rpartition('/')[2]}/reject")).ok()
+    await frame.get_by_role("button", name="Approve").click()
+    await expect(frame.get_by_role("status")).to_contain_text("This proposal has been decided, or has expired")
+    assert await violations(frame) == []
+    await picture(frame.page, "views", "proposal-closed")
+
+
+async def has_link(frame: Frame) -> bool:
+    """Whether the view has opened an address."""
+    return bool((await shown(frame))["links"])

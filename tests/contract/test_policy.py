@@ -57,7 +57,9 @@ def test_every_operation_requires_the_permission_of_the_policy() -> None:
     kinds = {"GET": "PAGE", "POST": "FORM"}
     pages = [f"{kinds[page.method]} {page.path} {describe_access(page.access)}" for page in views.list_pages()]
     actions = [f"ACTION {name} coach {action.permission} {action.view_permission}" for name, action in ACTIONS.items()]
-    tools = [f"TOOL {tool.name} {describe_access(tool.access)}" for tool in tools_of(features.TOOLS)]
+    tools = [
+        f"TOOL {tool.name} {describe_access(tool.access)}" for tool in tools_of((*features.TOOLS, *features.VIEW_TOOLS))
+    ]
     assert_same("policy.txt", routes + pages + actions + tools)
 
 

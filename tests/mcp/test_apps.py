@@ -114,3 +114,75 @@ async def test_without_the_extension_nothing_changes(mcp: McpHttpClient, coach: 
 def test_views_are_files_of_the_package() -> None:
     folder = Path(apps.__file__).with_name("views")
     assert {path.name for path in folder.iterdir()} == {"host.js", "view.css", *(f"{name}.html" for name in VIEWS)}
+
+
+async def propose(mcp: McpHttpClient, coach: CoachClient, name: str, **headers: str) -> dict[str, Any]:
+    """The result of a call that a coach has to decide on."""
+    arguments = {"name": name, "email": f"{name.lower()}-{coach.ctx.company_id}@example.com", "sendInvitation": True}
+    call = {"name": "create_customer", "arguments": arguments}
+    result: dict[str, Any] = (await mcp.request("tools/call", call, **headers)).ok()["result"]
+    return result
+
+
+async def decide(mcp: McpHttpClient, **arguments: Any) -> dict[str, Any]:
+    """The result of a decision in a view."""
+    call = {"name": "decide_proposal", "arguments": arguments}
+    result: dict[str, Any] = (await mcp.request_modern("tools/call", call, SHOWING)).ok()["result"]
+    return result
+
+
+async def test_a_proposal_has_a_nonce_only_for_its_view(mcp: McpHttpClient, coach: CoachClient) -> None:
+    session = (await connect(mcp, SHOWING)).headers["Mcp-Session-Id"]
+    plain = await propose(mcp, coach, "Ana")
+    showing = await propose(mcp, coach, "Ana", Mcp_Session_Id=session)
+    meta = showing.pop("_meta")
+    assert orjson.dumps(showing) == orjson.dumps(plain)
+    assert meta.keys() == {"nonce", "reasons", "changes", "hiddenChanges"}
+    assert meta["reasons"] == ["it sends mail or messages to people"]
+    assert [(change["kind"], change["before"]) for change in meta["changes"]] == [("customer", None)]
+    assert meta["nonce"] not in str(showing)
+    waiting = {"name": "get_proposal", "arguments": {"proposalId": plain["structuredContent"]["proposalId"]}}
+    read = (await mcp.request_modern("tools/call", waiting, SHOWING)).ok()["result"]
+    assert meta.items() <= read["_meta"].items()
+    assert "_meta" not in (await mcp.request("tools/call", waiting)).ok()["result"]
+
+
+async def test_a_decision_needs_the_nonce(mcp: McpHttpClient, coach: CoachClient) -> None:
+    session = (await connect(mcp, SHOWING)).headers["Mcp-Session-Id"]
+    ana, bo = [await propose(mcp, coach, name, Mcp_Session_Id=session) for name in ("Ana", "Bo")]
+    proposal = {"proposalId": ana["structuredContent"]["proposalId"], "decision": "approve"}
+    for nonce in ("", "x", bo["_meta"]["nonce"], proposal["proposalId"], ana["_meta"]["nonce"][:-1]):
+        assert (await decide(mcp, **proposal, nonce=nonce))["isError"] is True
+    assert (await decide(mcp, **proposal))["isError"] is True
+    # Without the extension there is no such tool.
+    right = {**proposal, "nonce": ana["_meta"]["nonce"]}
+    unknown = (await mcp.request("tools/call", {"name": "decide_proposal", "arguments": right})).ok()["error"]
+    assert unknown == (await mcp.request("tools/call", {"name": "no_such_tool", "arguments": right})).ok()["error"]
+    assert await coach.names() == []
+
+    approved = await decide(mcp, **right)
+    assert approved["content"][0]["text"] == "Approved. Created the client «Ana» and invited them by e-mail."
+    assert approved["structuredContent"]["status"] == "executed"
+    assert await coach.names() == ["Ana"]
+    assert "decided" in (await decide(mcp, **right))["content"][0]["text"]
+    rejected = {"proposalId": bo["structuredContent"]["proposalId"], "nonce": bo["_meta"]["nonce"]}
+    assert (await decide(mcp, **rejected, decision="reject"))["structuredContent"]["status"] == "rejected"
+    assert await coach.names() == ["Ana"]
+
+
+async def test_the_nonce_of_another_access_does_not_decide(mcp: McpHttpClient, coach: CoachClient) -> None:
+    session = (await connect(mcp, SHOWING)).headers["Mcp-Session-Id"]
+    ana = await propose(mcp, coach, "Ana", Mcp_Session_Id=session)
+    other = (await (await coach.interactive()).post("/coach/api-keys", {"name": "Other"})).ok(201)["key"]
+    arguments = {"proposalId": ana["structuredContent"]["proposalId"], "nonce": ana["_meta"]["nonce"]}
+    call = {"name": "decide_proposal", "arguments": {**arguments, "decision": "approve"}}
+    reply = await mcp.request("tools/call", call, Mcp_Session_Id=session, X_API_Key=other)
+    assert reply.ok()["result"]["isError"] is True
+    assert await coach.names() == []
+
+
+async def test_the_tool_of_the_views_is_for_views_only(mcp: McpHttpClient) -> None:
+    tools = (await mcp.request_modern("tools/list", None, SHOWING)).ok()["result"]["tools"]
+    [tool] = [each for each in tools if each["name"] == "decide_proposal"]
+    assert tool["_meta"] == {"ui": {"resourceUri": "ui://coaching/proposal", "visibility": ["app"]}}
+    assert tool["annotations"]["readOnlyHint"] is False

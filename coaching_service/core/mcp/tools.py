@@ -44,7 +44,8 @@ class Tool:
     `destructive`: it may replace or remove existing data. `idempotent`: repeating it with the same arguments changes
     nothing more. `open_world`: it reaches people outside the service (e-mail). `confirms`: the reasons for which it may
     have to be confirmed. `outreach`: it always reaches people or many clients, so an access without that right does not
-    see it. `prepare` is called with the arguments before the transaction.
+    see it. `for_views`: the views of applications call it, assistants neither see nor call it. `prepare` is called with
+    the arguments before the transaction.
     """
 
     title: str
@@ -56,6 +57,7 @@ class Tool:
     idempotent: bool = False
     open_world: bool = False
     outreach: bool = False
+    for_views: bool = False
     confirms: frozenset[Reason] = frozenset()
     prepare: Preparation | None = None
 
@@ -122,7 +124,7 @@ class Tools:
         prepare: Preparation | None = None,
         **hints: bool,
     ) -> Callable[[ToolHandler], ToolHandler]:
-        """Declare a tool. `hints`: writes, destructive, idempotent, open_world, outreach."""
+        """Declare a tool. `hints`: writes, destructive, idempotent, open_world, outreach, for_views."""
 
         def declare(handler: ToolHandler) -> ToolHandler:
             if not handler.__doc__:

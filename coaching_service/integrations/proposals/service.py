@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import cast
+from typing import Literal, cast
 
 import orjson
 
@@ -223,6 +223,19 @@ async def reject(ctx: Context, proposal_id: ObjectId) -> Proposal:
         raise ProposalClosed
     await audit.record(ctx, "proposal.rejected", proposalId=proposal_id, about=events.only_client(proposal))
     return await get(ctx, proposal_id)
+
+
+async def decide_in_view(
+    ctx: Context, proposal_id: ObjectId, decision: Literal["approve", "reject"], nonce: str
+) -> Proposal:
+    """Approve or reject a proposal of the calling assistant, whose coach has decided in its view, and return it.
+
+    Raises Forbidden without the secret of the proposal, which only views receive; NotFound; and as the decision does.
+    """
+    if not is_nonce_of(ctx.services, proposal_id, nonce):
+        raise Forbidden("Only the coach decides on a proposal")
+    await find_own(ctx, proposal_id)
+    return await (approve if decision == "approve" else reject)(ctx, proposal_id)
 
 
 async def _get_open(ctx: Context, proposal_id: ObjectId) -> Proposal:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from coaching_service.core.auth.access import coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
@@ -9,11 +11,12 @@ from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.lists import format_time
 from coaching_service.core.mcp.results import Answer
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Identifier
+from coaching_service.core.validation import Choice, Identifier, Text
 from coaching_service.integrations.proposals import service
 from coaching_service.integrations.proposals.models import Proposal, Status
 
 tools = Tools()
+view_tools = Tools()
 _SENTENCES: dict[Status, str] = {
     "executed": "The coach has approved it, and it is done.",
     "rejected": "The coach has rejected it; nothing was changed. Do not propose it again unless the user asks for it.",
@@ -33,6 +36,24 @@ async def get_proposal(ctx: Context, proposal_id: ObjectId) -> Answer:
     """Return whether the coach has decided on a call that was not executed, and its result once it is approved."""
     proposal = await service.find_own(ctx, proposal_id)
     return Answer(" ".join([_describe(ctx, proposal), proposal.get("resultText", "")]).strip(), _data(ctx, proposal))
+
+
+class ProposalDecision(GetProposal):
+    """The decision of the coach in the view of a proposal."""
+
+    decision = Choice("approve", "reject", required=True, metadata={"description": "approve or reject."})
+    nonce = Text(max_length=100, required=True, metadata={"description": "From the result that the view shows."})
+
+
+@view_tools.tool("Decide on a proposal", access=coach(), takes=ProposalDecision(), for_views=True)
+async def decide_proposal(
+    ctx: Context, proposal_id: ObjectId, decision: Literal["approve", "reject"], nonce: str
+) -> Answer:
+    """Approve or reject a proposal, as the coach has chosen in its view."""
+    decided = await service.decide_in_view(ctx, proposal_id, decision, nonce)
+    result = decided["result"] or {}
+    sentence = "Rejected: nothing was changed." if decision == "reject" else f"Approved. {result.get('summary', '')}"
+    return Answer(sentence.strip(), _data(ctx, decided))
 
 
 def _describe(ctx: Context, proposal: Proposal) -> str:
