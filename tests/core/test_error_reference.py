@@ -41,7 +41,7 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("core/validation_messages.py", "self.code"),
         ("error_reference.py", "resource"),
         ("integrations/commands.py", "error.code"),
-        ("mcp/execution.py", "error.code"),  # of Conflict
+        ("integrations/proposals/execution.py", "error.code"),  # of Conflict
         ("mcp/server.py", "INVALID_PARAMS"),  # of JSON-RPC
         ("people/webhooks/service.py", "problem.code"),  # of OutboundClient, one of _URL_MESSAGES
         ("progress/metrics/service.py", "error.code"),  # of Conflict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tests.support.client import CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, tool_change
+from tests.support.mcp_client import TODAY, McpHttpClient, approve, tool_change
 from tests.support.training import client_path
 
 # Measured: 3,162 tokens of o200k_base (npm gpt-tokenizer) and 8,341 bytes.
@@ -30,8 +30,8 @@ async def test_fifty_entries_are_short(mcp: McpHttpClient, coach: CoachClient) -
                 load = 60 + 5 * week + 2 * number
                 text = f"Back squat: 8, 8, {8 - number} @{load}kg | hard\nLeg curl: 3x12 @{40 + number}kg"
                 result = await mcp.call("log_workout", **known, text=text)
-                if token := result["structuredContent"].get("confirmationToken"):
-                    await mcp.call("log_workout", **known, text=text, confirmationToken=token)
+                if not result["structuredContent"].get("executed", True):
+                    await approve(coach, result["structuredContent"])
             tool_change(await mcp.call("update_workout", **known, name="Lower body"))
         days = {"startDate": TODAY, "endDate": str(today + timedelta(days=6))}
         tool_change(await mcp.call("create_workout", **about, days=[{"date": TODAY, "name": "A", "text": SQUATS}]))

@@ -100,7 +100,7 @@ def records_of(activity: Json) -> dict[str, tuple[float, str]]:
     return {entry["recordType"]: (entry["value"], entry["unit"]) for entry in entries}
 
 
-async def test_confirmation_is_not_valid_in_another_unit(mcp: McpHttpClient, coach: CoachClient, ana: Json) -> None:
+async def test_proposal_is_stale_in_another_unit(mcp: McpHttpClient, coach: CoachClient, ana: Json) -> None:
     """Neither of the client nor of the company: the loads of the call would mean something else."""
     await coach.create_exercise("Squat")
     bo = await coach.create_customer("Bo")
@@ -110,17 +110,21 @@ async def test_confirmation_is_not_valid_in_another_unit(mcp: McpHttpClient, coa
     call = {"startDate": DAYS[0], "endDate": DAYS[0], "targetDate": DAYS[1], "repeat": 9, "addLoad": 5}
     of_ana, of_bo = ({**call, "customerId": client["_id"]} for client in (ana, bo))
     asked = [tool_proposal(await mcp.call("copy_schedule", **sent), "MANY_DAYS") for sent in (of_ana, of_bo)]
-    tokens = [proposal["confirmationToken"] for proposal in asked]
+    session = await coach.interactive()
+
+    async def require_stale(proposal: Json) -> None:
+        (await session.post(f"/coach/proposals/{proposal['proposalId']}/approve")).refused(409, "have changed")
 
     (await (await coach.as_client(ana)).patch("/customer/me", {"loadUnit": None})).ok()
-    refused = tool_proposal(await mcp.call("copy_schedule", **of_ana, confirmationToken=tokens[0]), "MANY_DAYS")
+    await require_stale(asked[0])
+    refused = tool_proposal(await mcp.call("copy_schedule", **of_ana), "MANY_DAYS")
     await train(coach, ana, await coach.create_exercise("Row"), (5, 100), date=DAYS[30])
     await convert(coach, "lb")
-    for sent, token in ((of_ana, refused["confirmationToken"]), (of_bo, tokens[1])):
-        tool_proposal(await mcp.call("copy_schedule", **sent, confirmationToken=token), "MANY_DAYS")
+    for proposal in (refused, asked[1]):
+        await require_stale(proposal)
     assert await coach.calendar(bo, DAYS[1], DAYS[20]) == []
 
     again = tool_proposal(await mcp.call("copy_schedule", **of_bo), "MANY_DAYS")
     await convert(coach, "kg")
     await convert(coach, "lb")
-    tool_proposal(await mcp.call("copy_schedule", **of_bo, confirmationToken=again["confirmationToken"]), "MANY_DAYS")
+    await require_stale(again)

@@ -12,7 +12,7 @@ from coaching_service.people.team import service as team
 from tests.support.assistants import authorize_assistant
 from tests.support.attention import renew
 from tests.support.client import CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_error, tool_proposal, tool_result
+from tests.support.mcp_client import TODAY, McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
 from tests.support.training import block_with, client_path, form_of, log, own_log, task
 
 
@@ -78,7 +78,7 @@ async def test_messages_are_read_without_marking_and_sent_after_confirmation(
     proposal = tool_proposal(await mcp.call("send_message", **sent), "CONTACT")
     assert proposal["summary"] == "Sent to «Ana», delivered in a minute: «Yes, of course»."
     assert len((await coach.get(client_path(ana, "messages"))).ok()["docs"]) == 1
-    tool_change(await mcp.call("send_message", **sent, confirmationToken=proposal["confirmationToken"]))
+    await approve(coach, proposal)
     newest, _ = (await coach.get(client_path(ana, "messages"))).ok()["docs"]
     assert (newest["text"], newest["author"]["type"]) == ("Yes,\nof course", "assistant")
     page = tool_result(await mcp.call("list_messages", customerId=ana["_id"], limit=1))
@@ -105,7 +105,7 @@ async def test_check_ins_are_listed_and_reviewed(mcp: McpHttpClient, coach: Coac
     review = {"responseId": response["responseId"], "reply": "Rest for a day"}
     proposal = tool_proposal(await mcp.call("review_check_in", **review), "CONTACT")
     assert "to_review" in str(tool_result(await mcp.call("list_check_ins"))["docs"])
-    tool_change(await mcp.call("review_check_in", **review, confirmationToken=proposal["confirmationToken"]))
+    await approve(coach, proposal)
     assert tool_result(await mcp.call("list_check_ins", status="to_review"))["docs"] == []
     assert (await coach.get(client_path(ana, "messages"))).ok()["docs"][0]["text"] == "Rest for a day"
     again = tool_change(await mcp.call("review_check_in", responseId=response["responseId"], isReviewed=False))

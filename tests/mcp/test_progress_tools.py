@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from tests.support import training
 from tests.support.attention import count_of
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_error, tool_result
+from tests.support.mcp_client import TODAY, McpHttpClient, approve, tool_change, tool_error, tool_result
 from tests.support.results import read_compliance, train
 from tests.support.training import block_with, log, task
 
@@ -121,7 +121,7 @@ async def test_assistant_confirms_a_value_far_from_the_last(coach: CoachClient, 
     known = {"customerId": ana["_id"], "metricsSetId": body["_id"], "metricId": body["metrics"][0]["_id"]}
     for ago, value in ((3, 72.5), (2, 362.5), (2, 72)):  # exactly five times as much is not far
         assert (
-            "confirmationToken"
+            "proposalId"
             not in (await mcp.call("record_metric", **known, date=str(today - timedelta(days=ago)), value=value))[
                 "structuredContent"
             ]
@@ -133,8 +133,7 @@ async def test_assistant_confirms_a_value_far_from_the_last(coach: CoachClient, 
         assert asked["reasons"] == ["FAR_VALUE"]
         assert "is 72." in asked["summary"]
     assert len(await training.history(coach, ana, body)) == 2
-    token = {"confirmationToken": asked["confirmationToken"]}
-    await mcp.call("record_metric", **known, date=str(today - timedelta(days=1)), value=14, **token)
+    await approve(coach, asked)
     assert (await training.history(coach, ana, body))[-1] == {"date": str(today - timedelta(days=1)), "value": 14}
     refused = await mcp.call("record_metric", **known, date=str(today + timedelta(days=1)), value=72)
     assert refused["isError"]

@@ -50,8 +50,10 @@ async def test_call_that_needs_confirmation_waits_for_its_coach(
     waiting = tool_result(await mcp.call("get_proposal", proposalId=proposal["_id"]))
     assert (waiting["status"], waiting["result"]) == ("pending", None)
 
-    approved = await approve(coach, proposed)
+    result = await approve(coach, content)
+    approved = (await session.get(f"/coach/proposals/{proposal['_id']}")).ok()
     assert approved["decidedBy"]["_id"] == str(coach.ctx.caller.id)
+    assert approved["result"] == result
     assert await coach.names() == ["Ana"]
     done = await mcp.call("get_proposal", proposalId=proposal["_id"])
     assert "changeId: " in done["content"][0]["text"]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 
 TODAY = datetime.now(UTC).date()
 DAYS = [str(TODAY + timedelta(days=number)) for number in range(40)]
@@ -75,11 +75,12 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     proposal = tool_proposal(await mcp.call("copy_schedule", **long), "MANY_DAYS")
     assert await lines(mcp, client, 6, 39) == []
     other = tool_change(await mcp.call("create_workout", **about, days=[{"date": DAYS[1], "name": "B"}]))
-    void = await mcp.call("copy_schedule", **long, confirmationToken=proposal["confirmationToken"])
-    proposal = tool_proposal(void, "MANY_DAYS")
+    session = await coach.interactive()
+    (await session.post(f"/coach/proposals/{proposal['proposalId']}/approve")).refused(409, "have changed")
+    again = tool_proposal(await mcp.call("copy_schedule", **long), "MANY_DAYS")
+    assert again["proposalId"] != proposal["proposalId"]
     tool_change(await mcp.call("undo", changeId=other["changeId"]))
-    proposal = tool_proposal(await mcp.call("copy_schedule", **long), "MANY_DAYS")
-    tool_change(await mcp.call("copy_schedule", **long, confirmationToken=proposal["confirmationToken"]))
+    await approve(coach, tool_proposal(await mcp.call("copy_schedule", **long), "MANY_DAYS"))
     assert len({line.split()[0] for line in await lines(mcp, client, 10, 17)}) == 4
 
     for tool, arguments, words in [
@@ -107,8 +108,7 @@ async def test_replacement_without_an_end_is_confirmed_when_its_dates_are_far_ap
 
     proposal = tool_proposal(await mcp.call("replace_exercise", **swap, startDate=DAYS[0]), "MANY_DAYS")
     assert await lines(mcp, client, 0, 20) == [f"{DAYS[number]} «Bench press»: 3x10" for number in (0, 20)]
-    token = proposal["confirmationToken"]
-    swapped = tool_change(await mcp.call("replace_exercise", **swap, startDate=DAYS[0], confirmationToken=token))
+    swapped = await approve(coach, proposal)
     tool_proposal(await mcp.call("undo", changeId=swapped["changeId"]), "MANY_DAYS")
     back = {"customerId": client["_id"], "exercise": "Dumbbell press", "withExercise": "Bench press"}
     tool_change(await mcp.call("replace_exercise", **back, startDate=DAYS[15]))

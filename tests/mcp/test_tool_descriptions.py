@@ -8,7 +8,7 @@ from coaching_service.settings import Settings
 from tests.mcp.test_transport import INITIALIZE
 from tests.people.test_sessions import mailed_token
 from tests.support.client import MONDAY, CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal, tool_result
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
 
 
 async def test_instructions_name_what_only_the_application_can_do(mcp: McpHttpClient) -> None:
@@ -26,9 +26,7 @@ async def test_schemas_describe_set_types_and_local_dates(mcp: McpHttpClient) ->
     assert "COUNT x REPS[-REPS] [@LOAD[kg|lb] | @P%] [flags]" in grammar
     for example in ("4x8-10 @60kg rest 90s RPE8", "3x30s", "2x400m", "3xAMRAP", "3x10/side", "1x5 @70%, 1x3 @80%"):
         assert example in grammar
-    assert tools["create_workout"]["inputSchema"]["properties"].keys() == {
-        *("customerId", "days", "idempotencyKey", "confirmationToken")
-    }
+    assert tools["create_workout"]["inputSchema"]["properties"].keys() == {*("customerId", "days", "idempotencyKey")}
     for name in ("list_customers", "get_customer"):
         assert re.search(r"lastWorkoutDate[^;]*\bscheduled\b", tools[name]["description"])
 
@@ -42,10 +40,7 @@ async def test_create_customer_invites_only_when_asked(
     proposal = tool_proposal(
         await mcp.call("create_customer", name="Ana", email=address, sendInvitation=True), "CONTACT"
     )
-    token = proposal["confirmationToken"]
-    invited = tool_change(
-        await mcp.call("create_customer", name="Ana", email=address, sendInvitation=True, confirmationToken=token)
-    )
+    invited = await approve(coach, proposal)
     assert (invited["invited"], invited["summary"]) == (True, "Created the client «Ana» and invited them by e-mail.")
     not_invited = tool_change(await mcp.call("create_customer", name="Björn", sendInvitation=True))
     assert (not_invited["invited"], "no e-mail address" in not_invited["summary"]) == (False, True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 from tests.support.training import add, form_of, metric_set
 
 TODAY = datetime.now(UTC).date()
@@ -226,9 +226,9 @@ async def test_work_that_is_done_changes_only_after_confirmation(
     proposal = tool_proposal(await mcp.call("update_workout_items", **known, changes=move), "DONE_WORK")
     assert proposal["summary"].endswith(f"moved «Walk» to «Arms» on {NEXT_DAY}.")
     (await coach.delete(f"/coach/customers/{client['_id']}/wblocks/{other['_id']}")).ok(204)
-    token = tool_proposal(await mcp.call("remove_workout", **known), "DONE_WORK")["confirmationToken"]
+    proposal = tool_proposal(await mcp.call("remove_workout", **known), "DONE_WORK")
     assert len((await read(mcp, client))["docs"]) == 1
-    tool_change(await mcp.call("remove_workout", **known, confirmationToken=token))
+    await approve(coach, proposal)
     assert (await read(mcp, client))["docs"] == []
 
 
@@ -260,12 +260,11 @@ async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachC
 
     again = {**known, "text": "Back squat: 9, 9, 9 @60kg", "sessionRpe": 8}
     proposal = tool_proposal(await mcp.call("log_workout", **again), "DONE_WORK")
-    token = proposal["confirmationToken"]
     assert proposal["summary"].endswith(
         "«Back squat» 9, 9, 9 @60kg (3 of 4 planned sets) (before: 8, 8, 7 @60kg | «felt good» | pain «left knee»); "
         "session RPE 8 (before: session RPE 7)."
     )
-    tool_change(await mcp.call("log_workout", **again, confirmationToken=token))
+    await approve(coach, proposal)
     lines = without_ids((await read(mcp, client))["docs"][0]["lines"])
     assert lines[1] == "  done: 9, 9, 9 @60kg | «felt good» | pain «left knee»"
     result = await mcp.call("get_exercise_history", customerId=client["_id"], exercise="«Back squat»")
@@ -280,8 +279,7 @@ async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachC
     assert [each["index"] for each in block["items"][0]["customerSets"]] == [2, 3, 4], "the first one is a warm-up set"
     for sets in ("#1 5, 8", "5 @40kg, 8, 8, 8, 7 @60kg"):
         again = {**known, "text": f"Back squat: {sets}"}
-        token = tool_proposal(await mcp.call("log_workout", **again), "DONE_WORK")["confirmationToken"]
-        tool_change(await mcp.call("log_workout", **again, confirmationToken=token))
+        await approve(coach, tool_proposal(await mcp.call("log_workout", **again), "DONE_WORK"))
         lines = without_ids((await read(mcp, client))["docs"][0]["lines"])
         assert lines[1].startswith(f"  done: {sets} |")
     for text, words in [
@@ -317,8 +315,7 @@ async def test_what_was_skipped_is_logged_with_its_reason(
         tool_error(refused, f"line 1: expected its sets, as in: 10, 10, - skipped; {word} alone", "«Finisher»")
 
     done = {**known, "text": "squat: 4x8 @60kg | comment «better»"}
-    token = tool_proposal(await mcp.call("log_workout", **done), "DONE_WORK")["confirmationToken"]
-    tool_change(await mcp.call("log_workout", **done, confirmationToken=token))
+    await approve(coach, tool_proposal(await mcp.call("log_workout", **done), "DONE_WORK"))
     squat = (await coach.calendar(client, DAY, DAY))[0]["items"][0]
     assert [squat["skipped"], squat["isCompleted"], squat["comment"]] == [None, True, "better"]
 

@@ -5,8 +5,8 @@ A job is a JSON file in tests/mcp/jobs:
 - `request`: what a coach asks of an assistant.
 - `state`: REST requests that make the state before: `call` (method and path), `body`, `as` (a client, by the name of the
   saved identifier), `save` (names for values of the answer, by path), `repeat` (how often, with `{number}`).
-- `calls`: what a good assistant calls: `tool`, `arguments`, `save`, `returns` (texts in the result) and `confirm` (the
-  reasons for which the call is proposed first and then repeated with its token).
+- `calls`: what a good assistant calls: `tool`, `arguments`, `save`, `returns` (texts in the result) and `approve` (the
+  reasons for which the call is proposed to the coach, who approves it over REST).
 - `answer`: what the answer to the coach has to contain; the calls return it.
 - `after`: REST requests and what they answer: objects by some of their fields, arrays whole.
 - `budget`: the largest number of calls, and of tokens that they return (two bytes are counted as a token).
@@ -27,6 +27,7 @@ import orjson
 
 from tests.support.attention import renew
 from tests.support.client import CoachClient, Reply
+from tests.support.mcp_client import approve
 
 FOLDER = Path(__file__).parents[1] / "mcp" / "jobs"
 _DATE = re.compile(r"(today|monday)([+-]\d+)?")
@@ -131,13 +132,12 @@ class Run:
             arguments = self.fill(call.get("arguments", {}))
             result = await self.call(tools, call["tool"], arguments)
             assert not result.get("isError"), result
-            if "confirm" in call:
-                proposal = result["structuredContent"]
-                assert (proposal["executed"], proposal["reasons"]) == (False, call["confirm"]), proposal
-                token = {"confirmationToken": proposal["confirmationToken"]}
-                result = await self.call(tools, call["tool"], arguments | token)
-            assert result["structuredContent"].get("executed", True), result
-            self.save(call.get("save", {}), result["structuredContent"])
+            data = result["structuredContent"]
+            if "approve" in call:
+                assert (data["executed"], data["reasons"]) == (False, call["approve"]), data
+                data = await approve(self.coach, data)
+            assert data.get("executed", True), result
+            self.save(call.get("save", {}), data)
             for words in self.fill(call.get("returns", [])):
                 assert words in result["content"][0]["text"], (words, result["content"][0]["text"])
 

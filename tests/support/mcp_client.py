@@ -141,10 +141,10 @@ def tool_proposal(result: dict[str, Any], *reasons: str) -> dict[str, Any]:
     return content
 
 
-async def approve(coach: CoachClient, result: dict[str, Any]) -> dict[str, Any]:
-    """Approve the proposal of a call, as its coach, and return the proposal."""
+async def approve(coach: CoachClient, proposal: dict[str, Any]) -> dict[str, Any]:
+    """Approve a proposal as its coach, and return the result of the call."""
     session = await coach.interactive()
-    path = f"/coach/proposals/{result['structuredContent']['proposalId']}/approve"
-    approved: dict[str, Any] = (await session.post(path)).ok()
+    approved = (await session.post(f"/coach/proposals/{proposal['proposalId']}/approve")).ok()
     assert approved["status"] == "executed", approved
-    return approved
+    result: dict[str, Any] = approved["result"]
+    return result

@@ -259,8 +259,10 @@ async def _execute(ctx: Context, proposal: Proposal) -> None:
     try:
         arguments = validate_arguments(tool.takes, sent)
         acting = await client_units.use_unit_of_client(acting, arguments.get("customerId"))
-        approval = Approval(proposal, ctx.caller)
-        await carry_out(acting, Call(tool, arguments, sent, proposal["idempotencyKey"], approval=approval))
+        call = Call(tool, arguments, sent, proposal["idempotencyKey"], approval=Approval(proposal, ctx.caller))
+        if call.identity(acting) != proposal["call"]:  # its loads would be in another unit
+            raise ProposalStale
+        await carry_out(acting, call)
     except (InvalidArguments, BadRequest, NotFound) as error:  # what it refers to is not there any more
         raise ProposalStale from error
 
