@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.check_ins import day, form, list_check_ins
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 from tests.support.training import metric_set
 
 TOOL = "schedule_check_in"
@@ -16,11 +16,12 @@ async def test_form_is_scheduled_every_week(mcp: McpHttpClient, coach: CoachClie
     client, weekly = await coach.create_customer(), await form(coach)
     ask = {"customerId": client["_id"], "form": "weekly", "weekday": 7}
 
-    proposal = tool_proposal(await mcp.call(TOOL, **ask), "MANY_DAYS")
+    proposed = await mcp.call(TOOL, **ask)
+    proposal = tool_proposal(proposed, "MANY_DAYS")
     assert await list_check_ins(coach, client) == []
     today = day(coach, 0)
     assert proposal["summary"] == f"Scheduled «Weekly» every Sunday from {today} on for «Ana»."
-    scheduled = tool_change(await mcp.call(TOOL, **ask, confirmationToken=proposal["confirmationToken"]))
+    scheduled = (await approve(coach, proposed))["result"]
 
     [check_in] = await list_check_ins(coach, client)
     assert (check_in["_id"], check_in["formId"]) == (scheduled["checkInId"], weekly["_id"])
@@ -28,8 +29,9 @@ async def test_form_is_scheduled_every_week(mcp: McpHttpClient, coach: CoachClie
     assert len(await coach.calendar(client, today, day(coach, 27))) == 4
     again = tool_proposal(await mcp.call(TOOL, **ask), "MANY_DAYS")
     assert again["summary"].endswith(f" There was already «Weekly» every Sunday from {today} on.")
-    undone = tool_proposal(await mcp.call("undo", changeId=scheduled["changeId"]), "MANY_DAYS")
-    tool_change(await mcp.call("undo", changeId=scheduled["changeId"], confirmationToken=undone["confirmationToken"]))
+    undone = await mcp.call("undo", changeId=scheduled["changeId"])
+    tool_proposal(undone, "MANY_DAYS")
+    await approve(coach, undone)
     assert await list_check_ins(coach, client) == []
     assert await coach.calendar(client, today, day(coach, 27)) == []
 
