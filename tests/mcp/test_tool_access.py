@@ -52,6 +52,8 @@ def arguments(tool: Tool, world: World) -> dict[str, Any]:
         **world,
     }
     given = {name: of[name] for name in tool.input_schema.get("required", ())}
+    if "customerIds" in tool.input_schema["properties"]:
+        given["customerId"] = world["customerId"]
     return given | _OPTIONAL.get(tool.name, {})
 
 

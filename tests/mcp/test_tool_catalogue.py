@@ -38,7 +38,7 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "list_programs": ("r", set()),
     "get_program": ("r", set()),
     "save_program": ("wd", {"MANY_DAYS"}),
-    "assign_program": ("wd", {"MANY_DAYS", "FAR_DATE"}),
+    "assign_program": ("wd", {"MANY_DAYS", "FAR_DATE", "MANY_CLIENTS"}),
     "list_metric_sets": ("r", set()),
     "get_metric_history": ("r", set()),
     "record_metric": ("wdi", {"FAR_DATE", "FAR_VALUE"}),
@@ -49,7 +49,7 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "list_notes": ("r", set()),
     "add_note": ("w", set()),
     "list_messages": ("r", set()),
-    "send_message": ("wo", {"CONTACT"}),
+    "send_message": ("wo", {"CONTACT", "MANY_CLIENTS"}),
     "undo": ("wd", {"MANY_DAYS", "MANY_CLIENTS"}),
 }
 # The tools of earlier releases.

@@ -298,3 +298,13 @@ async def test_assigning_to_many_clients_makes_assignments(coach: CoachClient) -
         [listed] = await programs_of(coach, client)
         assert (listed["blocks"], listed["startDate"]) == (2, MONDAY)
         assert {block["assignmentId"] for block in await coach.calendar(client)} == {listed["_id"]}
+
+
+async def test_assigning_to_many_clients_takes_weekdays(coach: CoachClient) -> None:
+    clients = [await coach.create_customer(name) for name in ("Ana", "Bo")]
+    program = await program_with(coach, 1, 2)
+    body = {"ids": [each["_id"] for each in clients], "programId": program["_id"], "startDate": MONDAY}
+    (await coach.post("/coach/customers/bulk/assign-program", {**body, "weekdays": [8]})).refused(400, "weekdays.0")
+    assert (await coach.post("/coach/customers/bulk/assign-program", {**body, "weekdays": [2, 4]})).ok()["ok"] == 2
+    for client in clients:
+        assert [block["date"] for block in await coach.calendar(client)] == ["2026-03-03", "2026-03-05"]

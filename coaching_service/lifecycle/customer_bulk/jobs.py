@@ -29,7 +29,7 @@ _OPERATIONS: dict[str, _Operation] = {
     "bulkRemoveGroups": lambda ctx, to, given, run: service.remove_groups(ctx, to, given["groups"], run=run),
     "bulkAssignTrainer": lambda ctx, to, given, run: service.assign_trainer(ctx, to, given["coachId"], run=run),
     "bulkAssignProgram": lambda ctx, to, given, run: service.assign_program(
-        ctx, to, given["programId"], given["startDate"], given["onConflict"], run=run
+        ctx, to, given["programId"], given["startDate"], given["onConflict"], weekdays=given.get("weekdays"), run=run
     ),
     "bulkAssignMetricsSet": lambda ctx, to, given, run: service.assign_metrics_set(
         ctx, to, given["metricsSetId"], run=run

@@ -35,6 +35,7 @@ class ProgramAssignment(Selection):
 
     programId: ObjectId
     startDate: str
+    weekdays: list[int] | None
     onConflict: OnConflict
 
 

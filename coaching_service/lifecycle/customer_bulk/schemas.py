@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import RAISE, ValidationError, fields, validates_schema
 
-from coaching_service.core.validation import Boolean, Date, Identifier, Input, ListOf, Output, StringList, Text
+from coaching_service.core.validation import Boolean, Date, Identifier, Input, Integer, ListOf, Output, StringList, Text
 from coaching_service.people.customers.schemas import NO_TRAINER
 from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
 from coaching_service.training.schedule.schemas import on_conflict
@@ -81,6 +81,14 @@ class BulkProgramAssignment(CustomerSelection):
 
     programId = Identifier(required=True)
     startDate = Date(required=True)
+    weekdays = ListOf(
+        Integer(minimum=1, maximum=7),
+        minimum=1,
+        maximum=7,
+        allow_none=True,
+        load_default=None,
+        metadata={"description": "As in assigning a program to one client."},
+    )
     onConflict = on_conflict()
 
 

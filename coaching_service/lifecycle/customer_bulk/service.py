@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -160,13 +160,14 @@ async def assign_program(
     start: str,
     on_conflict: OnConflict,
     *,
+    weekdays: Collection[int] | None = None,
     run: Run | None = None,
 ) -> BulkAssignmentResult:
     """Assign a program to clients from the date `start` on. Raises what programs.plan raises.
 
     A dry run returns the blocks that are on its days.
     """
-    plan = await programs.get_dated(ctx, program_id, start)
+    plan = await programs.get_dated(ctx, program_id, start, weekdays)
     conflicts: dict[ObjectId, list[ScheduleConflict]] = {}  # by client, as a transaction may be repeated
 
     async def assign(ctx: Context, ids: list[ObjectId]) -> None:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import validates_schema
+
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, optional
+from coaching_service.core.mcp.arguments import optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.lists import ToolPart, format_time, join_facts, list_answer, typed_line
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
+from coaching_service.core.validation_messages import invalid
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.chosen_clients import (
+    ClientsArgument,
+    choose_clients,
+    identify_clients,
+    name_clients,
+)
 from coaching_service.progress.conversation import service
 from coaching_service.progress.conversation.models import (
     MAX_TEXT_LENGTH,
@@ -34,11 +46,17 @@ class ListMessages(ToolPart):
     customerId = Identifier(**optional("The client; without it, conversations with unread messages of clients."))
 
 
-class SendMessage(CustomerArgument):
-    """The client, the text, and the workout it is about."""
+class SendMessage(ClientsArgument):
+    """The clients, the text, and the workout it is about."""
 
     text = argument_of(MessageText, "text")
-    workoutId = Identifier(**optional("The workout that it comments on, if any."))
+    workoutId = Identifier(**optional("The workout that it comments on, of one client."))
+
+    @validates_schema(skip_on_field_errors=False)
+    def comments_on_one(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require one client for a message about a workout."""
+        if data.get("workoutId") is not None and data.get("customerId") is None:
+            raise invalid("needs a customerId", "NOT_COMBINED", "workoutId")
 
 
 @tools.tool("List messages", access=coach(CUSTOMERS.VIEW), takes=ListMessages())
@@ -112,12 +130,27 @@ def _present(message: Message) -> dict[str, object]:
     writes=True,
     open_world=True,
     outreach=True,
-    confirms=(Reason.CONTACT,),
+    confirms=(Reason.CONTACT, Reason.MANY_CLIENTS),
 )
-async def send_message(ctx: Context, customer_id: ObjectId, text: str, workout_id: ObjectId | None) -> Written:
-    """Send a message to a client, who may also get a mail about it. It is delivered after a minute; undo recalls it
-    until then, and deletes it afterwards if the client has not read it."""
-    return await write_message(ctx, customer_id, text, workout_id)
+async def send_message(
+    ctx: Context,
+    customer_id: ObjectId | None,
+    customer_ids: list[ObjectId] | None,
+    groups: list[str] | None,
+    text: str,
+    workout_id: ObjectId | None,
+) -> Written:
+    """Send a message to a client, or the same one to each of several, who may also get a mail about it. It is delivered
+    after a minute; undo recalls it until then, and deletes it afterwards if the client has not read it."""
+    clients = await choose_clients(ctx, customer_id, customer_ids, groups)
+    if len(clients) == 1:
+        return await write_message(ctx, clients[0]["_id"], text, workout_id)
+    await service.send_to_each(ctx, [client["_id"] for client in clients], text)
+    return Written(
+        f"Sent to {name_clients(clients)}: {typed_line(text, MAX_TEXT_LENGTH)}.",
+        identify_clients(clients),
+        find_reasons(contacts=True, clients=len(clients)),
+    )
 
 
 async def write_message(ctx: Context, customer_id: ObjectId, text: str, workout_id: ObjectId | None = None) -> Written:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from marshmallow import validates_schema
@@ -10,26 +10,30 @@ from marshmallow import validates_schema
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, optional
+from coaching_service.core.mcp.arguments import optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Date, Identifier, Integer, ListOf
 from coaching_service.core.validation_messages import invalid
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.chosen_clients import ClientsArgument, choose_clients, identify_clients
+from coaching_service.people.customers.models import CustomerReference
 from coaching_service.training.assignments import service
+from coaching_service.training.assignments.models import ProgramAssignmentResult
 from coaching_service.training.programs import service as programs
-from coaching_service.training.schedule.conflicts import describe_conflicts
+from coaching_service.training.schedule.conflicts import OUTCOMES, describe_conflicts
 from coaching_service.training.schedule.days import days_between
 from coaching_service.training.schedule.models import OnConflict
 
 tools = Tools()
+_MAX_WORKOUTS = 2_000  # that one transaction writes
 
 
-class AssignProgram(CustomerArgument):
-    """A program, a client, and the date of the first day."""
+class AssignProgram(ClientsArgument):
+    """A program, the clients, and the date of the first day."""
 
     programId = Identifier(required=True, metadata={"description": "From list_programs."})
     startDate = Date(required=True, metadata={"description": "The date of the program's day 1, YYYY-MM-DD."})
@@ -45,10 +49,11 @@ class AssignProgram(CustomerArgument):
         metadata={"description": "On days with workouts: add, skip the day, or replace those with nothing done."},
     )
 
-    @validates_schema
+    @validates_schema(skip_on_field_errors=False)
     def names_weekdays_once(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require each weekday at most once."""
-        if data["weekdays"] and len(set(data["weekdays"])) < len(data["weekdays"]):
+        weekdays = data.get("weekdays") or ()
+        if len(set(weekdays)) < len(weekdays):
             raise invalid("must have each weekday only once", "REPEATED", "weekdays")
 
 
@@ -58,34 +63,60 @@ class AssignProgram(CustomerArgument):
     takes=AssignProgram(),
     writes=True,
     destructive=True,
-    confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
+    confirms=(Reason.MANY_DAYS, Reason.FAR_DATE, Reason.MANY_CLIENTS),
 )
 async def assign_program(
     ctx: Context,
-    customer_id: ObjectId,
+    customer_id: ObjectId | None,
+    customer_ids: list[ObjectId] | None,
+    groups: list[str] | None,
     program_id: ObjectId,
     start_date: str,
     weekdays: list[int] | None,
     on_conflict: OnConflict,
 ) -> Written:
-    """Copy every workout of a program to a client's calendar, day 1 on startDate, or only onto some weekdays: all or
-    none."""
-    assignment = await service.assign(
-        ctx, program_id, customer_id, start_date, weekdays=weekdays, on_conflict=on_conflict
-    )
-    customer, program = await gather_reads(
-        ctx, customers.get_visible_reference(ctx, customer_id), programs.require(ctx, program_id)
-    )
-    dates = sorted({start_date, *assignment["dates"]})
+    """Copy every workout of a program to the calendar of a client, or of each of several, day 1 on startDate, or only
+    onto some weekdays: all or none."""
+    clients = await choose_clients(ctx, customer_id, customer_ids, groups)
+    dated = await programs.get_dated(ctx, program_id, start_date, weekdays)
+    if len(dated.blocks) * len(clients) > _MAX_WORKOUTS:
+        message = f"would get more than {_MAX_WORKOUTS} workouts together: choose fewer clients"
+        raise invalid_field("customerIds", message, code="TOO_MANY")
+    assignments = [
+        await service.add_to_calendar(ctx, dated, client["_id"], on_conflict=on_conflict) for client in clients
+    ]
+    dates = sorted({start_date, *(date for assignment in assignments for date in assignment["dates"])})
+    period = f"from {dates[0]} to {dates[-1]}"
+    line = f"Assigned {typed(dated.program['name'])} to "
+    if len(clients) == 1:
+        conflicts = describe_conflicts(assignments[0]["conflicts"], on_conflict)
+        line += f"{typed(clients[0]['name'])}: {assignments[0]['blocks']} workouts {period}{conflicts}."
+    else:
+        each = "; ".join(map(_describe, clients, assignments))
+        line += f"{len(clients)} clients, workouts {period}: {each}.{_describe_outcome(assignments, on_conflict)}"
+    today = await customers.get_local_date(ctx, clients[0]["_id"])
+    ids = [assignment["assignmentId"] for assignment in assignments]
     return Written(
-        f"Assigned {typed(program['name'])} to {typed(customer['name'])}: {assignment['blocks']} workouts from "
-        f"{dates[0]} to {dates[-1]}{describe_conflicts(assignment['conflicts'], on_conflict)}.",
-        {"programId": program_id, "assignmentId": assignment["assignmentId"]},
-        find_reasons(
-            today=await customers.get_local_date(ctx, customer_id),
-            dates=dates,
-            days=days_between(dates[0], dates[-1]) + 1,
-        ),
-        depends_on=assignment["dates"],
-        details={"workoutsAdded": assignment["blocks"]},
+        line,
+        {
+            **identify_clients(clients),
+            "programId": program_id,
+            **({"assignmentId": ids[0]} if len(ids) == 1 else {"assignmentIds": [each for each in ids if each]}),
+        },
+        find_reasons(today=today, dates=dates, days=days_between(dates[0], dates[-1]) + 1, clients=len(clients)),
+        depends_on=[assignment["dates"] for assignment in assignments],
+        details={"workoutsAdded": sum(assignment["blocks"] for assignment in assignments)},
     )
+
+
+def _describe(client: CustomerReference, assignment: ProgramAssignmentResult) -> str:
+    """Return the number of workouts that a client gets, and on how many days there were others."""
+    taken = len({conflict["date"] for conflict in assignment["conflicts"]})
+    conflicts = f" ({taken} {'day' if taken == 1 else 'days'} had workouts)" if taken else ""
+    return f"{typed(client['name'])} {assignment['blocks']}{conflicts}"
+
+
+def _describe_outcome(assignments: Sequence[ProgramAssignmentResult], on_conflict: OnConflict) -> str:
+    if not any(assignment["conflicts"] for assignment in assignments):
+        return ""
+    return f" On days that had workouts: {OUTCOMES[on_conflict]}."

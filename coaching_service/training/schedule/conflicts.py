@@ -13,7 +13,7 @@ from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 
 _NAMED_DAYS, _NAMED_BLOCKS = 7, 3
-_OUTCOMES = {"add": "the new ones follow them", "skip": "left as they are", "replace": "replaced where nothing is done"}
+OUTCOMES = {"add": "the new ones follow them", "skip": "left as they are", "replace": "replaced where nothing is done"}
 
 
 def resolve_conflicts(
@@ -52,7 +52,7 @@ def describe_conflicts(conflicts: Sequence[ScheduleConflict], on_conflict: OnCon
     for conflict in conflicts:
         by_day.setdefault(day_name(conflict), []).append(typed(conflict["name"]))
     days = [f"{day} {join_some(names, _NAMED_BLOCKS)}" for day, names in by_day.items()]
-    return f"; these days had workouts, {_OUTCOMES[on_conflict]}: {join_some(days, _NAMED_DAYS)}"
+    return f"; these days had workouts, {OUTCOMES[on_conflict]}: {join_some(days, _NAMED_DAYS)}"
 
 
 def day_name(conflict: ScheduleConflict) -> str:

@@ -1,0 +1,103 @@
+"""The clients that a tool is about: one, several, or those of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from marshmallow import validates_schema
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import FieldError, InvalidFields, invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import Arguments, optional
+from coaching_service.core.mcp.results import typed
+from coaching_service.core.validation import Identifier, ListOf, Text
+from coaching_service.core.validation_messages import invalid
+from coaching_service.people.customers import bulk, service
+from coaching_service.people.customers.models import CustomerFilter, CustomerReference
+from coaching_service.people.customers.nearest import match_groups
+
+MAX_CLIENTS = 50
+_CHOICES = ("customerId", "customerIds", "groups")
+
+
+class ClientsArgument(Arguments):
+    """The clients a tool is about: one, several, or those of groups."""
+
+    customerId = Identifier(**optional("From list_customers."))
+    customerIds = ListOf(Identifier(), minimum=1, maximum=MAX_CLIENTS, **optional("Instead: up to 50 clients."))
+    groups = ListOf(
+        Text(max_length=100),
+        minimum=1,
+        maximum=MAX_CLIENTS,
+        **optional("Instead: the active clients in any of these groups."),
+    )
+
+    @validates_schema(skip_on_field_errors=False)
+    def chooses_once(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require exactly one way to choose clients."""
+        given = [name for name in _CHOICES if data.get(name) is not None]
+        if not given and all(name in data for name in _CHOICES):
+            raise invalid("is required, or customerIds or groups", "REQUIRED", "customerId")
+        if len(given) > 1:
+            raise invalid(f"must not be combined with {given[0]}", "NOT_ALLOWED", given[1])
+
+
+async def choose_clients(
+    ctx: Context, customer_id: ObjectId | None, customer_ids: Sequence[ObjectId] | None, groups: Sequence[str] | None
+) -> list[CustomerReference]:
+    """Return the chosen clients, of groups by name.
+
+    Raises NotFound and Forbidden for one client, and InvalidFields that names every entry which is no client of the
+    caller or no group, and for groups without clients or with more than 50.
+    """
+    if customer_id is not None:
+        return [await service.get_visible_reference(ctx, customer_id)]
+    if customer_ids is not None:
+        return await _find_each(ctx, customer_ids)
+    return await _list_members(ctx, groups or [])
+
+
+async def _find_each(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[CustomerReference]:
+    ids = list(dict.fromkeys(customer_ids))
+    accessible = await bulk.find_accessible(ctx, ids)
+    errors: list[FieldError] = [
+        {"field": f"customerIds.{index}", "code": "CUSTOMER_NOT_FOUND", "message": "was not found"}
+        if each not in accessible
+        else {"field": f"customerIds.{index}", "code": "FORBIDDEN", "message": "is assigned to another coach"}
+        for index, each in enumerate(customer_ids)
+        if not accessible.get(each)
+    ]
+    if errors:
+        raise InvalidFields(errors)
+    references = await service.find_references(ctx, ids)
+    return [references[each] for each in ids]
+
+
+async def _list_members(ctx: Context, groups: Sequence[str]) -> list[CustomerReference]:
+    wanted = await match_groups(ctx, groups)
+    if wanted.unknown:
+        unknown, nearest = (", ".join(map(typed, names)) for names in (wanted.unknown, wanted.nearest))
+        hint = f"; the nearest: {nearest}" if nearest else "; no client is in a group"
+        raise invalid_field("groups", f"has names that no group has: {unknown}{hint}", code="UNKNOWN_NAME")
+    selection: CustomerFilter = {"archived": False, "groups": wanted.known}
+    ids = [each async for batch in bulk.iterate_matching(ctx, selection, MAX_CLIENTS) for each in batch]
+    if not ids:
+        raise invalid_field("groups", "has no active client", code="EMPTY")
+    if len(ids) > MAX_CLIENTS:
+        message = f"has {len(ids)} clients, of whom at most {MAX_CLIENTS} can be chosen: use customerIds"
+        raise invalid_field("groups", message, code="TOO_MANY")
+    return [{"_id": each, "name": name} for each, name in (await bulk.load_names(ctx, ids)).items()]
+
+
+def name_clients(clients: Sequence[CustomerReference]) -> str:
+    """Return the names of clients, of several with their number: `«Ana»`, or `2 clients, «Ana», «Bo»`."""
+    names = ", ".join(typed(each["name"]) for each in clients)
+    return names if len(clients) == 1 else f"{len(clients)} clients, {names}"
+
+
+def identify_clients(clients: Sequence[CustomerReference]) -> dict[str, ObjectId | list[ObjectId]]:
+    """Return the identifiers of clients for the result of a tool."""
+    ids = [each["_id"] for each in clients]
+    return {"customerId": ids[0]} if len(ids) == 1 else {"customerIds": ids}
