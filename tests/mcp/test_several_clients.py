@@ -66,12 +66,12 @@ async def test_message_is_sent_to_each(mcp: McpHttpClient, coach: CoachClient) -
     ana, bo, cy = [await coach.create_customer(name, groups=[name]) for name in ("Ana", "Bo", "Cy")]
     proposed = await mcp.call("send_message", groups=["ana", "BO"], text="Well done!")
     proposal = tool_proposal(proposed, "CONTACT", "MANY_CLIENTS")
-    assert proposal["summary"] == "Sent to 2 clients, «Ana», «Bo»: «Well done!»."
+    assert proposal["summary"] == "Sent to 2 clients, «Ana», «Bo», delivered in a minute: «Well done!»."
     assert await texts(coach, ana) == []
     assert (await approve(coach, proposed))["result"]["customerIds"] == [ana["_id"], bo["_id"]]
     assert [await texts(coach, each) for each in (ana, bo, cy)] == [["Well done!"], ["Well done!"], []]
     alone = await mcp.call("send_message", customerIds=[cy["_id"]], text="And you")
-    assert tool_proposal(alone, "CONTACT")["summary"] == "Sent to «Cy»: «And you»."
+    assert tool_proposal(alone, "CONTACT")["summary"] == "Sent to «Cy», delivered in a minute: «And you»."
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ async def send_message(
         return await write_message(ctx, clients[0]["_id"], text, workout_id)
     await service.send_to_each(ctx, [client["_id"] for client in clients], text)
     return Written(
-        f"Sent to {name_clients(clients)}: {typed_line(text, MAX_TEXT_LENGTH)}.",
+        f"Sent to {name_clients(clients)}, delivered in a minute: {typed_line(text, MAX_TEXT_LENGTH)}.",
         identify_clients(clients),
         find_reasons(contacts=True, clients=len(clients)),
     )
