@@ -37,7 +37,9 @@ async def ensure_demo(services: Services, progress: Progress = lambda _: None) -
         assets = await create_assets(ctx)
         owner = await in_transaction(ctx, lambda tx: fill(tx, password_hash, assets, progress))
     ctx = ctx.acting_as(owner)
-    secret = await api_keys.find_secret(ctx, _KEY_NAME) or str((await api_keys.create(ctx, _KEY_NAME))["key"])
+    secret = await api_keys.find_secret(ctx, _KEY_NAME)
+    if secret is None:
+        secret = (await api_keys.create(ctx, _KEY_NAME, {"outreach": True}))["key"]
     return {
         "baseUrl": services.base_url,
         "apiKey": secret,

@@ -15,6 +15,7 @@ from coaching_service.core.database.migrations import (
     step_0014_first_access_index,
     step_0016_number_batches,
     step_0018_clients_may_import,
+    step_0019_key_outreach,
 )
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
@@ -104,6 +105,25 @@ async def test_clients_of_companies_before_it_may_import(old_database: Services)
 
     stored = await companies.find({}).sort("_id", 1).to_list(None)
     assert [each["clientsMayImport"] for each in stored] == [True, False]
+
+
+async def test_keys_made_before_it_may_contact_people(old_database: Services) -> None:
+    """Contract 18: `restrictions.outreach` is true of keys made before, and false of new ones unless set."""
+    keys = old_database.db["apiKeys"]
+    await keys.insert_many(
+        [
+            {"_id": 1, "companyId": 1, "hash": "a", "restrictions": {"readOnly": False}},
+            {"_id": 2, "companyId": 1, "hash": "b", "restrictions": {"readOnly": False, "outreach": False}},
+        ]
+    )
+
+    await step_0019_key_outreach.apply(old_database.db, old_database.vault)
+
+    stored = await keys.find({}).sort("_id", 1).to_list(None)
+    assert [each["restrictions"] for each in stored] == [
+        {"readOnly": False, "outreach": True},
+        {"readOnly": False, "outreach": False},
+    ]
 
 
 async def test_forms_without_an_answer_are_marked(old_database: Services) -> None:

@@ -269,3 +269,28 @@ async def test_employee_manages_own_assistants_and_owner_all_of_them(coach: Coac
     assert {each["clientName"] for each in await assistants.list_assistants(coach.ctx)} == {"Owner's", "Eli's"}
     await assistants.revoke(coach.ctx, employees.grant["_id"])
     assert await assistants.list_assistants(employee_ctx) == []
+
+
+async def test_new_keys_may_not_contact_people_over_mcp_unless_set(
+    coach: CoachClient, interactive: CoachClient, public_server: TestServer
+) -> None:
+    ana = await coach.create_customer("Ana")
+    (await coach.post(f"/coach/customers/{ana['_id']}/notes", {"content": "Knee"})).ok(201)
+    for outreach in (None, False, True):
+        restrictions = None if outreach is None else {"outreach": outreach}
+        created = (await interactive.post("/coach/api-keys", {"name": "A", "restrictions": restrictions})).ok(201)
+        assert created["restrictions"]["outreach"] is bool(outreach)
+        # REST is not restricted by it.
+        text = {"text": "Hello"}
+        (await coach.with_key(created["key"]).post(f"/coach/customers/{ana['_id']}/messages", text)).ok(201)
+        async with McpHttpClient(public_server, {"X-API-Key": created["key"]}) as mcp:
+            assert ("send_message" in await listed(mcp)) is bool(outreach)
+            sent = await mcp.call("send_message", customerId=ana["_id"], **text)
+            mail = {"name": "Bo", "email": "bo@example.com", "sendInvitation": True}
+            invited = await mcp.call("create_customer", **mail)
+            if outreach:
+                tool_proposal(sent, "CONTACT")
+                tool_proposal(invited, "CONTACT")
+            else:
+                tool_error(sent, "may not send mail or messages")
+                tool_error(invited, "may not send mail or messages")

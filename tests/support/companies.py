@@ -42,7 +42,7 @@ async def create_company(services: Services, password_hash: str, **options: Unpa
         Context(services), _company_name(name), "Olga Owner", _email(name), password_hash, **options
     )
     owner = replace(owner, via="apiKey")
-    key = await api_keys.create(Context(services).acting_as(owner), "Test")
+    key = await api_keys.create(Context(services).acting_as(owner), "Test", {"outreach": True})
     return CompanyOwner(owner, key["key"])
 
 

@@ -24,7 +24,7 @@ class Reason(StrEnum):
 OUTREACH = frozenset({Reason.CONTACT, Reason.MANY_CLIENTS})
 OUTREACH_DENIED = (
     "This access may not send mail or messages, or change several clients at once; the coach can allow it by "
-    "connecting the assistant again"
+    "connecting the assistant again, or with an API key that may"
 )
 
 

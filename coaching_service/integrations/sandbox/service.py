@@ -44,7 +44,7 @@ async def _fill(tx: Context, owner: Principal, assets: Assets) -> Sandbox:
     )
     in_sandbox = tx.acting_as(tester)
     await fill_company(tx, tester, assets, lambda _: None)
-    key = await api_keys.create(in_sandbox, _KEY_NAME)
+    key = await api_keys.create(in_sandbox, _KEY_NAME, {"outreach": True})
     return {"companyId": company_id, "apiKey": key["key"]}
 
 

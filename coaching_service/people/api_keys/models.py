@@ -18,13 +18,24 @@ from coaching_service.people.team.models import PERMISSIONS, Coach
 
 
 class ApiKeyRestrictions(TypedDict):
-    """What a key may not do although its coach may; null: no restriction."""
+    """What a key may not do although its coach may; null: no restriction.
+
+    `outreach`: an assistant that uses the key over /mcp may send mail and messages, and change several clients at once.
+    """
 
     readOnly: Annotated[bool, Default(False)]
     permissions: Annotated[
         list[str] | None, OptionalPermissions(), fields.List(fields.String()), Description(request=PERMISSIONS)
     ]
     expiresAt: Annotated[datetime | None, DateTimeInput(metadata={"type": "string", "format": "date-time"})]
+    outreach: Annotated[
+        bool,
+        Default(False),
+        Description(
+            "Over /mcp, whether an assistant with this key may contact people and change several clients at once. It "
+            "does not restrict REST."
+        ),
+    ]
 
 
 class ApiKey(Stored):

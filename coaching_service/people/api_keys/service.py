@@ -36,7 +36,7 @@ from coaching_service.people.api_keys.models import (
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
-UNRESTRICTED: ApiKeyRestrictions = {"readOnly": False, "permissions": None, "expiresAt": None}
+_DEFAULTS: ApiKeyRestrictions = {"readOnly": False, "permissions": None, "expiresAt": None, "outreach": False}
 
 
 async def create(
@@ -46,7 +46,7 @@ async def create(
 
     Raises InvalidFields if `expiresAt` is in the past.
     """
-    applied: ApiKeyRestrictions = {**UNRESTRICTED, **(restrictions or {})}
+    applied: ApiKeyRestrictions = {**_DEFAULTS, **(restrictions or {})}
     if (expires_at := applied["expiresAt"]) is not None and expires_at <= now():
         raise invalid_field("restrictions.expiresAt", "must be in the future", code="IN_THE_PAST")
     prefix = TEST_KEY_PREFIX if ctx.caller.company.is_sandbox else API_KEY_PREFIX
@@ -187,7 +187,13 @@ def _to_principal(key: ApiKeyWithCoach) -> Principal:
     if restrictions["readOnly"]:
         permissions &= READ_PERMISSIONS
     restricted = restrictions["readOnly"] or restrictions["permissions"] is not None
-    return replace(coach, permissions=permissions, read_only=restrictions["readOnly"], restricted=restricted)
+    return replace(
+        coach,
+        permissions=permissions,
+        read_only=restrictions["readOnly"],
+        may_reach_out=restrictions["outreach"],
+        restricted=restricted,
+    )
 
 
 def _require_unexpired(expires_at: datetime | None) -> None:

@@ -31,6 +31,7 @@ class _NewKey(TypedDict):
     readOnly: Annotated[bool, Default(False)]
     permissions: Annotated[list[str], Permissions(), Default(list)]
     expires: Annotated[str | None, Date()]
+    outreach: Annotated[bool, Default(False)]
 
 
 @pages.get("", access=session_only(), template="settings/api_keys.html")
@@ -62,6 +63,7 @@ async def create_api_key(ctx: Context, form: _NewKey) -> Render:
         "readOnly": form["readOnly"],
         "permissions": form["permissions"] or None,
         "expiresAt": _end_of_day(ctx, form["expires"]) if form["expires"] else None,
+        "outreach": form["outreach"],
     }
     key = await api_keys.create(ctx, form["name"], restrictions)
     repeat_notice = f"{key['name']} has already been created. Select Show to see its secret."

@@ -39,6 +39,7 @@ from coaching_service.core.database.migrations import (
     step_0016_number_batches,
     step_0017_training_load,
     step_0018_clients_may_import,
+    step_0019_key_outreach,
 )
 
 COLLECTION = "migrations"
@@ -92,6 +93,7 @@ STEPS = (
     # Not for a patch version of 0.2: its code does not know the new types of records.
     Step(17, "training_load", step_0017_training_load.apply, "0.3"),
     Step(18, "clients_may_import", step_0018_clients_may_import.apply, "0.3"),
+    Step(19, "key_outreach", step_0019_key_outreach.apply, "0.3"),
 )
 
 
