@@ -19,6 +19,7 @@ from coaching_service.integrations.company_import import routes as company_impor
 from coaching_service.integrations.company_import import service as company_import_service
 from coaching_service.integrations.load_unit import routes as load_unit
 from coaching_service.integrations.load_unit import service as load_unit_service
+from coaching_service.integrations.program_sheets import routes as program_sheets
 from coaching_service.integrations.proposals import routes as proposals
 from coaching_service.integrations.proposals import service as proposals_service
 from coaching_service.integrations.proposals import tools as proposals_tools
@@ -174,6 +175,7 @@ ROUTES: tuple[Routes, ...] = (
     company_export.routes,
     company_import.routes,
     load_unit.routes,
+    program_sheets.routes,
     background_jobs.routes,
     sandbox.routes,
 )

@@ -10,6 +10,7 @@ from typing import Any
 from unicodedata import category
 from zoneinfo import available_timezones
 
+import orjson
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, missing
 from marshmallow import validate as validators
 
@@ -187,6 +188,21 @@ class FormBoolean(fields.Boolean):
         if value not in ("true", "false"):
             raise self.make_error("invalid")
         return bool(value == "true")
+
+
+class FormObject(fields.String):
+    """A JSON object of strings in a text field of a multipart form; a dictionary in Python."""
+
+    default_error_messages = {"invalid": Message("must be a JSON object of strings", DEFAULT_CODE)}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> Any:
+        try:
+            read = orjson.loads(value or "{}")
+        except orjson.JSONDecodeError:
+            raise self.make_error("invalid") from None
+        if not isinstance(read, dict) or not all(isinstance(each, str) for each in read.values()):
+            raise self.make_error("invalid")
+        return read
 
 
 class Date(fields.String):

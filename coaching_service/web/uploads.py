@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
 from multidict import MultiDict
@@ -17,7 +17,7 @@ from multidict import MultiDict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import BadRequest, FieldError, InvalidFields, invalid_field
-from coaching_service.core.http.routes import MultipartBody
+from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.http.uploads import Upload, attach_files, read_upload, store_upload
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import GIF, JPEG, PDF, PNG, WEBP, ZIP, UploadLimits, sendable_types
@@ -123,7 +123,7 @@ async def _store(
     stack: AsyncExitStack,
     field: str,
     upload: Upload,
-) -> StoredFile:
+) -> StoredFile | ReceivedFile:
     """Store the file of a field, until `stack` ends unless it is attached by then. Raises InvalidFields."""
     if upload.too_large:
         max_size = file_size(limits.max_bytes(multipart.size_limit))
@@ -137,7 +137,7 @@ async def _store(
 
 
 async def _store_each(
-    multipart: MultipartBody, upload: Upload, store: Callable[[str, Upload], Awaitable[StoredFile]]
+    multipart: MultipartBody, upload: Upload, store: Callable[[str, Upload], Awaitable[StoredFile | ReceivedFile]]
 ) -> ReceivedFiles:
     """Store the files that were chosen. Raises InvalidFields with the error of each if none is accepted."""
     received = {multipart.file_field: upload, **upload.more_files}
@@ -146,7 +146,7 @@ async def _store_each(
     for field, each in received.items():
         if each.file is not None or each.too_large:
             try:
-                stored[field] = await store(field, each)
+                stored[field] = cast("StoredFile", await store(field, each))  # several files are always stored
             except InvalidFields as error:
                 errors += error.errors
     if errors and not stored:

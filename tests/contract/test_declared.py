@@ -22,6 +22,8 @@ from tests.support.declared_world import World, make_world, small_picture
 
 ROUTES = routes_of(features.ROUTES)
 PICTURE = ("small.png", small_picture())
+CLIENTS = ("clients.csv", b"name\nAna\n")
+SHEETS = {"/coach/programs/import": ("plan.csv", b"Day,Exercise,Sets,Reps\n1,Row,3,8\n")}
 SNAPSHOT = Path(__file__).parent / "openapi.json"
 each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 
@@ -103,7 +105,7 @@ def request_options(route: Route, own: World) -> dict[str, Any]:
     options: dict[str, Any] = {"params": query}
     if route.multipart is not None:
         options["data"] = aiohttp.FormData(route.example, default_to_multipart=True)
-        name, content = ("clients.csv", b"name\nAna\n") if CSV in route.multipart.content_types else PICTURE
+        name, content = SHEETS.get(route.path, CLIENTS) if CSV in route.multipart.content_types else PICTURE
         options["data"].add_field(route.multipart.file_field, content, filename=name)
     elif route.body is not None:
         options["json"] = put_identifiers(route.example, identifiers_for(route, own))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import aiohttp
+
 from coaching_service import features
 from coaching_service.core.http.routes import routes_of
 from tests.conftest import NewCompany
@@ -28,8 +30,12 @@ BACKGROUND = {
 }
 
 
-# Jobs have tests of their own.
-ROUTES = [route for route in routes_of(features.ROUTES) if route.takes_dry_run and route.status != 202]
+# Jobs and files have tests of their own.
+ROUTES = [
+    route
+    for route in routes_of(features.ROUTES)
+    if route.takes_dry_run and route.status != 202 and route.multipart is None
+]
 
 
 def without(value: Any, names: set[str]) -> Any:
@@ -106,3 +112,13 @@ async def test_dry_run_of_a_spreadsheet_changes_no_document(coach: CoachClient) 
     assert differences(before, await stored(coach)) == []
     await import_file(coach, b"name\nAna\n", name="clients.csv")
     assert differences(before, await stored(coach)) != []
+
+
+async def test_dry_run_of_a_program_in_a_sheet_changes_no_document(coach: CoachClient) -> None:
+    before = await stored(coach)
+    for dry, differs in (("true", False), ("false", True)):
+        form = aiohttp.FormData({"dryRun": dry}, default_to_multipart=True)
+        form.add_field("file", b"Exercise,Sets,Reps\nStone carry,3,8\n", filename="plan.csv")
+        reply = await coach.send("POST", "/coach/programs/import", data=form, dry=dry == "true")
+        assert reply.status == (201 if differs else 200)
+        assert (differences(before, await stored(coach)) != []) is differs

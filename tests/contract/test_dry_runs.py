@@ -47,6 +47,7 @@ SUPPORTED = {
     "POST /coach/programs/{programId}/copy-days",
     "POST /coach/programs/{programId}/assign",
     "POST /coach/import",
+    "POST /coach/programs/import",
     "POST /coach/account/load-unit",
 }
 WRITING = {f"{route.method} {route.path}": route for route in routes_of(features.ROUTES) if route.method != "GET"}

@@ -97,8 +97,13 @@ class CoachClient:
         """Return the URL of a path of the service."""
         return str(self._server.make_url(path))
 
-    async def send(self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any) -> Reply:
-        """Send a request; the response is checked against the declaration of its route, unless `checks` is off."""
+    async def send(
+        self, method: str, path: str, *, headers: dict[str, str] | None = None, dry: bool = False, **options: Any
+    ) -> Reply:
+        """Send a request; the response is checked against the declaration of its route, unless `checks` is off.
+
+        `dry`: a multipart body asks for a dry run.
+        """
         sent = self._headers | (headers or {})
         async with self._http.request(method, path, headers=sent, **options) as response:
             raw = await response.read()
@@ -107,7 +112,10 @@ class CoachClient:
         if self.checks:
             body = options.get("json")
             check_answer(
-                method, path.partition("?")[0], reply, dry=isinstance(body, dict) and body.get("dryRun") is True
+                method,
+                path.partition("?")[0],
+                reply,
+                dry=dry or (isinstance(body, dict) and body.get("dryRun") is True),
             )
         return reply
 

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, is_typeddict
+from typing import IO, Any, Literal, is_typeddict
 
 from marshmallow import Schema, fields
 
@@ -34,12 +34,22 @@ class PlainList:
 
 
 @dataclass(frozen=True)
+class ReceivedFile:
+    """A file that was sent and is not stored: its name, and its content, readable while the request is handled."""
+
+    name: str
+    content: IO[bytes]
+
+
+@dataclass(frozen=True)
 class MultipartBody:
     """A multipart request body: the name of its file field, the accepted content types and the schema of its text
     fields.
 
     `size_limit`: which of the configured limits applies to each file. `file_required`: the operation needs the file.
-    `more_files`: the names of further file fields, which only forms of the web application have.
+    `more_files`: the names of further file fields, which only forms of the web application have. `text_bytes`: of each
+    text field. `is_stored`: the handler receives a StoredFile, which it attaches; otherwise a ReceivedFile, which is
+    read and forgotten.
     """
 
     file_field: str
@@ -48,6 +58,8 @@ class MultipartBody:
     size_limit: SizeLimit = "photo"
     file_required: bool = False
     more_files: tuple[str, ...] = ()
+    text_bytes: int = 10_000
+    is_stored: bool = True
 
     @property
     def file_fields(self) -> tuple[str, ...]:

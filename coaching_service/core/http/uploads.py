@@ -29,13 +29,12 @@ from coaching_service.core.errors import (
     UnsupportedMediaType,
     invalid_field,
 )
-from coaching_service.core.http.routes import Handler, MultipartBody
+from coaching_service.core.http.routes import Handler, MultipartBody, ReceivedFile
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import InvalidFile
 from coaching_service.core.temporary_files import open_temporary, write_all
 
 UPLOAD_SECONDS = 600.0
-_MAX_TEXT_BYTES = 10_000
 _MAX_OTHER_BYTES = 1_000_000  # of all parts that are neither the file nor a known text field
 _MAX_PARTS = 20
 _MAX_DRAINED_BYTES = 200_000_000
@@ -171,7 +170,7 @@ async def _read_parts(
             upload.more_files[name] = Upload()
             await _read_file(ctx, part, limits, upload.more_files[name])
         elif name in text_fields:
-            upload.texts[name] = await _read_text(part)
+            upload.texts[name] = await _read_text(part, multipart.text_bytes)
         else:
             upload.other_names.append(name)
             other_bytes += await _copy(part, _MAX_OTHER_BYTES - other_bytes, "The other parts")
@@ -266,11 +265,11 @@ def _too_large(limit: int, description: str = "The file") -> TooLarge:
     return TooLarge(f"{description} must not be larger than {limit} bytes", {"Connection": "close"})
 
 
-async def _read_text(part: BodyPartReader) -> str:
+async def _read_text(part: BodyPartReader, limit: int) -> str:
     raw = bytearray()
     while chunk := await part.read_chunk(_CHUNK_BYTES):
         raw += chunk
-        if len(raw) > _MAX_TEXT_BYTES:
+        if len(raw) > limit:
             raise invalid_field(str(part.name), "is too long", code="TOO_LONG")
     return raw.decode("utf-8")
 
@@ -278,8 +277,10 @@ async def _read_text(part: BodyPartReader) -> str:
 @asynccontextmanager
 async def store_upload(
     ctx: Context, upload: Upload, multipart: MultipartBody, customer_id: ObjectId | None, max_pixels: int
-) -> AsyncIterator[StoredFile | None]:
+) -> AsyncIterator[StoredFile | ReceivedFile | None]:
     """Validates and stores the uploaded file, an image together with its thumbnail; None when there is no file.
+
+    A file that is not to be stored is left as it is.
 
     `customer_id`: the client whose file it is, or None for a file of the company.
     Unless a record has attached the file by the end of the block, it is deleted. Raises InvalidFields if the
@@ -287,6 +288,9 @@ async def store_upload(
     """
     if upload.file is None:
         yield None
+        return
+    if not multipart.is_stored:
+        yield ReceivedFile(upload.name, upload.file)
         return
     try:
         async with storing(
@@ -303,15 +307,17 @@ async def store_upload(
         raise invalid_field(multipart.file_field, error.message, code=error.code) from None
 
 
-def attach_files(handler: Handler, *stored: StoredFile | None) -> Handler:
-    """Return `handler` running in a transaction that also attaches the `stored` files to their records."""
+def attach_files(handler: Handler, *files_of_body: StoredFile | ReceivedFile | None) -> Handler:
+    """Return `handler` running in a transaction that also attaches the stored files to their records."""
+    stored = [file for file in files_of_body if isinstance(file, StoredFile)]
+    if not stored and any(files_of_body):
+        return handler
 
     async def handle(ctx: Context, **arguments: Any) -> Any:
         async def work(tx: Context) -> Any:
             result = await handler(tx, **arguments)
             for file in stored:
-                if file is not None:
-                    await files.attach(tx, file)
+                await files.attach(tx, file)
             return result
 
         return await in_transaction(ctx, work)

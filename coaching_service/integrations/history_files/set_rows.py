@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import IO, Literal, TypedDict
+from typing import IO, Annotated, Literal, TypeAlias, TypedDict
 
+from coaching_service.core.fields import Description
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
 from coaching_service.integrations.history_files._dialects import (
@@ -54,22 +55,28 @@ _MOST_SETS_OF_A_ROW = 50
 _TEXT_LENGTH = 5_000
 
 
-class Problem(TypedDict):
+class FileProblem(TypedDict):
     """Why a row or a value of it was left out, as jobs report it."""
 
-    entry: str
-    line: int
-    field: str | None
-    code: str
-    message: str
+    entry: Annotated[str, Description("Where: a line, with the name of its sheet.")]
+    line: Annotated[int, Description("The line of the file, or the row of the sheet, from 1.")]
+    field: Annotated[str | None, Description("The field; null: the whole row.")]
+    code: Annotated[str, Description("A stable code, such as `VALUE_LEFT_OUT`.")]
+    message: Annotated[str, Description("What is wrong, as the continuation of the field's name.")]
 
 
-class Question(TypedDict):
+Problem: TypeAlias = FileProblem
+
+
+class ImportQuestion(TypedDict):
     """What the file does not decide; `options` are the possible answers."""
 
-    code: QuestionCode
-    message: str
-    options: list[str]
+    code: Annotated[QuestionCode, Description("What is asked for.")]
+    message: Annotated[str, Description("The question.")]
+    options: Annotated[list[str], Description("The possible answers.")]
+
+
+Question: TypeAlias = ImportQuestion
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,7 @@ _EXCEPTIONS = {
     "changeNotePin": "Note pinned or unpinned",
     "clearLog": "Log of a workout item cleared",
     "createProgramFromCalendar": "Program created from a calendar",
+    "importProgram": "Program imported from a sheet",
     "delete": "Client deleted",
     "deleteExerciseOverride": "Changes of a shared exercise removed",
     "deleteOverride": "Changes of a shared exercise removed",

@@ -1,0 +1,80 @@
+"""Days of programs in sheets: numbers, `Day 1`, weekdays and names become days of the program, from 1."""
+
+from __future__ import annotations
+
+import re
+
+from coaching_service.core.text import normalize
+
+_WEEKDAYS = (
+    ("monday", "mon", "lunes", "lun"),
+    ("tuesday", "tue", "tues", "martes", "mar"),
+    ("wednesday", "wed", "miercoles", "mie"),
+    ("thursday", "thu", "thur", "thurs", "jueves", "jue"),
+    ("friday", "fri", "viernes", "vie"),
+    ("saturday", "sat", "sabado", "sab"),
+    ("sunday", "sun", "domingo", "dom"),
+)
+_WEEKDAY_OF = {name: number for number, names in enumerate(_WEEKDAYS, start=1) for name in names}
+_REST = {"rest", "rest day", "off", "day off", "descanso", "dia de descanso", "dia libre"}
+_WEEK = re.compile(r".*\b(?:week|wk|semana|sem|w|s)\s*\.?\s*(\d{1,3})\b.*")
+_DAY = re.compile(r"(?:day|dia|session|sesion|workout|d)?\s*(\d{1,4})\s*(?:[-:.–—,)]\s*(.*))?", re.IGNORECASE)
+_WORD = re.compile(r"([^\W\d]+)\.?\s*(?:[-:–—,(]\s*(.*?)\)?)?")
+_DAYS_OF_WEEK = 7
+LAST_DAY = 3_660
+
+
+def is_rest(text: str) -> bool:
+    """Whether a cell says that there is no training."""
+    return normalize(text) in _REST
+
+
+def week_in(text: str) -> int | None:
+    """Return the number of the week that a text names; None if it names none."""
+    found = _WEEK.fullmatch(normalize(text))
+    return int(found[1]) if found is not None and 1 <= int(found[1]) <= LAST_DAY // _DAYS_OF_WEEK else None
+
+
+class DayNumbers:
+    """The days of a program by what sheets call them.
+
+    Numbers and weekdays are days of their week. Names are, in the order in which they appear, the next days of it; the
+    same name in a week is the same day. A number above 7 counts from the first day of the program.
+    """
+
+    def __init__(self) -> None:
+        self._week, self._last, self._begun = 1, 0, False
+        self._named: dict[tuple[int, str], int] = {}
+        self.changes_week = False
+
+    def begin_week(self, week: int) -> None:
+        """Continue with a week."""
+        self.changes_week = self._begun and week != self._week
+        if week != self._week or not self._begun:
+            self._week, self._last, self._begun = week, 0, True
+
+    def read(self, text: str) -> tuple[int, str]:
+        """Return the day that a text means, and its name if the text has one; empty: the next day."""
+        number, name = self._within_week(text)
+        if number is None:
+            number, name = self._next(text), "" if is_rest(text) else text
+        elif number > _DAYS_OF_WEEK:
+            return min(number, LAST_DAY), name
+        self._last = max(self._last, number)
+        return min((self._week - 1) * _DAYS_OF_WEEK + number, LAST_DAY), name
+
+    def _within_week(self, text: str) -> tuple[int | None, str]:
+        plain = text.strip()
+        if (found := _DAY.fullmatch(normalize(plain))) is not None and int(found[1]) > 0:
+            title = re.sub(r"^\D*\d+\s*[-:.–—,)]?\s*", "", plain)
+            return int(found[1]), title or (f"Day {int(plain)}" if plain.isdigit() else plain)
+        word = _WORD.fullmatch(plain)
+        if word is not None and (weekday := _WEEKDAY_OF.get(normalize(word[1]))) is not None:
+            return weekday, word[2] or plain
+        return None, ""
+
+    def _next(self, text: str) -> int:
+        key = (self._week, normalize(text))
+        if is_rest(text) or not key[1]:
+            return self._last + 1
+        return self._named.setdefault(key, self._last + 1)

@@ -1,0 +1,1 @@
+"""Importing programs from sheets."""

@@ -1,0 +1,102 @@
+"""Programs from sheets: the rows of a file become a program with its workouts, all or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import IO
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import InvalidFields, invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import NAME_LENGTH
+from coaching_service.integrations.history_files.programs import (
+    PlannedDay,
+    PlannedExercise,
+    ProgramSheet,
+    read_program,
+)
+from coaching_service.integrations.history_files.tables import UnreadableTable
+from coaching_service.integrations.program_sheets.models import ImportedProgram, ProgramImportOptions
+from coaching_service.library.imported_names import service as imported_names
+from coaching_service.library.imported_names.models import ResolvedNames, key_of
+from coaching_service.people.account.load_units import convert_entered_load
+from coaching_service.training.programs import service as programs
+from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import BlockPlan
+from coaching_service.training.workouts.blocks.plans import plan_of
+from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.sets.models import PlannedSet
+
+_INSTRUCTIONS_LENGTH = 5_000
+
+
+async def import_program(
+    ctx: Context, file: IO[bytes] | None, file_name: str, options: ProgramImportOptions
+) -> ImportedProgram:
+    """Create the program of a CSV or XLSX file, and the exercises whose names mean none; answers are remembered.
+
+    Raises InvalidFields without a file and for one that is no program, NotFound for an answer with an unknown exercise.
+    """
+    if file is None:
+        raise invalid_field("file", "is required", code="REQUIRED")
+    unit = options["loadUnit"] or ctx.caller.company.load_unit
+    try:
+        sheet = await asyncio.to_thread(read_program, file, unit)
+    except UnreadableTable as error:
+        raise _unreadable(error) from None
+    counts = Counter(each.name for day in sheet.days for each in day.exercises)
+    names = await imported_names.resolve_names(ctx, counts, imported_names.read_answers(options["names"]))
+    name = options["name"] or PurePosixPath(file_name).stem.strip()[:NAME_LENGTH] or "Program"
+    return await _create(ctx, name, sheet, names, unit)
+
+
+@transactional
+async def _create(ctx: Context, name: str, sheet: ProgramSheet, names: ResolvedNames, unit: str) -> ImportedProgram:
+    exercises = await imported_names.create_missing(ctx, names)
+    program = await programs.create(ctx, {"name": name, "description": None, "tags": []})
+    plans = [_plan(day, exercises, unit, ctx.caller.company.load_unit) for day in sheet.days]
+    plans = [plan for plan in plans if plan["items"] or plan["isRest"]]
+    if plans:
+        await workouts.create_blocks(ctx, ProgramPlan(program["_id"]), plans)
+    return {
+        **await programs.get(ctx, program["_id"]),
+        "questions": [],
+        "names": names.names,
+        "errors": sheet.problems,
+    }
+
+
+def _plan(day: PlannedDay, exercises: Mapping[str, ObjectId | None], unit: str, stored_unit: str) -> BlockPlan:
+    items = [
+        _item(each, exercise_id, day.superset_of(each), unit, stored_unit)
+        for each in day.exercises
+        if (exercise_id := exercises[key_of(each.name)]) is not None
+    ]
+    return {**plan_of({"name": day.name, "isRest": day.is_rest and not items}, items), "day": day.day}
+
+
+def _item(
+    exercise: PlannedExercise, exercise_id: ObjectId, superset: str | None, unit: str, stored_unit: str
+) -> ItemInput:
+    return {
+        "type": "EXERCISE",
+        "exerciseId": exercise_id,
+        "exerciseSets": [_stored_set(each, unit, stored_unit) for each in exercise.sets],
+        "exerciseInstructions": "\n".join(dict.fromkeys(exercise.notes))[:_INSTRUCTIONS_LENGTH] or None,
+        "supersetId": superset,
+    }
+
+
+def _stored_set(planned: PlannedSet, unit: str, stored_unit: str) -> PlannedSet:
+    load = planned.get("load")
+    return planned if load is None else {**planned, "load": convert_entered_load(load, unit, stored_unit)}
+
+
+def _unreadable(error: UnreadableTable) -> InvalidFields:
+    message = error.message if error.line is None else f"{error.message} (line {error.line})"
+    return invalid_field("file", message, code="INVALID_FILE")

@@ -1,0 +1,275 @@
+"""Programs in sheets: weeks and days, what coaches write for sets, merged cells, and sheets that are weeks."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import date, time
+from typing import Any
+
+import aiohttp
+import openpyxl
+import pytest
+
+from coaching_service.integrations.history_files.programs import ProgramSheet, read_program
+from coaching_service.integrations.history_files.tables import UnreadableTable
+from coaching_service.training.set_text.planned_writer import write_planned
+from tests.support.client import UNKNOWN, CoachClient, Reply
+from tests.support.training import Json, employee_key
+
+PLAN = """Strength block
+Week,Day,Exercise,Sets,Reps,Load,%,RPE,RIR,Rest,Tempo,Superset,Notes
+1,Day 1,Back squat,3,8-10,60,,8,,90,3010,,Stay tall
+,,Leg curl,2,12,30 kg,,,2,1 min,,A1,
+,,Calf raise,2,15/side,,,,,,,A2,
+,Day 3,Deadlift,1,5,,80%,,,2:30,,,
+,,,1,3,,85%,,,,,,heavy
+,Day 4,REST,,,,,,,,,,
+2,Day 1,Back squat,4 sets,AMRAP,135 lbs,,,,,,,
+"""
+
+
+def read(text: str, unit: str = "kg") -> ProgramSheet:
+    return read_program(io.BytesIO(text.encode()), unit)
+
+
+def read_workbook(*sheets: tuple[str, list[list[Any]]]) -> ProgramSheet:
+    workbook = openpyxl.Workbook()
+    workbook.remove(workbook.worksheets[0])
+    for name, rows in sheets:
+        sheet = workbook.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    file = io.BytesIO()
+    workbook.save(file)
+    return read_program(file, "kg")
+
+
+def texts(sheet: ProgramSheet, unit: str = "kg") -> list[tuple[int, str, list[str]]]:
+    """Each day with its name, and its exercises as text."""
+    return [
+        (day.day, day.name, [f"{each.name}: {write_planned(each.sets, unit)}" for each in day.exercises])
+        for day in sheet.days
+    ]
+
+
+def test_a_sheet_with_weeks_days_and_merged_cells() -> None:
+    sheet = read(PLAN)
+    assert texts(sheet) == [
+        (
+            1,
+            "Day 1",
+            [
+                "Back squat: 3x8-10 @60kg rest 90s RPE8 tempo 3010",
+                "Leg curl: 2x12 @30kg rest 60s RIR2",
+                "Calf raise: 2x15/side",
+            ],
+        ),
+        (3, "Day 3", ["Deadlift: 1x5 @80% rest 150s, 1x3 @85%"]),
+        (4, "Day 4", []),
+        (8, "Day 1", ["Back squat: 4xAMRAP @61.23kg"]),
+    ]
+    squat, curl, calf = sheet.days[0].exercises
+    assert [sheet.days[0].superset_of(each) for each in (squat, curl, calf)] == [None, "A", "A"]
+    assert (squat.notes, sheet.days[1].exercises[0].notes) == (["Stay tall"], ["heavy"])
+    assert [day.is_rest for day in sheet.days] == [False, False, True, False]
+    assert sheet.problems == []
+
+
+def test_headings_weekdays_and_rest_in_spanish() -> None:
+    sheet = read(
+        "Semana;Día;Ejercicio;Series;Repeticiones;Carga;Descanso;Notas\n1;Lunes;Sentadilla;3;5;62,5;2 min;\n;Miércoles;Descanso;;;;;\n;Viernes: Torso;Press banca;3;8 a 10;40;;\n"
+    )
+    assert texts(sheet) == [
+        (1, "Lunes", ["Sentadilla: 3x5 @62.5kg rest 120s"]),
+        (3, "Miércoles", []),
+        (5, "Torso", ["Press banca: 3x8-10 @40kg"]),
+    ]
+    assert sheet.days[1].is_rest
+
+
+def test_named_days_are_days_in_their_order() -> None:
+    sheet = read(
+        "Week,Workout,Exercise,Sets,Reps\n1,Upper A,Row,3,8\n1,Lower A,Squat,3,8\n1,Upper A,Curl,2,10\n1,Rest,,,\n"
+        "1,Upper B,Press,3,8\n2,Upper A,Row,3,9\n"
+    )
+    assert texts(sheet) == [
+        (1, "Upper A", ["Row: 3x8", "Curl: 2x10"]),
+        (2, "Lower A", ["Squat: 3x8"]),
+        (3, "Rest day", []),
+        (4, "Upper B", ["Press: 3x8"]),
+        (8, "Upper A", ["Row: 3x9"]),
+    ]
+
+
+def test_each_sheet_of_a_workbook_is_a_week() -> None:
+    rows: list[list[Any]] = [
+        ["Day", "Exercise", "Sets", "Reps", "Load (lbs)"],
+        ["Day 1 - Push", "Bench press", 3, 8.0, 100],
+    ]
+    sheet = read_workbook(("Week 1", rows), ("Read me", [["Hello"]]), ("Week 3", rows))
+    assert texts(sheet) == [
+        (1, "Push", ["Bench press: 3x8 @45.36kg"]),
+        (15, "Push", ["Bench press: 3x8 @45.36kg"]),
+    ]
+
+
+def test_sheets_without_days_are_days() -> None:
+    rows: list[list[Any]] = [["Exercise", "Sets", "Reps"], ["Squat", 3, 5]]
+    assert texts(read_workbook(("Push", rows), ("Pull", rows))) == [
+        (1, "Push", ["Squat: 3x5"]),
+        (2, "Pull", ["Squat: 3x5"]),
+    ]
+
+
+def test_what_spreadsheets_make_of_repetitions_percentages_and_times() -> None:
+    """Excel stores 8-10 as a date, 70% as 0.7 and 1:30 as a time of day."""
+    rows: list[list[Any]] = [
+        ["Exercise", "Sets", "Reps", "% 1RM", "Rest", "Tempo"],
+        ["Squat", 3, date(2026, 8, 10), 0.7, time(1, 30), 3110],
+        ["Squat", 3, date(2026, 10, 8), 72.5, 2, "3-1-1-0"],
+    ]
+    assert texts(read_workbook(("Plan", rows)))[0][2] == [
+        "Squat: 3x8-10 @70% rest 90s tempo 3110",
+        "Squat: 3x8-10 @72.5% rest 120s tempo 3-1-1-0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "sets"),
+    [
+        ("3,8-10,", "3x8-10"),
+        ("3,8–10 reps,", "3x8-10"),
+        ("3,8 to 10,", "3x8-10"),
+        ("3,30s,", "3x30s"),
+        ("3,45 sec,", "3x45s"),
+        ("2,400m,", "2x400m"),
+        ("3,max,bw", "3xAMRAP"),
+        ("3,10 each side,", "3x10/side"),
+        (',"10, 8, 6",60', "1x10 @60kg, 1x8 @60kg, 1x6 @60kg"),
+        ("3,10/8/6,", "1x10, 1x8, 1x6"),
+        ("4x8-10 @60kg rest 90s RPE8,,", "4x8-10 @60kg rest 90s RPE8"),
+        ("3x10,,62.5", "3x10 @62.5kg"),
+        ("3,5,135 lbs", "3x5 @61.23kg"),
+        ("3,5,70%", "3x5 @70%"),
+        ("3,5,RPE 8", "3x5 RPE8"),
+        ("3,5,@8", "3x5 RPE8"),
+        ("3,,60kg", "3x? @60kg"),
+    ],
+)
+def test_what_coaches_write_for_sets(cells: str, sets: str) -> None:
+    sheet = read(f"Exercise,Sets,Reps,Load\nSquat,{cells}\n")
+    assert (texts(sheet)[0][2], sheet.problems) == ([f"Squat: {sets}"], [])
+
+
+def test_cells_that_cannot_be_read_become_instructions() -> None:
+    sheet = read("Exercise,Sets,Reps,Load,RPE,Week\nSquat,3,8,moderate,hard,one\nRow,many,many,60,,\n")
+    squat, row = sheet.days[0].exercises
+    assert (write_planned(squat.sets, "kg"), squat.notes) == ("3x8", ["Load: moderate", "Rpe: hard"])
+    assert (write_planned(row.sets, "kg"), row.notes) == ("1x? @60kg", ["Sets: many", "Reps: many"])
+    assert [(each["line"], each["field"], each["code"]) for each in sheet.problems] == [
+        (2, "week", "VALUE_LEFT_OUT"),
+        (2, "load", "VALUE_LEFT_OUT"),
+        (2, "rpe", "VALUE_LEFT_OUT"),
+        (3, "sets", "VALUE_LEFT_OUT"),
+        (3, "reps", "VALUE_LEFT_OUT"),
+    ]
+
+
+def test_letters_before_names_are_supersets() -> None:
+    day = read("Exercise,Sets,Reps\nA1) Row,3,8\nA2. Press,3,8\nB1: Squat,3,5\n").days[0]
+    assert [(each.name, day.superset_of(each)) for each in day.exercises] == [
+        ("Row", "A"),
+        ("Press", "A"),
+        ("Squat", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Movement name,Sets\nSquat,3\n", "no column with exercises; it has: Movement name, Sets"),
+        ("Exercise,Sets\n,\n", "no rows"),
+        ("", "no column with exercises; it has: nothing"),
+    ],
+)
+def test_a_file_that_is_no_program(text: str, message: str) -> None:
+    with pytest.raises(UnreadableTable) as raised:
+        read(text)
+    assert message in raised.value.message
+
+
+async def send(coach: CoachClient, content: str | bytes, file: str = "Winter block.csv", **fields: str) -> Reply:
+    form = aiohttp.FormData(fields, default_to_multipart=True)
+    form.add_field("file", content.encode() if isinstance(content, str) else content, filename=file)
+    return await coach.send("POST", "/coach/programs/import", data=form, dry="dryRun" in fields)
+
+
+async def blocks_of(coach: CoachClient, program: Json) -> list[Json]:
+    path = f"/coach/programs/{program['_id']}/wblock"
+    blocks: list[Json] = (await coach.get(path, startDay=1, endDay=100)).ok()
+    return blocks
+
+
+async def test_a_sheet_becomes_a_program_in_one_change(coach: CoachClient) -> None:
+    content = PLAN.replace("Leg curl", "Leo's ham curl XL")
+    before = await coach.ctx.db["exercises"].count_documents({})
+    preview = (await send(coach, content, dryRun="true")).ok(200)
+    assert (preview["_id"], preview["name"], preview["numberOfDaysWithWorkouts"]) == (None, "Winter block", 3)
+    assert [(each["name"], each["sets"], each["answer"]) for each in preview["names"]] == [
+        ("Back squat", 2, None),
+        ("Calf raise", 1, None),
+        ("Deadlift", 1, None),
+        ("Leo's ham curl XL", 1, "create"),
+    ]
+    assert (preview["questions"], preview["errors"]) == ([], [])
+    assert (await coach.get("/coach/programs", archived=False, pageSize=5, pageNum=1)).ok()["totalDocs"] == 0
+    assert await coach.ctx.db["exercises"].count_documents({}) == before
+
+    reply = await send(coach, content, file="x.csv", name="Base")
+    program = reply.ok(201)
+    assert program["names"] == preview["names"]
+    assert (program["name"], program["numberOfDaysWithWorkouts"]) == ("Base", 3)
+    blocks = await blocks_of(coach, program)
+    assert [(each["day"], each["name"], each["isRest"], len(each["items"])) for each in blocks] == [
+        (1, "Day 1", False, 3),
+        (3, "Day 3", False, 1),
+        (4, "Day 4", True, 0),
+        (8, "Day 1", False, 1),
+    ]
+    squat, curl, calf = blocks[0]["items"]
+    assert (squat["exercise"]["name"], squat["exerciseInstructions"]) == ("Barbell Back Squat", "Stay tall")
+    assert squat["exerciseSets"][2]["load"] == 60
+    assert (curl["exercise"]["name"], curl["supersetId"], calf["supersetId"]) == ("Leo's ham curl XL", "A", "A")
+    change = (await coach.get(f"/coach/changes/{reply.headers['X-Change-Id']}")).ok()
+    assert (change["operation"], change["undoableUntil"] is not None) == ("importProgram", True)
+    (await coach.post(f"/coach/changes/{change['_id']}/undo")).ok()
+    (await coach.get(f"/coach/programs/{program['_id']}")).refused(404)
+    assert await coach.ctx.db["exercises"].count_documents({"deletedAt": None}) == before
+
+
+async def test_answers_and_units_of_a_program(coach: CoachClient) -> None:
+    own = await coach.create_exercise("House Row")
+    content = "Exercise,Sets,Reps,Load\nRow,3,8,100\nStroll,1,1,\n"
+    names = json.dumps({"row": own["_id"], "Stroll": "skip"})
+    program = (await send(coach, content, names=names, loadUnit="lb")).ok(201)
+    ((item,),) = [block["items"] for block in await blocks_of(coach, program)]
+    assert (item["exerciseId"], item["exerciseSets"][0]["load"]) == (own["_id"], 45.36)
+    again = (await send(coach, content, dryRun="true")).ok(200)
+    assert [(each["name"], each["match"] and each["match"]["name"], each["answer"]) for each in again["names"]] == [
+        ("Row", "House Row", None),
+        ("Stroll", None, "skip"),
+    ]
+
+
+async def test_a_program_that_cannot_be_imported(coach: CoachClient) -> None:
+    plan = "Exercise,Sets,Reps\nRow,3,8\n"
+    refused = (await send(coach, "Name\nRow\n")).refused(400, "no column with exercises; it has: Name")
+    assert [(each["field"], each["code"]) for each in refused["errors"]] == [("file", "INVALID_FILE")]
+    (await send(coach, plan, names="[1]")).refused(400, "names must be a JSON object of strings")
+    (await send(coach, plan, names='{"Row": "perhaps"}')).refused(400, "names Row: must be the identifier")
+    (await send(coach, plan, names=f'{{"Row": "{UNKNOWN}"}}')).refused(404)
+    form = aiohttp.FormData({"name": "x"}, default_to_multipart=True)
+    (await coach.send("POST", "/coach/programs/import", data=form)).refused(400, "file is required")
+    viewer = coach.with_key(await employee_key(coach, "programs.view"))
+    (await send(viewer, plan)).refused(403)
