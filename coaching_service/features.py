@@ -48,6 +48,7 @@ from coaching_service.people.changes import routes as changes
 from coaching_service.people.changes import tools as changes_tools
 from coaching_service.people.changes import undo
 from coaching_service.people.customer_access import routes as customer_access
+from coaching_service.people.customers import batch_tools
 from coaching_service.people.customers import checks as customers_checks
 from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import subscribers as customers_subscribers
@@ -182,6 +183,7 @@ ROUTES: tuple[Routes, ...] = (
 
 TOOLS: tuple[Tools, ...] = (
     customers_tools.tools,
+    batch_tools.tools,
     customer_profile_tools.tools,
     workouts_tools.tools,
     logs_tools.tools,

@@ -21,7 +21,7 @@ async def test_form_is_scheduled_every_week(mcp: McpHttpClient, coach: CoachClie
     assert await list_check_ins(coach, client) == []
     today = day(coach, 0)
     assert proposal["summary"] == f"Scheduled «Weekly» every Sunday from {today} on for «Ana»."
-    scheduled = (await approve(coach, proposed))["result"]
+    scheduled = await approve(coach, proposed["structuredContent"])
 
     [check_in] = await list_check_ins(coach, client)
     assert (check_in["_id"], check_in["formId"]) == (scheduled["checkInId"], weekly["_id"])
@@ -31,7 +31,7 @@ async def test_form_is_scheduled_every_week(mcp: McpHttpClient, coach: CoachClie
     assert again["summary"].endswith(f" There was already «Weekly» every Sunday from {today} on.")
     undone = await mcp.call("undo", changeId=scheduled["changeId"])
     tool_proposal(undone, "MANY_DAYS")
-    await approve(coach, undone)
+    await approve(coach, undone["structuredContent"])
     assert await list_check_ins(coach, client) == []
     assert await coach.calendar(client, today, day(coach, 27)) == []
 

@@ -42,7 +42,7 @@ async def test_program_is_assigned_to_several_clients(mcp: McpHttpClient, coach:
         "On days that had workouts: left as they are."
     )
     assert await coach.calendar(ana, START, TUESDAY) == []
-    done = (await approve(coach, proposed))["result"]
+    done = await approve(coach, proposed["structuredContent"])
     assert (done["customerIds"], done["workoutsAdded"], len(done["assignmentIds"])) == (ids[:2], 3, 2)
     names = [[block["name"] for block in await coach.calendar(each, START, TUESDAY)] for each in (ana, bo, cy)]
     assert names == [["Day 1", "Day 2"], ["Swim", "Day 2"], []]
@@ -68,7 +68,8 @@ async def test_message_is_sent_to_each(mcp: McpHttpClient, coach: CoachClient) -
     proposal = tool_proposal(proposed, "CONTACT", "MANY_CLIENTS")
     assert proposal["summary"] == "Sent to 2 clients, «Ana», «Bo», delivered in a minute: «Well done!»."
     assert await texts(coach, ana) == []
-    assert (await approve(coach, proposed))["result"]["customerIds"] == [ana["_id"], bo["_id"]]
+    done = await approve(coach, proposed["structuredContent"])
+    assert done["customerIds"] == [ana["_id"], bo["_id"]]
     assert [await texts(coach, each) for each in (ana, bo, cy)] == [["Well done!"], ["Well done!"], []]
     alone = await mcp.call("send_message", customerIds=[cy["_id"]], text="And you")
     assert tool_proposal(alone, "CONTACT")["summary"] == "Sent to «Cy», delivered in a minute: «And you»."

@@ -18,6 +18,7 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "list_customers": ("r", set()),
     "get_customer": ("r", set()),
     "create_customer": ("wo", {"CONTACT"}),
+    "create_customers": ("w", {"MANY_CLIENTS"}),
     "get_attention": ("r", set()),
     "get_activity": ("r", set()),
     "get_compliance": ("r", set()),

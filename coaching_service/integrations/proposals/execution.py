@@ -139,7 +139,7 @@ async def carry_out(ctx: Context, call: Call) -> Output:
         return Output(orjson.dumps(data).decode(), data)
     ctx.services.disk_space.require()
     await call.tool.call_preparation(ctx, call.arguments)
-    if call.idempotency_key is None:
+    if call.idempotency_key is None or call.arguments.get("dryRun"):
         return await in_transaction(ctx, lambda tx: _write(tx, call))
     return await _write_once(ctx, call, call.idempotency_key)
 

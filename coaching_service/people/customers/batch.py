@@ -19,6 +19,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import InvalidEntry
 from coaching_service.core.text import normalize
 from coaching_service.people.customers import creation, service, store
+from coaching_service.people.customers.duplicates import find_duplicates
 from coaching_service.people.customers.events import CustomerCreation, CustomersCreated
 from coaching_service.people.customers.models import (
     BatchEntryResult,
@@ -83,6 +84,20 @@ async def save_many(ctx: Context, entries: Sequence[Entry], on_conflict: OnConfl
     if creations:
         await ctx.publish(CustomersCreated(creations))
     return {"created": len(stored), "updated": len(updated), "results": results}
+
+
+@transactional
+async def save_and_compare(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict) -> BatchResult:
+    """Do what `save_many` does, and name the clients who were there already and may be the same as new ones."""
+    compared = [entry for entry in entries if not isinstance(entry, InvalidEntry)]
+    duplicates = iter(await find_duplicates(ctx, compared))
+    by_index = [[] if isinstance(entry, InvalidEntry) else next(duplicates) for entry in entries]
+    result = await save_many(ctx, entries, on_conflict)
+    for entry, same in zip(result["results"], by_index, strict=True):
+        others = [each for each in same if each["_id"] != entry.get("_id")]
+        if others and "errors" not in entry:
+            entry["duplicates"] = others
+    return result
 
 
 async def check(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict) -> Check:

@@ -174,8 +174,14 @@ async def find_selected_page(
 
 async def find_by_emails(ctx: Context, emails: Collection[str]) -> list[Customer]:
     """Return names and e-mail addresses of the clients with one of these addresses, without regard to case."""
-    where, fields = {"email": {"$in": list(emails)}}, ("name", "surname", "email")
+    where, fields = {"email": {"$in": list(emails)}}, ("name", "surname", "email", TRAINER)
     return await customers.find(ctx, where, fields=fields, hint=EMAIL_INDEX, ignore_case=True) if emails else []
+
+
+async def find_by_sort_names(ctx: Context, names: Collection[str]) -> list[Customer]:
+    """Return names and trainers of the clients whose normalized `name` is one of these, archived ones too."""
+    where: Filter = {ARCHIVED: {"$in": [False, True]}, "sortName": {"$in": list(names)}}
+    return await customers.find(ctx, where, fields=("name", "surname", TRAINER), hint=BY_ORDER)
 
 
 async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:

@@ -266,12 +266,26 @@ NewCustomer: TypeAlias = Partial[_NewCustomer]
 OnConflict = Literal["error", "update"]
 
 
+class Duplicate(TypedDict):
+    """A client who may be the same person as a new one."""
+
+    _id: ObjectId
+    name: Annotated[str, Description("The full name.")]
+    same: Annotated[
+        Literal["email", "name"], Description("What is the same: the e-mail address, or only the full name.")
+    ]
+
+
 class BatchEntryResult(TypedDict):
-    """What became of the entry at the position `index` (from 0) of a batch: the client, or its errors."""
+    """What became of the entry at the position `index` (from 0) of a batch: the client, or its errors.
+
+    `duplicates`: clients who may be the same person as one that was created.
+    """
 
     index: int
     _id: NotRequired[ObjectId]
     errors: NotRequired[list[FieldError]]
+    duplicates: NotRequired[list[Duplicate]]
 
 
 class CustomerBatch(TypedDict):

@@ -88,7 +88,7 @@ async def create_customers(ctx: Context, body: models.CustomerBatch) -> models.B
     needs `customers.edit`. Unknown fields are 400. No mail is sent unless `sendInvitation` is true, and no first-access
     tokens are returned.
     """
-    return await batch.save_many(ctx, body["customers"], body["onConflict"])
+    return await batch.save_and_compare(ctx, body["customers"], body["onConflict"])
 
 
 @routes.get("/groups", access=coach(CUSTOMERS.VIEW), returns=list_of(CustomerGroup))

@@ -70,6 +70,13 @@ class CustomerBatchEntry(Output):
         fields.Nested(EntryError),
         metadata={"description": "Why no client was created or changed.", "optional": True},
     )
+    duplicates = fields.List(
+        fields.Nested(output_of(models.Duplicate)),
+        metadata={
+            "description": "For a new client, if any: others with the same e-mail address or full name.",
+            "optional": True,
+        },
+    )
 
 
 class CustomerBatchResult(Output):

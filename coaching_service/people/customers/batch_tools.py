@@ -1,0 +1,98 @@
+"""Creating several clients at once for assistants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from marshmallow import fields
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.mcp.arguments import Arguments, optional
+from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Boolean, Date, Email, ListOf, StringList, Text
+from coaching_service.people.customers import batch
+from coaching_service.people.customers.duplicates import find_duplicates, full_name_key
+from coaching_service.people.customers.models import Duplicate, NewCustomer
+from coaching_service.people.identities.addresses import account_key
+
+tools = Tools()
+_MAX_CLIENTS = 100
+_SAME = {"email": "e-mail address", "name": "name"}
+
+
+class ClientToCreate(Arguments):
+    """A client to create."""
+
+    name = Text(required=True, metadata={"description": "First or full name."})
+    surname = Text(**optional("Surname."))
+    email = Email(**optional("E-mail."))
+    phone = Text(max_length=50, **optional("Phone."))
+    birthday = Date(**optional("YYYY-MM-DD."))
+    groups = StringList(load_default=list, metadata={"description": "Groups."})
+
+
+class CreateCustomers(Arguments):
+    """The clients to create."""
+
+    customers = ListOf(
+        fields.Nested(ClientToCreate),
+        minimum=1,
+        maximum=_MAX_CLIENTS,
+        required=True,
+        metadata={"description": "The clients.", "minItems": 1, "maxItems": _MAX_CLIENTS},
+    )
+    dryRun = Boolean(load_default=False, metadata={"description": "true only says what would be created."})
+
+
+@tools.tool(
+    "Create several clients",
+    access=coach(CUSTOMERS.VIEW, CUSTOMERS.CREATE),
+    takes=CreateCustomers(),
+    writes=True,
+    confirms=(Reason.MANY_CLIENTS,),
+)
+async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> Written:
+    """Create up to 100 clients, all or none, without invitations. Those with the e-mail address or the name of a client
+    who is there, or of an earlier entry, are named and left out; create_customer creates one anyway."""
+    entries = [cast("NewCustomer", {**each, "sendInvitation": False}) for each in customers]
+    known = await find_duplicates(ctx, entries)
+    left_out: list[str] = []
+    new: list[NewCustomer] = []
+    for entry, duplicates in zip(entries, known, strict=True):
+        if duplicates:
+            left_out.append(f"{_name(entry)} ({_describe(duplicates[0])})")
+        elif repeated := _find_repeated(entry, new):
+            left_out.append(f"{_name(entry)} (same {_SAME[repeated]} as an earlier entry)")
+        else:
+            new.append(entry)
+    created = [] if dry_run else (await batch.save_many(ctx, new))["results"]
+    verb = "Would create" if dry_run else "Created"
+    named = f": {', '.join(map(_name, new))}" if new else ""
+    note = f" Left out, because they are there: {', '.join(left_out)}." if left_out else ""
+    return Written(
+        f"{verb} {len(new)} {'client' if len(new) == 1 else 'clients'} without an invitation{named}.{note}",
+        {"customerIds": [result["_id"] for result in created]},
+        () if dry_run else find_reasons(clients=len(new)),
+        details={"created": len(created), "leftOut": len(left_out)},
+    )
+
+
+def _find_repeated(entry: NewCustomer, earlier: Sequence[NewCustomer]) -> str | None:
+    """Return what an entry has in common with an earlier one, or None."""
+    email = account_key(entry["email"] or "")
+    if email and any(account_key(each["email"] or "") == email for each in earlier):
+        return "email"
+    return "name" if full_name_key(entry) in map(full_name_key, earlier) else None
+
+
+def _describe(duplicate: Duplicate) -> str:
+    return f"same {_SAME[duplicate['same']]} as {typed(duplicate['name'])} [{duplicate['_id']}]"
+
+
+def _name(entry: NewCustomer) -> str:
+    return typed(" ".join(filter(None, (entry["name"], entry["surname"]))))
