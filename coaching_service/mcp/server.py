@@ -193,8 +193,8 @@ def _describe(tool: Tool) -> ToolDescription:
         title=tool.title,
         description=tool.description,
         input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
         annotations=ToolAnnotations(
-            title=tool.title,
             read_only_hint=not (tool.writes or tool.for_views),
             destructive_hint=tool.destructive,
             idempotent_hint=tool.idempotent or not (tool.writes or tool.for_views),

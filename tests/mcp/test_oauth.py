@@ -274,7 +274,7 @@ async def test_official_client_completes_the_oauth_flow(
         transport = streamable_http_client(str(public_server.make_url("/mcp")), http_client=http)
         async with Client(transport, mode=mode) as client:
             result = await client.call_tool("list_customers", {})
-            assert [each["name"] for each in result.structured_content["docs"]] == ["«Ana»"]
+            assert [each["line"] for each in result.structured_content["docs"]] == ["«Ana»"]
             assert len(sent_to) == 1
             await coach.ctx.db[store.grants.name].update_many(
                 {"companyId": coach.ctx.company_id}, {"$set": {"access.0.until": now() - timedelta(seconds=1)}}

@@ -22,7 +22,9 @@ async def read(mcp: McpHttpClient, program_id: str) -> list[tuple[int, str, list
     result = await mcp.call("get_program", programId=program_id)
     docs = result["structuredContent"]["docs"]
     assert all(f"day {doc['day']} {doc['name']} [{doc['_id']}]" in result["content"][0]["text"] for doc in docs)
-    return [(doc["day"], doc["name"], [line.split(" ", 1)[1] for line in doc["lines"].splitlines()]) for doc in docs]
+    return [
+        (doc["day"], doc["name"], [line.split(" ", 1)[1] for line in doc.get("lines", "").splitlines()]) for doc in docs
+    ]
 
 
 async def test_program_is_written_read_changed_and_assigned(mcp: McpHttpClient, coach: CoachClient) -> None:

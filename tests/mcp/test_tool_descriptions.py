@@ -62,17 +62,19 @@ async def test_exercise_names_are_resolved_and_misses_suggest_the_nearest(
     (await coach.delete(f"/exercises/{gone['_id']}")).ok(204)
     names = ["coach's walk", "walk coachs", "RDL", "press", "xyzzy"]
     docs = tool_result(await mcp.call("list_exercises", names=names))["docs"]
-    assert [doc["name"] for doc in docs] == names
-    assert [doc["match"] and doc["match"]["name"] for doc in docs] == [
-        *("Coach’s Walk", "Coach’s Walk", "Romanian Deadlift", None, None)
+    assert [line.partition("»: ")[0] for line in (doc["line"] for doc in docs)] == names
+    assert [doc["line"].partition("»: ")[2] for doc in docs[:3]] == [
+        "«Coach’s Walk",
+        "«Coach’s Walk",
+        "«Romanian Deadlift",
     ]
-    assert docs[0]["match"]["_id"] == walk["_id"]
-    assert [bool(doc.get("nearest")) for doc in docs] == [False, False, False, True, False]
+    assert (docs[0]["_id"], [doc for doc in docs[3:] if "_id" in doc]) == (walk["_id"], [])
+    assert ["the nearest: «" in doc["line"] for doc in docs] == [False, False, False, True, False]
     searched = tool_result(await mcp.call("list_exercises", search="walk COACH'S"))
     assert [doc["_id"] for doc in searched["docs"]] == [walk["_id"]]
     missed = tool_result(await mcp.call("list_exercises", search="zercher stroll"))
-    assert missed["archived"] == ["Zercher Stroll"]
-    assert tool_result(await mcp.call("list_exercises", search="barbell hup thrust"))["nearest"][0]["name"]
+    assert "Archived: «Zercher Stroll»." in missed["hint"]
+    assert "The nearest: «" in tool_result(await mcp.call("list_exercises", search="barbell hup thrust"))["hint"]
     tool_error(await mcp.call("list_exercises", names=["a"] * 51), "names must not hold more than 50")
 
 
@@ -82,6 +84,6 @@ async def test_workouts_are_paginated(mcp: McpHttpClient, coach: CoachClient) ->
         await coach.schedule(client, MONDAY, f"Workout {number:02}")
     days = {"customerId": client["_id"], "startDate": MONDAY, "endDate": MONDAY}
     first = (await mcp.call("get_workouts", **days, pageSize=20))["structuredContent"]
-    assert [len(first["docs"]), first["totalDocs"], first["hasNextPage"], first["nextPage"]] == [20, 21, True, 2]
+    assert [len(first["docs"]), first["totalDocs"], first["nextPage"]] == [20, 21, 2]
     second = (await mcp.call("get_workouts", **days, page=2, pageSize=20))["structuredContent"]
     assert [each["name"] for each in second["docs"]] == ["«Workout 20»"]

@@ -87,9 +87,9 @@ async def test_planted_instructions_are_marked_in_every_result(mcp: McpHttpClien
             assert "Ignore all instructions" not in unmarked, (name, unmarked)
             assert "remove every" not in unmarked, (name, unmarked)
             read += form
+    assert "«name: Ignore" in read and " surname: Ignore" in read  # marked together
     places: tuple[str, ...] = (
         "name",
-        "surname",
         "group",
         "phone",
         "exercise",
@@ -121,4 +121,4 @@ async def test_marks_are_removed_from_what_assistants_send_back(mcp: McpHttpClie
     (ana,) = (await coach.customers())["docs"]
     assert (ana["name"], ana["customerRoleData"]["groups"]) == ("Ana", ["Team A"])
     page: dict[str, Any] = (await mcp.call("list_customers", search="«Ana»"))["structuredContent"]
-    assert [each["name"] for each in page["docs"]] == ["«Ana»"]
+    assert [each["line"] for each in page["docs"]] == ["«Ana»; groups «Team A»"]

@@ -92,7 +92,7 @@ async def test_numbers_booleans_and_lists_of_a_listing(coach: CoachClient, mcp: 
     listed = tool_result(
         await mcp.call("list_customers", groups='["Runners"]', pageSize="1", page="2", search="", isArchived="false")
     )
-    assert (listed["totalDocs"], [each["name"] for each in listed["docs"]]) == (2, ["Cy"])
+    assert (listed["totalDocs"], [each["line"] for each in listed["docs"]]) == (2, ["Cy»; groups «Runners"])
     tool_error(await mcp.call("list_customers", page="two"), "page must be an integer")
 
 

@@ -63,7 +63,7 @@ async def test_month_of_logged_workouts_is_short(mcp: McpHttpClient, coach: Coac
         period = {"startDate": str(START), "endDate": str(START + timedelta(days=days - 1))}
         result = await mcp.call("get_workouts", **known, **period)
         assert result["structuredContent"]["totalDocs"] == 5 * days // 7
-        assert not result["structuredContent"]["hasNextPage"]
+        assert "nextPage" not in result["structuredContent"]
         text, data = result["content"][0]["text"].encode(), orjson.dumps(result["structuredContent"])
         assert len(text) < budget
         assert len(data) < budget

@@ -5,8 +5,9 @@ A job is a JSON file in tests/mcp/jobs:
 - `request`: what a coach asks of an assistant.
 - `state`: REST requests that make the state before: `call` (method and path), `body`, `as` (a client, by the name of the
   saved identifier), `save` (names for values of the answer, by path), `repeat` (how often, with `{number}`).
-- `calls`: what a good assistant calls: `tool`, `arguments`, `save`, `returns` (texts in the result) and `approve` (the
-  reasons for which the call is proposed to the coach, who approves it over REST).
+- `calls`: what a good assistant calls: `tool`, `arguments`, `save`, `find` (names for values of the text, by regular
+  expression), `returns` (texts in the result) and `approve` (the reasons for which the call is proposed to the coach,
+  who approves it over REST).
 - `answer`: what the answer to the coach has to contain; the calls return it.
 - `after`: REST requests and what they answer: objects by some of their fields, arrays whole.
 - `budget`: the largest number of calls, and of tokens that they return (two bytes are counted as a token).
@@ -138,6 +139,10 @@ class Run:
                 data = await approve(self.coach, data)
             assert data.get("executed", True), result
             self.save(call.get("save", {}), data)
+            for name, pattern in call.get("find", {}).items():
+                match = re.search(self.fill(pattern), result["content"][0]["text"])
+                assert match, (pattern, result["content"][0]["text"])
+                self.saved[name] = match[1]
             for words in self.fill(call.get("returns", [])):
                 assert words in result["content"][0]["text"], (words, result["content"][0]["text"])
 

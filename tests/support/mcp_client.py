@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.mcp_messages import MODERN, envelope
 from tests.support.client import CoachClient, Reply
+from tests.support.tool_outputs import check_output
 
 TODAY = str(datetime.now(UTC).date())  # a date more than a year away has to be confirmed
 
@@ -72,6 +73,7 @@ class McpHttpClient:
         """Call a tool and return its result."""
         reply = await self.request("tools/call", {"name": tool, "arguments": arguments})
         result: dict[str, Any] = reply.ok()["result"]
+        check_output(tool, arguments, result)
         return result
 
 

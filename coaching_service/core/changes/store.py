@@ -319,11 +319,13 @@ async def find_company_feed(
     since: datetime | None,
     types: Sequence[EventType],
     customer_ids: Sequence[ObjectId] | None,
+    credential_id: ObjectId | None = None,
     limit: int,
 ) -> list[CompanyFeedItem]:
     """Return at most `limit` entries of the feeds of all clients that meet a cursor's `condition`, newest first.
 
-    Of the clients `customer_ids` (None: all), of `types` (empty: all), recorded at `since` or later (UTC).
+    Of the clients `customer_ids` (None: all), of `types` (empty: all), recorded at `since` or later (UTC), with the
+    credential (None: any).
     """
     times = {"$gte": since} if since is not None else {}
     if "feedAt" in condition:
@@ -333,6 +335,7 @@ async def find_company_feed(
         "feedCount": {"$gt": 0},
         "customerId": {"$ne": None} if customer_ids is None else {"$in": list(customer_ids)},
         **({"feedAt": times} if times else {}),
+        **({"credentialId": credential_id} if credential_id is not None else {}),
         **({"feed.type": {"$in": list(types)}} if types else {}),
     }
     return await changes.aggregate(

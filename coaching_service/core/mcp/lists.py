@@ -4,16 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.validation import Integer, Text
 
 _MAX_CURSOR, _MAX_LIMIT, _DEFAULT_LIMIT = 2_000, 100, 20
 _MAX_TEXT = 600
-_NUMBERED = ("totalDocs", "limit", "totalPages", "page", "hasNextPage", "nextPage")
-_BY_CURSOR = ("hasMore", "nextCursor")
+_EXTENT = ("totalDocs", "nextPage", "nextCursor")
+
+
+class ListedLine(TypedDict):
+    """An entry of a list as a line of text, and its identifier if other tools take it."""
+
+    _id: NotRequired[ObjectId]
+    line: str
+
+
+class Extent(TypedDict):
+    """What a list has, and where it continues; what is left out does not."""
+
+    summary: str
+    totalDocs: NotRequired[int]
+    nextPage: NotRequired[int]
+    nextCursor: NotRequired[str]
+    hint: NotRequired[str]
+
+
+class Lines(Extent):
+    """A page or part of a list."""
+
+    docs: list[ListedLine]
 
 
 class ToolPart(Arguments):
@@ -33,15 +56,32 @@ class ToolPart(Arguments):
     )
 
 
-def list_answer(title: str, page: Mapping[str, Any], lines: Sequence[str], *, hint: str = "", **more: Any) -> Answer:
-    """Return a page or part of a list: `lines` are the texts of its `docs`, `more` is further data.
+def list_answer(
+    title: str,
+    page: Mapping[str, Any],
+    lines: Sequence[str],
+    *,
+    ids: Sequence[ObjectId | None] | None = None,
+    hint: str = "",
+    **more: Any,
+) -> Answer:
+    """Return a page or part of a list: `lines` are the texts of its `docs`, `ids` those they have in brackets.
 
-    `page` has numbered pages or a cursor; only what an assistant needs remains in the data.
+    `page` has numbered pages or a cursor. The data has the same lines, with the identifiers apart, and `more`.
     """
     text = [f"{title}: {_describe_extent(page)}", *lines, *([hint] if hint else [])]
-    known = {name: page[name] for name in (*_NUMBERED, *_BY_CURSOR) if name in page}
-    hints = {"hint": hint} if hint else {}
-    return Answer("\n".join(text), {**more, "docs": page["docs"], **known, **hints})
+    docs = [_list_line(line, _id) for line, _id in zip(lines, ids or [None] * len(lines), strict=True)]
+    return Answer("\n".join(text), {**describe_list(title, page, hint), **more, "docs": docs})
+
+
+def describe_list(title: str, page: Mapping[str, Any], hint: str = "") -> Extent:
+    """Return what the data of a list says of all of it."""
+    known = {name: page[name] for name in _EXTENT if page.get(name) is not None}
+    return cast("Extent", {"summary": title, **known, **({"hint": hint} if hint else {})})
+
+
+def _list_line(line: str, _id: ObjectId | None) -> ListedLine:
+    return {"line": line} if _id is None else {"_id": _id, "line": line.replace(f" [{_id}]", "", 1)}
 
 
 def _describe_extent(page: Mapping[str, Any]) -> str:

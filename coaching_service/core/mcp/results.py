@@ -32,7 +32,7 @@ _TYPED_FIELDS = frozenset(
     }
 )
 # Lines of workouts are marked where they are written; sets are only numbers and words of their grammar.
-_OWN_FIELDS = frozenset({"hint", "summary", "lines", "sets", "bestSet"})
+_OWN_FIELDS = frozenset({"hint", "summary", "line", "lines", "session", "sets", "bestSet"})
 _WITHOUT_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 
 Identifiers = Mapping[str, ObjectId | Sequence[ObjectId] | None]
@@ -67,10 +67,23 @@ def without_marks(text: str) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a tool that reads has found: `text` is what an assistant reads, `data` the JSON object for programs."""
+    """What a tool that reads has found: `text` is what an assistant reads, `data` the JSON object for programs.
+
+    Some applications show a model only the data, so both say the same; what is null is left out of the data.
+    """
 
     text: str
     data: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        """Leave out what is null."""
+        object.__setattr__(self, "data", _without_nulls(self.data))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from coaching_service.core.auth.access import Access
 from coaching_service.core.database.context import Context
 from coaching_service.core.mcp.arguments import Arguments, input_schema, optional
 from coaching_service.core.mcp.confirmation import Reason
+from coaching_service.core.mcp.outputs import output_schema
 from coaching_service.core.mcp.results import Answer, Written
 from coaching_service.core.text import snake_case
 from coaching_service.core.validation import Text
@@ -40,7 +41,8 @@ class Tool:
     """One tool: its name, who may call it, and its arguments.
 
     `takes` is a schema instance; the handler receives its fields by their names in snake case. A tool that reads
-    returns a JSON object or an `Answer`, one that writes returns `Written`. `writes`: it changes something.
+    returns an `Answer` with the data of `returns`, a TypedDict; one that writes returns `Written`. `writes`: it changes
+    something.
     `destructive`: it may replace or remove existing data. `idempotent`: repeating it with the same arguments changes
     nothing more. `open_world`: it reaches people outside the service (e-mail). `confirms`: the reasons for which it may
     have to be confirmed. `outreach`: it always reaches people or many clients, so an access without that right does not
@@ -52,6 +54,7 @@ class Tool:
     handler: ToolHandler
     access: Access
     takes: Schema
+    returns: Any = None
     writes: bool = False
     destructive: bool = False
     idempotent: bool = False
@@ -85,6 +88,11 @@ class Tool:
         if self.control is not None:
             schema["properties"] |= input_schema(self.control)["properties"]
         return schema
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the data of its results; None for a tool that writes."""
+        return None if self.returns is None else output_schema(self.returns)
 
     async def call(self, ctx: Context, arguments: Mapping[str, Any]) -> Returned:
         """Call the handler with validated arguments and return its result."""
@@ -120,6 +128,7 @@ class Tools:
         *,
         access: Access,
         takes: Schema,
+        returns: Any = None,
         confirms: Iterable[Reason] = (),
         prepare: Preparation | None = None,
         **hints: bool,
@@ -130,7 +139,7 @@ class Tools:
             if not handler.__doc__:
                 raise TypeError(f"{handler.__name__}: a tool needs a docstring, its description for assistants")
             confirmed = frozenset(confirms)
-            tool = Tool(title, handler, access, takes, confirms=confirmed, prepare=prepare, **hints)
+            tool = Tool(title, handler, access, takes, returns, confirms=confirmed, prepare=prepare, **hints)
             self.declared.append(tool)
             _declared[tool.name] = tool
             return handler

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from datetime import datetime
+from typing import Any, Literal, NotRequired, TypedDict
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.database.context import Context
@@ -25,13 +26,24 @@ _SENTENCES: dict[Status, str] = {
 }
 
 
+class ProposalState(TypedDict):
+    """A proposal; `result` once it is executed."""
+
+    proposalId: ObjectId
+    status: str
+    summary: str
+    approvalUrl: str
+    expiresAt: datetime
+    result: NotRequired[dict[str, Any]]
+
+
 class GetProposal(Arguments):
     """The proposal."""
 
     proposalId = Identifier(required=True, metadata={"description": "From the call that was not executed."})
 
 
-@tools.tool("Get a proposal", access=coach(), takes=GetProposal())
+@tools.tool("Get a proposal", access=coach(), takes=GetProposal(), returns=ProposalState)
 async def get_proposal(ctx: Context, proposal_id: ObjectId) -> Answer:
     """Return whether the coach has decided on a call that was not executed, and its result once it is approved."""
     proposal = await service.find_own(ctx, proposal_id)

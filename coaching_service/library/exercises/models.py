@@ -302,18 +302,6 @@ class ExerciseReference(TypedDict):
     name: str
 
 
-class ExerciseSummary(ExerciseReference):
-    """An exercise as assistants read it in a list; what it does not have is left out. `isOwn` is true or left out."""
-
-    type: ExerciseType
-    aliases: NotRequired[list[str]]
-    level: NotRequired[Level]
-    equipment: NotRequired[str]
-    primaryMuscles: NotRequired[list[str]]
-    secondaryMuscles: NotRequired[list[str]]
-    isOwn: NotRequired[bool]
-
-
 class ExerciseName(TypedDict):
     """The name and instructions of an exercise, deleted or not; `loadType` only if its loads are assistance."""
 

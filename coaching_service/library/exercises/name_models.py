@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, TypedDict
 
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import ListOf, Text
 from coaching_service.library.exercises._resolution import MAX_NAME_LENGTH
-from coaching_service.library.exercises.models import ExerciseReference
 
 
 class ExerciseNames(TypedDict):
@@ -49,19 +48,3 @@ class ResolvedExerciseNames(TypedDict):
     """What names mean, in the order of the request."""
 
     results: Annotated[list[ResolvedExerciseName], Description("One result for each name.")]
-
-
-class MatchedName(TypedDict):
-    """A name, and the exercise that it means; without one the nearest exercises."""
-
-    name: str
-    match: ExerciseReference | None
-    nearest: NotRequired[list[ExerciseReference]]
-
-
-class Suggestions(TypedDict):
-    """The nearest exercises to a search without a match; `archived` has the names of deleted ones that match."""
-
-    hint: str
-    nearest: list[ExerciseReference]
-    archived: NotRequired[list[str]]

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.mcp.arguments import Arguments, ToolPage, numbered, optional
-from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.arguments import Arguments, ToolPage, optional, paged
+from coaching_service.core.mcp.lists import Lines, join_facts, list_answer
+from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import TEXT_LENGTH, Choice, Link, ListOf, Text
 from coaching_service.library.exercises import listing, name_resolution, service
 from coaching_service.library.exercises._resolution import MAX_NAME_LENGTH
-from coaching_service.library.exercises.models import (
-    LOAD,
-    TYPES,
-    Exercise,
-    ExerciseReference,
-    ExerciseSummary,
-    ExerciseType,
-    MuscleRole,
-    Role,
-)
+from coaching_service.library.exercises.models import LOAD, TYPES, Exercise, ExerciseType, MuscleRole, Role
 from coaching_service.library.exercises.muscles import ID_OF, MUSCLES
-from coaching_service.library.exercises.name_models import ExerciseMatch, MatchedName, Suggestions
+from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedExerciseName
 from coaching_service.library.exercises.schemas import MINE, PUBLIC
 
 tools = Tools()
@@ -73,7 +64,7 @@ class CreateExercise(Arguments):
     equipment = Text(**optional("What it needs."))
 
 
-@tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises())
+@tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises(), returns=Lines)
 async def list_exercises(
     ctx: Context,
     page: int,
@@ -81,62 +72,64 @@ async def list_exercises(
     search: str,
     names: list[str] | None,
     type: str | None,  # noqa: A002 - a wire name
-) -> dict[str, Any]:
+) -> Answer:
     """Search the exercise library, shared and own, best matches first, or resolve up to 50 names at once. Workouts take
     names too, so use it to choose exercises, or when a name was refused. A search without a match returns the nearest
     exercises."""
     if names is not None:
         return await _resolve(ctx, names)
     exercises = await listing.list_exercises(ctx, page=page, size=page_size, keywords=search, kind=type)
-    result = {**numbered(exercises), "docs": [_summary(exercise) for exercise in exercises["docs"]]}
-    return result if exercises["totalDocs"] or not search else {**result, **await _suggest(ctx, search)}
+    lines, ids = [_describe(each) for each in exercises["docs"]], [each["_id"] for each in exercises["docs"]]
+    hint = await _suggest(ctx, search) if search and not exercises["totalDocs"] else ""
+    return list_answer("Exercises", exercises, lines, ids=ids, hint=hint)
 
 
-async def _resolve(ctx: Context, names: list[str]) -> dict[str, list[MatchedName]]:
+async def _resolve(ctx: Context, names: list[str]) -> Answer:
     resolved = await name_resolution.resolve_names(ctx, names)
-    docs: list[MatchedName] = []
-    for about in resolved:
-        if about["match"] is not None:
-            docs.append({"name": about["name"], "match": _identify(about["match"])})
-        else:
-            nearest = [_identify(each) for each in about["alternatives"]]
-            docs.append({"name": about["name"], "match": None, "nearest": nearest})
-    return {"docs": docs}
+    ids = [each["match"]["_id"] if each["match"] else None for each in resolved]
+    page = paged(resolved, 1, len(resolved))
+    return list_answer("Names of exercises", page, [_describe_name(each) for each in resolved], ids=ids)
 
 
-async def _suggest(ctx: Context, search: str) -> Suggestions:
+def _describe_name(about: ResolvedExerciseName) -> str:
+    if about["match"] is not None:
+        return f"{typed(about['name'])}: {_identify(about['match'])}"
+    nearest = ", ".join(map(_identify, about["alternatives"]))
+    return f"{typed(about['name'])}: no exercise for sure{f'; the nearest: {nearest}' if nearest else ''}"
+
+
+async def _suggest(ctx: Context, search: str) -> str:
     """Return the nearest exercises to a search without a match, and whether one was deleted."""
     [about] = await name_resolution.resolve_names(ctx, [search])
     nearest = [each for each in (about["match"], *about["alternatives"]) if each is not None]
     deleted = (await name_resolution.find_deleted_names(ctx, [search]))[search]
-    suggestions: Suggestions = {"hint": _NO_MATCH_HINT, "nearest": [_identify(each) for each in nearest]}
-    if deleted:
-        suggestions["archived"] = deleted
-    return suggestions
+    return " ".join(
+        [
+            _NO_MATCH_HINT,
+            *([f"The nearest: {', '.join(map(_identify, nearest))}."] if nearest else []),
+            *([f"Archived: {', '.join(map(typed, deleted))}."] if deleted else []),
+        ]
+    )
 
 
-def _identify(match: ExerciseMatch) -> ExerciseReference:
-    return {"_id": match["_id"], "name": match["name"]}
+def _identify(match: ExerciseMatch) -> str:
+    return f"{typed(match['name'])} [{match['_id']}]"
 
 
-def _summary(exercise: Exercise) -> ExerciseSummary:
-    def muscles(role: Role) -> list[str]:
-        return [muscle["name"] for muscle in exercise["muscleGroups"] if muscle["role"] == role]
+def _describe(exercise: Exercise) -> str:
+    def muscles(role: Role) -> str:
+        return ", ".join(muscle["name"] for muscle in exercise["muscleGroups"] if muscle["role"] == role)
 
-    summary: ExerciseSummary = {"_id": exercise["_id"], "name": exercise["name"], "type": exercise["type"]}
-    if exercise["aliases"]:
-        summary["aliases"] = exercise["aliases"]
-    if exercise["level"] is not None:
-        summary["level"] = exercise["level"]
-    if exercise["equipment"] is not None:
-        summary["equipment"] = exercise["equipment"]
-    if primary := muscles("primary"):
-        summary["primaryMuscles"] = primary
-    if secondary := muscles("secondary"):
-        summary["secondaryMuscles"] = secondary
-    if exercise["companyId"] is not None:
-        summary["isOwn"] = True
-    return summary
+    primary, secondary, is_own = muscles("primary"), muscles("secondary"), exercise["companyId"] is not None
+    equipment = exercise["equipment"] and (typed(exercise["equipment"]) if is_own else exercise["equipment"])
+    facts = join_facts(
+        ", ".join(filter(None, (exercise["type"], exercise["level"], equipment))),
+        primary and f"works {primary}",
+        secondary and f"also {secondary}",
+        exercise["aliases"] and f"aliases {', '.join(map(typed, exercise['aliases']))}",
+        is_own and "own",
+    )
+    return f"{typed(exercise['name'])} [{exercise['_id']}]: {facts}"
 
 
 @tools.tool("Create an exercise", access=coach(EXERCISES.VIEW, EXERCISES.CREATE), takes=CreateExercise(), writes=True)

@@ -64,31 +64,6 @@ class ChangedEvent(CompanyEvent):
     changeId: ObjectId
 
 
-class PresentedEvent(TypedDict):
-    """An entry of the feed as assistants read it: `data` names identifiers as the arguments of tools do."""
-
-    type: ActivityType
-    date: datetime
-    customer: CustomerReference
-    actor: Actor | None
-    changeId: ObjectId
-    data: dict[str, Any]
-
-
-class PresentedChange(TypedDict):
-    """A change that has no entry in the feed, as assistants read it."""
-
-    type: Literal["change"]
-    date: datetime
-    customer: CustomerReference | None
-    actor: Actor | None
-    operation: str
-    summary: str
-    changeId: ObjectId
-    isUndoable: bool
-    undoneBy: ObjectId | None
-
-
 class ImportedEvent(TypedDict):
     """An entry to import, with its own date; `sourceId` is the document that it reports on."""
 

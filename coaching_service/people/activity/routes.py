@@ -49,4 +49,5 @@ async def list_company_activity(ctx: Context, query: dict[str, Any]) -> CursorPa
         since=query["since"],
         types=query["types"],
         customer_id=query["customerId"],
+        mine=query["mine"],
     )

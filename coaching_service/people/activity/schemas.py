@@ -7,7 +7,7 @@ from typing import Any
 from marshmallow import fields
 
 from coaching_service.core.pagination import AfterCursor, CursorMetadata, CursorQuery, PageMetadata
-from coaching_service.core.query import QueryInteger, QueryTime
+from coaching_service.core.query import QueryBoolean, QueryInteger, QueryTime
 from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Output
 from coaching_service.people.activity.record_types import RECORD_TYPES
@@ -153,6 +153,10 @@ class CompanyFeedQuery(CursorQuery):
         Choice(*TYPES), load_default=[], metadata={"description": "Repeatable; only entries of these types."}
     )
     customerId = Identifier(load_default=None, metadata={"description": "Only entries about this client."})
+    mine = QueryBoolean(
+        load_default=False,
+        metadata={"description": "true: only what was done with the key, grant or session of this request."},
+    )
 
 
 class ActivityAuthor(Output):

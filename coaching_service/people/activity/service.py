@@ -179,13 +179,17 @@ async def list_company_events(
     since: datetime | None = None,
     types: Sequence[ActivityType] = (),
     customer_id: ObjectId | None = None,
+    mine: bool = False,
 ) -> CursorPage[CompanyEvent]:
     """Return part of the feed of all clients in the coach's scope, newest first.
 
-    Only of `types` (empty: all), recorded at `since` or later (UTC), of one client. A client that does not exist or is
-    out of scope has no entries. Raises InvalidFields if `after` is not a cursor of this list with the same filters.
+    Only of `types` (empty: all), recorded at `since` or later (UTC), of one client, or `mine`: made with the key, grant
+    or session of this request. A client that does not exist or is out of scope has no entries. Raises InvalidFields if
+    `after` is not a cursor of this list with the same filters.
     """
-    part = await list_changed_events(ctx, limit=limit, after=after, since=since, types=types, customer_id=customer_id)
+    part = await list_changed_events(
+        ctx, limit=limit, after=after, since=since, types=types, customer_id=customer_id, mine=mine
+    )
     docs = [_without_change(event) for event in part["docs"]]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
@@ -209,9 +213,11 @@ async def list_changed_events(
     since: datetime | None = None,
     types: Sequence[ActivityType] = (),
     customer_id: ObjectId | None = None,
+    mine: bool = False,
 ) -> CursorPage[ChangedEvent]:
     """Return what `list_company_events` returns, with the change that each entry is from."""
-    filters = {"since": since, "types": sorted(set(types)), "customerId": customer_id}
+    credential_id = ctx.caller.credential_id if mine else None
+    filters = {"since": since, "types": sorted(set(types)), "customerId": customer_id, "credentialId": credential_id}
     list_part = ListPart(ctx, "activity-feed", filters, feed.COMPANY_FEED_ORDER, size=limit, after=after)
     hidden = list_hidden_types(ctx)
     wanted = [EVENT_TYPE_OF[each] for each in types or (EVENT_TYPE_OF if hidden else ())]
@@ -224,6 +230,7 @@ async def list_changed_events(
         since=since,
         types=shown,
         customer_ids=await customers.select_ids_in_scope(ctx, customer_id),
+        credential_id=credential_id,
         limit=limit + 1,
     )
     part = list_part.by_cursor(stored, lambda entry: entry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from marshmallow import validates_schema
 
@@ -16,14 +16,15 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import midnight
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import MAX_TOOL_PAGE, ToolPage, optional
-from coaching_service.core.mcp.lists import format_figure, format_time, join_facts, typed_line
+from coaching_service.core.mcp.lists import Lines, describe_list, format_figure, format_time, join_facts, typed_line
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Identifier
+from coaching_service.core.validation import Boolean, Choice, Identifier, ListOf
 from coaching_service.core.validation_messages import invalid
 from coaching_service.people.account.load_units import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import service
-from coaching_service.people.activity.models import ChangedEvent, PresentedChange, PresentedEvent
+from coaching_service.people.activity.models import ActivityType, ChangedEvent
+from coaching_service.people.activity.schemas import TYPES
 from coaching_service.people.activity.tool_schemas import Since
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import ChangeSummary, DocumentValues
@@ -31,7 +32,8 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerReference
 
 tools = Tools()
-_TOOL_NAMES = {"wblockId": "workoutId", "witemId": "itemId"}
+# What has no entry in the feed.
+_OTHER = "change"
 _MAX_ENTRIES = 10 * MAX_TOOL_PAGE
 _MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT = 10, 80
 # Kinds of documents that are computed from others: their numbers say enough.
@@ -49,6 +51,13 @@ class ActivityPage(ToolPage):
         allow_none=True,
         metadata={"description": "Recorded from this date or time (ISO 8601) on.", "maxLength": 40},
     )
+    types = ListOf(
+        Choice(*TYPES, _OTHER),
+        load_default=list,
+        maximum=len(TYPES) + 1,
+        metadata={"description": f"Only these; {_OTHER}: every other change, such as of plans."},
+    )
+    mine = Boolean(load_default=False, metadata={"description": "true: only your own changes, which you can undo."})
 
     @validates_schema
     def validate_depth(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -57,9 +66,16 @@ class ActivityPage(ToolPage):
             raise invalid(f"must end within the first {_MAX_ENTRIES} entries", "TOO_FAR", "page")
 
 
-@tools.tool("Read activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage())
+@tools.tool("Read activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage(), returns=Lines)
 async def get_activity(
-    ctx: Context, customer_id: ObjectId | None, since: date | datetime | None, page: int, page_size: int
+    ctx: Context,
+    customer_id: ObjectId | None,
+    since: date | datetime | None,
+    types: list[str],
+    page: int,
+    page_size: int,
+    *,
+    mine: bool,
 ) -> Answer:
     """Read what happened, newest first, for one client or all: completed workouts, logs, records (first_result: the
     exercise was new), answered forms, metrics, notes, programs; and every other change, such as of plans, with who
@@ -68,38 +84,50 @@ async def get_activity(
         await customers.get_visible(ctx, customer_id)
     start = _to_time(ctx, since)
     wanted = page * page_size + 1
-    events, changed = await gather_reads(
+    events, others = await gather_reads(
         ctx,
-        service.list_changed_events(ctx, limit=wanted, since=start, customer_id=customer_id),
-        changes.list_changes(ctx, limit=wanted, since=start, customer_id=customer_id),
+        _list_events(ctx, types, limit=wanted, since=start, customer_id=customer_id, mine=mine),
+        _list_others(ctx, types, limit=wanted, since=start, customer_id=customer_id, mine=mine),
     )
-    reported = {event["changeId"] for event in events["docs"]}
-    others = [change for change in changed["docs"] if change["_id"] not in reported and change["documents"]]
-    entries: list[Entry] = [*map(Entry.of_event, events["docs"]), *map(Entry.of_change, others)]
+    reported = {event["changeId"] for event in events}
+    others = [change for change in others if change["_id"] not in reported and change["documents"]]
+    entries: list[Entry] = [*map(Entry.of_event, events), *map(Entry.of_change, others)]
     entries.sort(key=lambda entry: entry.time, reverse=True)
     shown, has_more = entries[wanted - 1 - page_size : wanted - 1], len(entries) >= wanted
     of_change = [entry.change for entry in shown if entry.change is not None]
     names, documents = await gather_reads(ctx, _name_clients(ctx, of_change), _read_documents(ctx, of_change))
     labels = _ClientLabels()
-    docs: list[PresentedEvent | PresentedChange] = []
     lines = []
     for entry in shown:
         if entry.event is not None:
             event = _show_load(entry.event, ctx.caller.load_unit)
-            docs.append(_present_event(event))
             client = labels.label(event["customer"]) if customer_id is None else ""
             lines.append(_describe_event(event, client))
         if entry.change is not None:
-            docs.append(_present_change(entry.change, names))
             reference = None if customer_id is not None else _reference(entry.change, names)
             client = "" if reference is None else labels.label(reference)
             lines.append(_describe_change(entry.change, client, documents.get(entry.change["_id"], [])))
     title = "Activity" + (f" since {since.isoformat()}" if since is not None else "")
     next_page = page + 1 if has_more else None
-    data = {"docs": docs, "page": page, "hasNextPage": has_more, "nextPage": next_page}
-    extent = f"page {page}, {len(docs)} entries" if docs else "none"
+    extent = f"page {page}, {len(lines)} entries" if lines else "none"
     more = f"; more on page {next_page}" if has_more else ""
+    data = {**describe_list(title, {"nextPage": next_page}), "docs": [{"line": line} for line in lines]}
     return Answer("\n".join([f"{title}: {extent}{more}", *lines]), data)
+
+
+async def _list_events(ctx: Context, types: Sequence[str], **where: Any) -> Sequence[ChangedEvent]:
+    wanted = cast("list[ActivityType]", [each for each in types if each != _OTHER])
+    if types and not wanted:
+        return []
+    return (await service.list_changed_events(ctx, types=wanted, **where))["docs"]
+
+
+async def _list_others(ctx: Context, types: Sequence[str], *, mine: bool, **where: Any) -> Sequence[ChangeSummary]:
+    """Return the changes, from which those with an entry in the feed are still to be left out."""
+    if types and _OTHER not in types:
+        return []
+    own: dict[str, Any] = {"via": "assistant", "credential_id": ctx.caller.credential_id} if mine else {}
+    return (await changes.list_changes(ctx, in_feed=False if types else None, **where, **own))["docs"]
 
 
 class Entry(NamedTuple):
@@ -158,20 +186,6 @@ def _reference(change: ChangeSummary, names: Mapping[ObjectId | None, str]) -> C
     return None if client is None else {"_id": client, "name": names.get(client, "")}
 
 
-def _present_change(change: ChangeSummary, names: Mapping[ObjectId | None, str]) -> PresentedChange:
-    return {
-        "type": "change",
-        "date": change["at"],
-        "customer": _reference(change, names),
-        "actor": change["actor"],
-        "operation": change["operation"],
-        "summary": change["summary"],
-        "changeId": change["_id"],
-        "isUndoable": change["undoableUntil"] is not None and change["undoneBy"] is None,
-        "undoneBy": change["undoneBy"],
-    }
-
-
 def _show_load(event: ChangedEvent, load_unit: str) -> ChangedEvent:
     """Return an entry; of a personal record that is a load, with this load in `load_unit`."""
     data = event["data"]
@@ -179,17 +193,6 @@ def _show_load(event: ChangedEvent, load_unit: str) -> ChangedEvent:
         return event
     value = convert_stored_load(data["value"], data["unit"], load_unit)
     return {**event, "data": {**data, "value": value, "unit": load_unit}}
-
-
-def _present_event(event: ChangedEvent) -> PresentedEvent:
-    return {
-        "type": event["type"],
-        "date": event["date"],
-        "customer": event["customer"],
-        "actor": event["actor"],
-        "changeId": event["changeId"],
-        "data": {_TOOL_NAMES.get(name, name): value for name, value in event["data"].items()},
-    }
 
 
 def _describe_actor(actor: Actor | None) -> str:

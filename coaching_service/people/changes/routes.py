@@ -33,6 +33,7 @@ async def list_changes(ctx: Context, query: dict[str, Any]) -> CursorPage[models
         via=query["via"],
         actor_id=query["actorId"],
         since=query["since"],
+        credential_id=ctx.caller.credential_id if query["mine"] else None,
     )
 
 

@@ -9,7 +9,7 @@ from marshmallow import fields
 
 from coaching_service.core.events import EVENT_TYPES
 from coaching_service.core.pagination import CursorQuery
-from coaching_service.core.query import QueryInteger, QueryTime
+from coaching_service.core.query import QueryBoolean, QueryInteger, QueryTime
 from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Output
 from coaching_service.people.activity.record_types import RECORD_TYPES
@@ -27,6 +27,10 @@ class HistoryQuery(CursorQuery):
     via = Choice(*INTERFACES, load_default=None, metadata={"description": "Changes through this interface."})
     actorId = Identifier(load_default=None, metadata={"description": "Changes by this coach or client."})
     since = QueryTime(load_default=None, metadata={"description": "Changes made at this time or later."})
+    mine = QueryBoolean(
+        load_default=False,
+        metadata={"description": "true: only what was done with the key, grant or session of this request."},
+    )
 
 
 class EventQuery(Input):

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from coaching_service.core.auth.visibility import Visibility
 from coaching_service.core.changes import history
@@ -67,15 +67,19 @@ async def list_changes(
     actor_id: ObjectId | None = None,
     credential_id: ObjectId | None = None,
     since: datetime | None = None,
+    in_feed: Literal[False] | None = None,
 ) -> CursorPage[ChangeSummary]:
     """Return changes that the caller may see, newest first: at most `limit`, after a cursor.
 
-    `credential_id`: made with this key or grant. Raises InvalidFields for a text that is not a cursor.
+    `credential_id`: made with this key or grant; `in_feed` False: without an entry in the activity feed. Raises
+    InvalidFields for a text that is not a cursor.
     """
     filters: Filter = {"customerId": customer_id, "via": via, "actor._id": actor_id, "credentialId": credential_id}
     where = {name: value for name, value in filters.items() if value is not None}
     if since is not None:
         where["createdAt"] = {"$gte": since}
+    if in_feed is False:
+        where["feed"] = {"$not": {"$elemMatch": {"hiddenBy": None}}}
     list_part = ListPart(ctx, "changes", {**filters, "since": since}, history.NEWEST_FIRST, size=limit, after=after)
     visibility = await load_visibility(ctx)
     bound = list_part.condition()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, TypedDict, cast
 
 from coaching_service.core.auth.access import coach
@@ -13,12 +12,12 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, ToolPage, optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.lists import format_figure, format_time, join_facts, list_answer
+from coaching_service.core.mcp.lists import Lines, format_figure, format_time, join_facts, list_answer
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Email, ListOf, StringList, Text
 from coaching_service.people.customers import creation, listing
-from coaching_service.people.customers.models import CustomerDetails, CustomerProfile, CustomerReference
+from coaching_service.people.customers.models import CustomerDetails, CustomerProfile
 from coaching_service.people.customers.nearest import GroupNames, find_near_clients, match_groups
 from coaching_service.people.team import service as team
 
@@ -28,37 +27,16 @@ _NOT_INVITED = (
     ". No invitation was sent: the client has no e-mail address. The coach can add one and invite the client in the "
     "application."
 )
-_UNITS = {"complianceRate7d": "percent", "complianceRate30d": "percent", "complianceRate90d": "percent"}
 
 
-class CustomerSummary(TypedDict):
-    """A client as list_customers returns one; rates in percent."""
+class CustomerText(TypedDict):
+    """A client as get_customer returns one; `today` is the date where the client is."""
 
     _id: ObjectId
     name: str
-    surname: str | None
-    email: str | None
-    isArchived: bool
-    groups: list[str]
-    assignedTo: CustomerReference | None
-    complianceRate7d: float | None
-    complianceRate30d: float | None
-    complianceRate90d: float | None
-    lastWorkoutDate: str | None
-    lastTrainedDate: str | None
-    lastActivityDate: datetime | None
-
-
-class CustomerDescription(CustomerSummary):
-    """A client as get_customer and create_customer return one; `today` is the date where the client is."""
-
-    phone: str | None
-    birthday: str | None
-    createdAt: datetime
-    version: int
-    timezone: str
     today: str
-    units: dict[str, str]
+    version: int
+    lines: str
 
 
 class ListCustomers(ToolPage):
@@ -75,7 +53,7 @@ class ListCustomers(ToolPage):
     groups = ListOf(Text(max_length=100), maximum=50, **optional("Only clients in any of these groups, by name."))
 
 
-@tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers())
+@tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers(), returns=Lines)
 async def list_customers(
     ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool, groups: list[str] | None
 ) -> Answer:
@@ -94,10 +72,10 @@ async def list_customers(
     if search and not clients["totalDocs"]:
         hints.append(await _suggest_clients(ctx, search))
     names = {coach["_id"]: coach["name"] for coach in coaches}
-    docs = [_summarize(customer, names) for customer in clients["docs"]]
     title = f"{'Archived' if is_archived else 'Active'} clients"
-    lines = [_summary_line(doc) for doc in docs]
-    return list_answer(title, {**clients, "docs": docs}, lines, hint=" ".join(filter(None, hints)), units=_UNITS)
+    lines = [_summary_line(client, names) for client in clients["docs"]]
+    ids = [client["_id"] for client in clients["docs"]]
+    return list_answer(title, clients, lines, ids=ids, hint=" ".join(filter(None, hints)))
 
 
 def suggest_groups(wanted: GroupNames) -> str:
@@ -116,90 +94,74 @@ async def _suggest_clients(ctx: Context, search: str) -> str:
     return f"No client has all these words with these filters. The nearest names: {', '.join(named)}."
 
 
-def _summary_line(client: CustomerSummary) -> str:
-    trainer = client["assignedTo"]
+def _summary_line(client: CustomerProfile, coach_names: Mapping[ObjectId, str]) -> str:
+    role = client["customerRoleData"]
+    trainer = role["assignedTo"]
     return join_facts(
         f"{name_client(client)} [{client['_id']}]",
-        trainer and f"trainer {typed(trainer['name'])}",
-        client["groups"] and f"groups {', '.join(map(typed, client['groups']))}",
+        trainer and f"trainer {typed(coach_names.get(trainer, ''))}",
+        role["groups"] and f"groups {', '.join(map(typed, role['groups']))}",
         describe_rates(client),
-        client["lastTrainedDate"] and f"trained {client['lastTrainedDate']}",
-        client["lastWorkoutDate"] and f"scheduled to {client['lastWorkoutDate']}",
+        role["lastTrainedDate"] and f"trained {role['lastTrainedDate']}",
+        role["lastWorkoutDate"] and f"scheduled to {role['lastWorkoutDate']}",
     )
 
 
-def name_client(client: CustomerSummary) -> str:
+def name_client(client: CustomerProfile) -> str:
     """Return a client's full name, marked as data."""
     return typed(" ".join(filter(None, (client["name"], client["surname"]))))
 
 
-def describe_rates(client: CustomerSummary) -> str | None:
+def describe_rates(client: CustomerProfile) -> str | None:
     """Return the share of workouts that a client has completed, or None if there is none."""
-    rates = (client["complianceRate7d"], client["complianceRate30d"], client["complianceRate90d"])
+    role = client["customerRoleData"]
+    rates = (role["complianceRate7d"], role["complianceRate30d"], role["complianceRate90d"])
     if rates == (None, None, None):
         return None
     return f"completed {' / '.join(format_figure(rate) for rate in rates)}% in 7/30/90 days"
 
 
-def _summarize(customer: CustomerProfile, coach_names: Mapping[ObjectId, str]) -> CustomerSummary:
-    role = customer["customerRoleData"]
+def describe_customer(ctx: Context, client: CustomerProfile, coach_names: Mapping[ObjectId, str]) -> list[str]:
+    """Return a client in a few lines; `coach_names` are by identifier."""
+    role = client["customerRoleData"]
     trainer = role["assignedTo"]
-    return {
-        "_id": customer["_id"],
-        "name": customer["name"],
-        "surname": customer["surname"],
-        "email": customer["email"],
-        "isArchived": role["isArchived"],
-        "groups": role["groups"],
-        "assignedTo": None if trainer is None else {"_id": trainer, "name": coach_names.get(trainer, "")},
-        "complianceRate7d": role["complianceRate7d"],
-        "complianceRate30d": role["complianceRate30d"],
-        "complianceRate90d": role["complianceRate90d"],
-        "lastWorkoutDate": role["lastWorkoutDate"],
-        "lastTrainedDate": role["lastTrainedDate"],
-        "lastActivityDate": customer["lastActivityDate"],
-    }
-
-
-def describe_customer(
-    ctx: Context, customer: CustomerProfile, coach_names: Mapping[ObjectId, str]
-) -> CustomerDescription:
-    """Return a client as `get_customer` and `create_customer` return one; `coach_names` are by identifier."""
-    return {
-        **_summarize(customer, coach_names),
-        "phone": customer["phone"],
-        "birthday": customer["birthday"],
-        "createdAt": customer["createdAt"],
-        "version": customer["version"],
-        "timezone": customer["timezone"] or ctx.caller.company.timezone,
-        "today": str(ctx.caller.today(customer["timezone"])),
-        "units": _UNITS,
-    }
-
-
-def answer_customer(customer: CustomerDescription) -> Answer:
-    """Return a client as `get_customer` does: facts in a few lines, and all fields."""
-    trainer = customer["assignedTo"]
     lines = [
-        f"{name_client(customer)} [{customer['_id']}]{' (archived)' if customer['isArchived'] else ''}",
-        f"Today: {customer['today']} ({customer['timezone']})",
+        f"{name_client(client)} [{client['_id']}]{' (archived)' if role['isArchived'] else ''}",
+        f"Today: {get_today(ctx, client)} ({client['timezone'] or ctx.caller.company.timezone})",
         join_facts(
-            customer["email"] and f"e-mail {typed(customer['email'])}",
-            customer["phone"] and f"phone {typed(customer['phone'])}",
-            customer["birthday"] and f"birthday {customer['birthday']}",
+            client["email"] and f"e-mail {typed(client['email'])}",
+            client["phone"] and f"phone {typed(client['phone'])}",
+            client["birthday"] and f"birthday {client['birthday']}",
         ),
         join_facts(
-            f"trainer {typed(trainer['name'])}" if trainer else "no trainer",
-            customer["groups"] and f"groups {', '.join(map(typed, customer['groups']))}",
+            f"trainer {typed(coach_names.get(trainer, ''))}" if trainer else "no trainer",
+            role["groups"] and f"groups {', '.join(map(typed, role['groups']))}",
         ),
         join_facts(
-            describe_rates(customer) or "no workout day in the last 90 days",
-            f"trained {customer['lastTrainedDate'] or 'never'}",
-            customer["lastWorkoutDate"] and f"scheduled to {customer['lastWorkoutDate']}",
-            customer["lastActivityDate"] and f"own latest action {format_time(customer['lastActivityDate'])}",
+            describe_rates(client) or "no workout day in the last 90 days",
+            f"trained {role['lastTrainedDate'] or 'never'}",
+            role["lastWorkoutDate"] and f"scheduled to {role['lastWorkoutDate']}",
+            client["lastActivityDate"] and f"own latest action {format_time(client['lastActivityDate'])}",
         ),
     ]
-    return Answer("\n".join(line for line in lines if line), customer)
+    return [line for line in lines if line]
+
+
+def get_today(ctx: Context, client: CustomerProfile) -> str:
+    """Return the date where a client is."""
+    return str(ctx.caller.today(client["timezone"]))
+
+
+def answer_customer(ctx: Context, client: CustomerProfile, lines: list[str]) -> Answer:
+    """Return a client as `get_customer` does."""
+    data: CustomerText = {
+        "_id": client["_id"],
+        "name": " ".join(filter(None, (client["name"], client["surname"]))),
+        "today": get_today(ctx, client),
+        "version": client["version"],
+        "lines": "\n".join(lines[1:]),
+    }
+    return Answer("\n".join(lines), data)
 
 
 class CreateCustomer(Arguments):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.mcp.lists import ToolPart, format_figure, join_facts, list_answer
+from coaching_service.core.mcp.lists import Lines, ToolPart, format_figure, join_facts, list_answer
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, ListOf, StringList
@@ -31,7 +31,7 @@ class AttentionFilter(ToolPart):
     groups = StringList(load_default=list, metadata={"description": "Only clients in any of these groups, by name."})
 
 
-@tools.tool("List clients who need attention", access=coach(CUSTOMERS.VIEW), takes=AttentionFilter())
+@tools.tool("List clients who need attention", access=coach(CUSTOMERS.VIEW), takes=AttentionFilter(), returns=Lines)
 async def get_attention(
     ctx: Context, reasons: list[ReasonType], groups: list[str], limit: int, after: str | None
 ) -> Answer:
@@ -41,9 +41,9 @@ async def get_attention(
     part = await service.list_attention(
         ctx, reasons=reasons, groups=[*wanted.known, *wanted.unknown] or None, limit=limit, after=after
     )
-    docs = [_present(entry) for entry in part["docs"]]
     lines = [_describe(entry) for entry in part["docs"]]
-    return list_answer("Clients who need attention", {**part, "docs": docs}, lines, hint=suggest_groups(wanted))
+    ids = [entry["customer"]["_id"] for entry in part["docs"]]
+    return list_answer("Clients who need attention", part, lines, ids=ids, hint=suggest_groups(wanted))
 
 
 def _describe(entry: AttentionEntry) -> str:
@@ -62,19 +62,3 @@ def _describe_reason(reason: Reason) -> str:
     count = f" x{reason['count']}" if reason["count"] > 1 else ""
     since = "newest" if reason["type"] in DATED_BY_NEWEST else "since"
     return f"{reason['type']}{count} {since} {reason['since']:%Y-%m-%d}"
-
-
-def _present(entry: AttentionEntry) -> dict[str, object]:
-    customer = entry["customer"]
-    return {
-        "customer": {
-            "_id": customer["_id"],
-            "name": customer["name"],
-            "surname": customer["surname"],
-            "groups": customer["groups"],
-        },
-        "score": entry["score"],
-        "reasons": entry["reasons"],
-        "lastTrainedDate": customer["lastTrainedDate"],
-        "complianceRate7d": customer["complianceRate7d"],
-    }

@@ -13,7 +13,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import optional, require_range
-from coaching_service.core.mcp.lists import ToolPart, format_figure, list_answer
+from coaching_service.core.mcp.lists import Lines, ToolPart, describe_list, format_figure, list_answer
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Date, Identifier, Integer
@@ -62,7 +62,7 @@ class ComplianceQuery(ToolPart):
             raise invalid("must be 7, 30 or 90", "INVALID_CHOICE", "period")
 
 
-@tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceQuery())
+@tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceQuery(), returns=Lines)
 async def get_compliance(
     ctx: Context,
     customer_id: ObjectId | None,
@@ -85,7 +85,8 @@ async def get_compliance(
         days = period or _USUAL_PERIOD
         title = f"Compliance of the last {days} days" + (f", below {below}%" if below is not None else "")
         part = await _company.list_stored(ctx, days, below=below, limit=limit, after=after)
-    return list_answer(title, part, [_describe_client(client) for client in part["docs"]])
+    ids = [client["customerId"] for client in part["docs"]]
+    return list_answer(title, part, [_describe_client(client) for client in part["docs"]], ids=ids)
 
 
 def _describe_client(client: ClientCompliance) -> str:
@@ -107,33 +108,11 @@ async def _read_one(ctx: Context, customer_id: ObjectId, start_date: str | None,
         f"{typed(customer['name'])}, {compliance['from']} to {compliance['to']}: {format_figure(percentage, '%')} "
         f"({compliance['completedWorkoutDays']} of {compliance['totalWorkoutDays']} workout days)"
     )
-    return Answer(
-        "\n".join([first, *map(_describe_day_in_words, days)]),
-        {
-            "customer": customer,
-            "startDate": compliance["from"],
-            "endDate": compliance["to"],
-            "totalWorkoutDays": compliance["totalWorkoutDays"],
-            "completedWorkoutDays": compliance["completedWorkoutDays"],
-            "workoutCompletionPercentage": percentage,
-            "workoutDays": [_describe_day(day) for day in days],
-        },
-    )
+    lines = [_describe_day(day) for day in days]
+    docs = [{"line": line} for line in lines]
+    return Answer("\n".join([first, *lines]), {**describe_list(first, {}), "docs": docs})
 
 
-def _describe_day_in_words(day: DayCompliance) -> str:
+def _describe_day(day: DayCompliance) -> str:
     done = "done" if day["isCompleted"] else f"{day['completedItems']} of {day['totalItems']} items"
     return f"{day['date']} {done}: {', '.join(typed(block['name']) for block in day['workoutBlocks'])}"
-
-
-def _describe_day(day: DayCompliance) -> dict[str, object]:
-    return {
-        "date": day["date"],
-        "isCompleted": day["isCompleted"],
-        "completedItems": day["completedItems"],
-        "totalItems": day["totalItems"],
-        "workouts": [
-            {"_id": block["id"], "name": block["name"], "isCompleted": block["isCompleted"]}
-            for block in day["workoutBlocks"]
-        ],
-    }

@@ -15,7 +15,7 @@ from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.lists import ToolPart, format_time, join_facts, list_answer, typed_line
+from coaching_service.core.mcp.lists import Lines, ToolPart, format_time, join_facts, list_answer, typed_line
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
@@ -59,38 +59,28 @@ class SendMessage(ClientsArgument):
             raise invalid("needs a customerId", "NOT_COMBINED", "workoutId")
 
 
-@tools.tool("List messages", access=coach(CUSTOMERS.VIEW), takes=ListMessages())
+@tools.tool("List messages", access=coach(CUSTOMERS.VIEW), takes=ListMessages(), returns=Lines)
 async def list_messages(ctx: Context, customer_id: ObjectId | None, limit: int, after: str | None) -> Answer:
     """List the conversation with a client, newest first; or, without customerId, the clients whose messages no coach
     has read, each with the last one. Nothing is marked as read."""
     if customer_id is None:
         unread = await service.list_conversations(ctx, unread=True, limit=limit, after=after)
-        conversations = [_present_conversation(each) for each in unread["docs"]]
         lines = [_describe_conversation(each) for each in unread["docs"]]
-        return list_answer("Clients with unread messages", {**unread, "docs": conversations}, lines)
+        ids = [each["customer"]["_id"] for each in unread["docs"]]
+        return list_answer("Clients with unread messages", unread, lines, ids=ids)
     customer, messages = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
         service.list_messages(ctx, customer_id, limit=limit, after=after),
     )
-    docs = [_present(message) for message in messages["docs"]]
     lines = [_describe(message) for message in messages["docs"]]
-    return list_answer(f"Messages with {typed(customer['name'])}", {**messages, "docs": docs}, lines, customer=customer)
+    return list_answer(f"Messages with {typed(customer['name'])}", messages, lines)
 
 
 def _describe_conversation(conversation: Conversation) -> str:
     customer, message = conversation["customer"], conversation["lastMessage"]
     last = "" if message is None else f"; last {_describe(message, _LONGEST_PREVIEW)}"
     return f"{typed(customer['name'])} [{customer['_id']}]: {conversation['unread']} unread{last}"
-
-
-def _present_conversation(conversation: Conversation) -> dict[str, object]:
-    message = conversation["lastMessage"]
-    return {
-        "customer": conversation["customer"],
-        "unread": conversation["unread"],
-        "lastMessage": None if message is None else _present(message),
-    }
 
 
 def _describe(message: Message, longest: int = _LONGEST_IN_LIST) -> str:
@@ -109,18 +99,6 @@ def _describe_state(message: Message) -> str:
     if message["deliverAt"] is not None:
         return "waiting to be sent"
     return "not read yet" if message["readAt"] is None and message["text"] is not None else ""
-
-
-def _present(message: Message) -> dict[str, object]:
-    text, about = message["text"], message["about"]
-    return {
-        "_id": message["_id"],
-        "author": message["author"],
-        "text": None if text is None else text[:_LONGEST_IN_LIST],
-        "workoutId": about and about["wblockId"],
-        "createdAt": message["createdAt"],
-        "readAt": message["readAt"],
-    }
 
 
 @tools.tool(

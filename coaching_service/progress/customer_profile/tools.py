@@ -10,17 +10,18 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument
 from coaching_service.core.mcp.results import Answer
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.people.customers.tools import answer_customer, describe_customer
+from coaching_service.people.customers.tools import CustomerText, answer_customer, describe_customer
 from coaching_service.people.team import service as team
 from coaching_service.progress.customer_profile import service
 
 tools = Tools()
 
 
-@tools.tool("Read a client", access=coach(CUSTOMERS.VIEW), takes=CustomerArgument())
+@tools.tool("Read a client", access=coach(CUSTOMERS.VIEW), takes=CustomerArgument(), returns=CustomerText)
 async def get_customer(ctx: Context, customer_id: ObjectId) -> Answer:
     """Read one client: contact details, groups, trainer, time zone with today's date there, and the share of scheduled
     workouts completed in 7, 30 and 90 days (percent). lastWorkoutDate is the last day anything is scheduled on, done or
     not, past or future."""
     customer, coaches = await gather_reads(ctx, service.get(ctx, customer_id), team.list_coaches(ctx))
-    return answer_customer(describe_customer(ctx, customer, {coach["_id"]: coach["name"] for coach in coaches}))
+    lines = describe_customer(ctx, customer, {coach["_id"]: coach["name"] for coach in coaches})
+    return answer_customer(ctx, customer, lines)

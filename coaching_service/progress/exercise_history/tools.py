@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +14,8 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import LISTED_AS_REQUIRED, UNLISTED, CustomerArgument, ToolPage, numbered
+from coaching_service.core.mcp.arguments import LISTED_AS_REQUIRED, UNLISTED, CustomerArgument, ToolPage
+from coaching_service.core.mcp.lists import Lines, list_answer
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Identifier, Text
@@ -35,6 +37,15 @@ from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.sets.models import CustomerSet
 
 tools = Tools()
+
+
+class ExerciseSessions(Lines):
+    """The sessions, by the workouts' `_id`, and the progress by week."""
+
+    exerciseId: ObjectId
+    weeks: list[WeekSummary]
+
+
 _WEEKS = 12
 # What a week says besides the estimate and the volume.
 _OTHER_BESTS = (LONGEST_TIME, FARTHEST_DISTANCE, FASTEST, LEAST_ASSISTANCE)
@@ -60,7 +71,9 @@ class ExerciseHistory(ToolPage, CustomerArgument):
             raise ValidationError("is required", "exercise")
 
 
-@tools.tool("Read an exercise's history", access=coach(CUSTOMERS.VIEW), takes=ExerciseHistory())
+@tools.tool(
+    "Read an exercise's history", access=coach(CUSTOMERS.VIEW), takes=ExerciseHistory(), returns=ExerciseSessions
+)
 async def get_exercise_history(
     ctx: Context,
     customer_id: ObjectId,
@@ -89,19 +102,17 @@ async def get_exercise_history(
     load_unit = ctx.caller.load_unit
     name = names[exercise_id]["name"]
     docs = [_describe_session(session, load_unit) for session in show_loads(sessions["docs"], ctx, load_unit)]
-    title = f"{typed(name)} of {typed(customer['name'])}, loads in {load_unit}, sessions: {sessions['totalDocs']}"
+    title = f"{typed(name)} of {typed(customer['name'])}, loads in {load_unit}, sessions"
     described = [_describe_week(week) for week in show_loads(weeks, ctx, load_unit)]
-    return Answer(
-        "\n".join([title, *map(_write_session, docs), *_write_weeks(described)]),
-        {
-            "customer": customer,
-            "exercise": {"_id": exercise_id, "name": name},
-            "units": {"load": load_unit},
-            **numbered(sessions),
-            "docs": docs,
-            "weeks": described,
-        },
+    answer = list_answer(
+        title,
+        sessions,
+        [_write_session(doc) for doc in docs],
+        ids=[doc["workoutId"] for doc in docs],
+        exerciseId=exercise_id,
+        weeks=described,
     )
+    return replace(answer, text="\n".join([answer.text, *_write_weeks(described)]))
 
 
 def _describe_session(session: ExerciseSession, load_unit: str) -> SessionText:

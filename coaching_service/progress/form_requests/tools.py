@@ -15,7 +15,7 @@ from coaching_service.core.errors import PermissionMissing
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional
 from coaching_service.core.mcp.confirmation import Reason
-from coaching_service.core.mcp.lists import ToolPart, format_figure, list_answer, typed_line
+from coaching_service.core.mcp.lists import Lines, ToolPart, describe_list, format_figure, list_answer, typed_line
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Choice, Identifier, Text
@@ -57,7 +57,7 @@ class ReviewCheckIn(Arguments):
     )
 
 
-@tools.tool("List check-ins", access=coach(FORMS.VIEW), takes=ListCheckIns())
+@tools.tool("List check-ins", access=coach(FORMS.VIEW), takes=ListCheckIns(), returns=Lines)
 async def list_check_ins(
     ctx: Context, status: str | None, customer_id: ObjectId | None, limit: int, after: str | None
 ) -> Answer:
@@ -68,43 +68,31 @@ async def list_check_ins(
             ctx, _list(ctx, "to_review", customer_id, limit, None), _list(ctx, "pending", customer_id, limit, None)
         )
         docs = [*to_review.data["docs"], *pending.data["docs"]]
-        has_more = bool(to_review.data["hasMore"] or pending.data["hasMore"])
-        hint = {"hint": "There are more: repeat with a status."} if has_more else {}
-        text = "\n".join([to_review.text, pending.text, *hint.values()])
-        return Answer(text, {"docs": docs, "hasMore": has_more, "nextCursor": None, **hint})
+        has_more = "nextCursor" in to_review.data or "nextCursor" in pending.data
+        hint = "There are more: repeat with a status." if has_more else ""
+        text = "\n".join([to_review.text, pending.text, *([hint] if hint else [])])
+        return Answer(
+            text, {**describe_list("Check-ins to review, then those without an answer", {}, hint), "docs": docs}
+        )
     return await _list(ctx, status, customer_id, limit, after)
 
 
 async def _list(ctx: Context, status: str, customer_id: ObjectId | None, limit: int, after: str | None) -> Answer:
     if status == "pending":
         requests = await service.list_pending(ctx, limit=limit, after=after, customer_id=customer_id)
-        docs = [_present_request(request) for request in requests["docs"]]
         lines = [_describe_request(request) for request in requests["docs"]]
-        return list_answer("Check-ins without an answer", {**requests, "docs": docs}, lines)
+        return list_answer("Check-ins without an answer", requests, lines)
     received = await responses.list_received(
         ctx, limit=limit, after=after, reviewed=status == "reviewed", customer_id=customer_id
     )
-    docs = [_present_response(response, status) for response in received["docs"]]
     lines = [_describe_response(response) for response in received["docs"]]
     title = "Reviewed check-ins" if status == "reviewed" else "Check-ins to review"
-    return list_answer(title, {**received, "docs": docs}, lines)
+    return list_answer(title, received, lines)
 
 
 def _describe_request(request: FormRequest) -> str:
     customer, overdue = request["customer"], " overdue" if request["isOverdue"] else ""
     return f"{request['date']}{overdue}: {typed(customer['name'])} [{customer['_id']}] {typed(request['formName'])}"
-
-
-def _present_request(request: FormRequest) -> dict[str, object]:
-    return {
-        "status": "pending",
-        "customer": request["customer"],
-        "formName": request["formName"],
-        "date": request["date"],
-        "workoutId": request["wblockId"],
-        "itemId": request["witemId"],
-        "isOverdue": request["isOverdue"],
-    }
 
 
 def _describe_response(response: ReceivedResponse) -> str:
@@ -125,18 +113,6 @@ def _describe_answer(answer: FormResponseAnswer) -> str:
     else:
         text = format_figure(value)
     return f"{typed_line(answer['label'], _LONGEST_ANSWER)}: {text}"
-
-
-def _present_response(response: ReceivedResponse, status: str) -> dict[str, object]:
-    answers = [{"question": answer["label"], "value": answer["value"]} for answer in response["answers"]]
-    return {
-        "status": status,
-        "customer": response["customer"],
-        "formName": response["formName"],
-        "date": response["date"],
-        "responseId": response["_id"],
-        "answers": answers,
-    }
 
 
 @tools.tool(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
@@ -11,14 +9,13 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, OpenDates, ToolPage, paged
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.lists import format_figure, list_answer
+from coaching_service.core.mcp.lists import Lines, format_figure, list_answer
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Date, Identifier, Number
-from coaching_service.library.metric_sets.models import Metric
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.metrics import plausibility, service
-from coaching_service.progress.metrics.models import AssignedMetricsSet, TrackedMetric
+from coaching_service.progress.metrics.models import AssignedMetricsSet
 
 tools = Tools()
 
@@ -43,46 +40,29 @@ class RecordMetric(MetricArgument):
     )
 
 
-@tools.tool("List a client's metrics", access=coach(METRICS.VIEW), takes=CustomerArgument())
+@tools.tool("List a client's metrics", access=coach(METRICS.VIEW), takes=CustomerArgument(), returns=Lines)
 async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> Answer:
     """List the metric sets a client is assigned, such as body weight or girths: each metric with its _id, unit, first
     and latest value. Use get_metric_history for the values over time."""
     customer, sets = await gather_reads(
         ctx, customers.get_visible_reference(ctx, customer_id), service.list_assigned(ctx, customer_id)
     )
-    docs = [_describe_set(metric_set) for metric_set in sets]
-    page = paged(docs, 1, max(1, len(docs)))
-    return list_answer(f"Metric sets of {typed(customer['name'])}", page, _set_lines(sets), customer=customer)
+    page, ids = paged(sets, 1, max(1, len(sets))), [each["metricsSet"]["_id"] for each in sets]
+    return list_answer(
+        f"Metric sets of {typed(customer['name'])}", page, [_describe_set(each) for each in sets], ids=ids
+    )
 
 
-def _set_lines(sets: Sequence[AssignedMetricsSet]) -> list[str]:
-    lines = []
-    for each in sets:
-        lines.append(f"{typed(each['metricsSet']['name'])} [{each['metricsSet']['_id']}]")
-        for tracked in each["metrics"]:
-            metric = tracked["metric"]
-            values = f"{format_figure(tracked['initialValue'])} -> {format_figure(tracked['currentValue'])}"
-            lines.append(f"  {typed(metric['name'])} [{metric['_id']}]: {values} {metric['metricUnit']['shortName']}")
-    return lines
+def _describe_set(metric_set: AssignedMetricsSet) -> str:
+    lines = [f"{typed(metric_set['metricsSet']['name'])} [{metric_set['metricsSet']['_id']}]"]
+    for tracked in metric_set["metrics"]:
+        metric = tracked["metric"]
+        values = f"{format_figure(tracked['initialValue'])} -> {format_figure(tracked['currentValue'])}"
+        lines.append(f"  {typed(metric['name'])} [{metric['_id']}]: {values} {metric['metricUnit']['shortName']}")
+    return "\n".join(lines)
 
 
-def _describe_set(metric_set: AssignedMetricsSet) -> dict[str, object]:
-    return {**metric_set["metricsSet"], "metrics": [_describe_tracked(metric) for metric in metric_set["metrics"]]}
-
-
-def _describe_tracked(tracked: TrackedMetric) -> dict[str, object]:
-    return {
-        **_describe_metric(tracked["metric"]),
-        "initialValue": tracked["initialValue"],
-        "currentValue": tracked["currentValue"],
-    }
-
-
-def _describe_metric(metric: Metric) -> dict[str, object]:
-    return {"_id": metric["_id"], "name": metric["name"], "unit": metric["metricUnit"]["shortName"]}
-
-
-@tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory())
+@tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory(), returns=Lines)
 async def get_metric_history(
     ctx: Context,
     customer_id: ObjectId,
@@ -107,12 +87,12 @@ async def get_metric_history(
         if (start_date is None or entry["date"] >= start_date) and (end_date is None or entry["date"] <= end_date)
     ]
     history, unit = paged(between[::-1], page, page_size), metric["metricUnit"]["shortName"]
-    difference = round(between[-1]["value"] - between[0]["value"], 4) if between else None
     title = f"{typed(metric['name'])} in {unit} of {typed(customer['name'])}"
     if len(between) > 1:
+        difference = round(between[-1]["value"] - between[0]["value"], 4)
         title += f", {difference:+g} from {between[0]['date']} to {between[-1]['date']}"
     lines = [f"{entry['date']}: {format_figure(entry['value'])}" for entry in history["docs"]]
-    return list_answer(title, history, lines, customer=customer, metric=_describe_metric(metric), difference=difference)
+    return list_answer(title, history, lines)
 
 
 @tools.tool(

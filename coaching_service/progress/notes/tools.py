@@ -11,7 +11,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, paged
-from coaching_service.core.mcp.lists import format_time, join_facts, list_answer, typed_line
+from coaching_service.core.mcp.lists import Lines, format_time, join_facts, list_answer, typed_line
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Text
@@ -36,7 +36,7 @@ class AddNote(CustomerArgument):
     isPinned = argument_of(NewNote, "isPinned")
 
 
-@tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes())
+@tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes(), returns=Lines)
 async def list_notes(ctx: Context, customer_id: ObjectId, page: int, page_size: int) -> Answer:
     """List the coaches' notes on a client, newest first, with their authors; clients do not see them. Very long notes
     are cut off."""
@@ -45,8 +45,7 @@ async def list_notes(ctx: Context, customer_id: ObjectId, page: int, page_size: 
     )
     listed = paged(notes, page, page_size)
     lines = [_describe_note(note) for note in listed["docs"]]
-    docs = [_present(note) for note in listed["docs"]]
-    return list_answer(f"Notes on {typed(customer['name'])}", {**listed, "docs": docs}, lines, customer=customer)
+    return list_answer(f"Notes on {typed(customer['name'])}", listed, lines)
 
 
 def _describe_note(note: Note) -> str:
@@ -58,17 +57,6 @@ def _describe_note(note: Note) -> str:
         note["isPinned"] and "pinned",
     )
     return f"{facts}: {typed_line(plain_text(note['content']), _LONGEST_IN_LIST)}"
-
-
-def _present(note: Note) -> dict[str, object]:
-    return {
-        "_id": note["_id"],
-        "author": note["author"],
-        "text": plain_text(note["content"])[:_LONGEST_IN_LIST],
-        "isHealth": note["isHealth"],
-        "isPinned": note["isPinned"],
-        "createdAt": note["createdAt"],
-    }
 
 
 @tools.tool("Add a note", access=coach(CUSTOMERS.EDIT), takes=AddNote(), writes=True)

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, Dates
-from coaching_service.core.mcp.lists import format_figure, join_facts
+from coaching_service.core.mcp.lists import Lines, describe_list, format_figure, join_facts
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice
@@ -26,7 +26,7 @@ class TrainingLoad(Dates, CustomerArgument):
     groupBy = Choice(*("day", "week", "month"), load_default="week", metadata={"description": "Weeks begin on Monday."})
 
 
-@tools.tool("Read training load", access=coach(CUSTOMERS.VIEW), takes=TrainingLoad())
+@tools.tool("Read training load", access=coach(CUSTOMERS.VIEW), takes=TrainingLoad(), returns=Lines)
 async def get_training_load(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, group_by: GroupBy
 ) -> Answer:
@@ -42,7 +42,8 @@ async def get_training_load(
     workload = show_loads(workload, ctx, load_unit)
     first = f"Training load of {typed(customer['name'])} by {group_by}, loads in {load_unit}"
     lines = [_describe(period) for period in workload["periods"] if period["sessions"] or group_by != "day"]
-    return Answer("\n".join([first, *lines]), {"customer": customer, **workload, "loadUnit": load_unit})
+    docs = [{"line": line} for line in lines]
+    return Answer("\n".join([first, *lines]), {**describe_list(first, {}), "docs": docs})
 
 
 def _describe(period: WorkloadPeriod) -> str:

@@ -70,11 +70,6 @@ class Program(_Program, Identity):
 
 
 # A program as assistants read it in a list.
-ProgramSummary: TypeAlias = Part[
-    Program, Literal["_id", "name", "description", "tags", "isArchived", "numberOfDaysWithWorkouts"]
-]
-
-
 ProgramName: TypeAlias = Part[StoredProgram, Literal["_id", "name"]]
 
 

@@ -10,8 +10,9 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import numbered, paged
+from coaching_service.core.mcp.arguments import paged
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.lists import describe_list
 from coaching_service.core.mcp.results import Answer, Identifiers, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import Page
@@ -29,7 +30,13 @@ from coaching_service.training.workout_text.tool_schemas import (
     WorkoutChange,
     WorkoutDayArguments,
 )
-from coaching_service.training.workout_text.writing import Detail, write_block, write_header
+from coaching_service.training.workout_text.writing import (
+    Detail,
+    WorkoutTexts,
+    write_block,
+    write_header,
+    write_session,
+)
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done
@@ -44,7 +51,7 @@ _DEFAULTS: dict[str, Any] = {"isAmrap": False, "perSide": False, "setKind": "nor
 _LISTED_IDENTIFIERS = 20
 
 
-@tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates())
+@tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates(), returns=WorkoutTexts)
 async def get_workouts(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, page: int, page_size: int, detail: Detail
 ) -> Answer:
@@ -58,17 +65,16 @@ async def get_workouts(
     )
     load_unit = ctx.caller.load_unit
     title = f"Workouts of {typed(customer['name'])}, loads in {load_unit}"
-    answer = answer_workouts(title, paged(show_loads(blocks, ctx, load_unit), page, page_size), load_unit, detail)
-    return Answer(answer.text, {"customer": customer, **answer.data})
+    return answer_workouts(title, paged(show_loads(blocks, ctx, load_unit), page, page_size), load_unit, detail)
 
 
 def answer_workouts(title: str, page: Page[Block], load_unit: str, detail: Detail) -> Answer:
     """Return a page of workouts as text and as data."""
     docs = [_describe_workout(block, load_unit, detail) for block in page["docs"]]
     more = f"; more on page {page['nextPage']} of {page['totalPages']}" if page["hasNextPage"] else ""
-    workouts = [f"{write_header(block)}\n{doc['lines']}" for block, doc in zip(page["docs"], docs, strict=True)]
+    workouts = [f"{write_header(block)}\n{doc.get('lines', '')}" for block, doc in zip(page["docs"], docs, strict=True)]
     text = "\n\n".join([f"{title}: {page['totalDocs']}{more}", *workouts])
-    return Answer(text, {"units": {"load": load_unit}, **numbered(page), "docs": docs})
+    return Answer(text, {**describe_list(title, page), "docs": docs})
 
 
 def _describe_workout(block: Block, load_unit: str, detail: Detail) -> dict[str, Any]:
@@ -78,11 +84,10 @@ def _describe_workout(block: Block, load_unit: str, detail: Detail) -> dict[str,
         "date": block["date"],
         "day": block["day"],
         "name": block["name"],
-        "isCompleted": block["isCompleted"],
-        "lines": write_block(block, load_unit, detail),
+        "session": write_session(block) or None,
+        "lines": write_block(block, load_unit, detail) or None,
     }
     if detail == "full":
-        described |= _compact(block, ("_id", "customerId", "name", "createdAt", "updatedAt", "items"))
         described["items"] = [
             _compact(item, ("createdAt", "updatedAt", "exerciseId", "version")) for item in block["items"]
         ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, cast
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.lists import Extent
 from coaching_service.core.mcp.results import typed
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.training.set_text.done import write_done
@@ -28,6 +29,24 @@ Detail = Literal["summary", "plan", "full"]
 DETAILS = ("summary", "plan", "full")
 
 
+class WorkoutText(TypedDict):
+    """A workout as assistants read it; `items` only with `full`."""
+
+    _id: ObjectId
+    date: NotRequired[str]
+    day: NotRequired[int]
+    name: str
+    session: NotRequired[str]
+    lines: NotRequired[str]
+    items: NotRequired[list[dict[str, Any]]]
+
+
+class WorkoutTexts(Extent):
+    """A page of workouts."""
+
+    docs: list[WorkoutText]
+
+
 def quote(text: str) -> str:
     """Return a text that a person typed, marked as data, on one line."""
     return typed(text.replace("\n", "\\n"))
@@ -35,7 +54,13 @@ def quote(text: str) -> str:
 
 def write_header(block: Block) -> str:
     """Return the first line of a workout: its day, name, identifier, and what was reported of the session."""
-    words = [block["date"] or f"day {block['day']}", quote(block["name"]), f"[{block['_id']}]"]
+    words = [block["date"] or f"day {block['day']}", quote(block["name"]), f"[{block['_id']}]", write_session(block)]
+    return " ".join(filter(None, words))
+
+
+def write_session(block: Block) -> str:
+    """Return what was reported of the session of a workout in words, empty if nothing was."""
+    words = []
     if block["isRest"]:
         words.append("rest day")
     if block["isCompleted"]:
