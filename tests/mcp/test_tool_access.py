@@ -55,6 +55,8 @@ def arguments(tool: Tool, world: World) -> dict[str, Any]:
     given = {name: of[name] for name in tool.input_schema.get("required", ())}
     if "customerIds" in tool.input_schema["properties"]:
         given["customerId"] = world["customerId"]
+    if tool.name == "log_workout":
+        given["workoutId"] = world["wblockId"]
     return given | _OPTIONAL.get(tool.name, {})
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
 from typing import Any, cast
 
 from marshmallow import ValidationError, validates_schema
@@ -14,20 +14,21 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import arguments_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import optional
+from coaching_service.core.mcp.arguments import CustomerArgument, optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import snake_case
-from coaching_service.core.validation import Text
+from coaching_service.core.validation import Date, Identifier, Text
 from coaching_service.library.exercises import name_resolution
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs._log_text import ItemText, describe_logged, list_other_names, parse_log
 from coaching_service.training.workout_text.edits import ParsedChange
-from coaching_service.training.workout_text.tool_schemas import MAX_TEXT, WorkoutArgument
+from coaching_service.training.workout_text.tool_schemas import MAX_TEXT
 from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.done_work import regular_blocks
 from coaching_service.training.workouts.blocks.models import Block, BlockLog
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS, SessionFields
@@ -36,20 +37,32 @@ from coaching_service.training.workouts.items.models import WorkItem
 
 tools = Tools()
 _MAX_NAMES, _MAX_SHOWN = 50, 120
+_NEAR_DAYS = 7
 
 
-class WorkoutLog(WorkoutArgument):
+class WorkoutLog(CustomerArgument):
     """What was done in a workout."""
 
+    workoutId = Identifier(**optional("From get_workouts."))
+    date = Date(**optional("Instead: the workout of this day."))
     text = Text(max_length=MAX_TEXT, **optional("A line for each item done: NAME: SETS | comment."))
 
-    class Meta(WorkoutArgument.Meta):
+    class Meta(CustomerArgument.Meta):
         include = arguments_of(SessionFields)
 
-    @validates_schema
+    @validates_schema(skip_on_field_errors=False)
+    def names_one_workout(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require a workout or a date."""
+        if {"workoutId", "date"} <= data.keys() and (data["workoutId"] is None) == (data["date"] is None):
+            is_missing = data["date"] is None
+            raise ValidationError(
+                "is required, or date" if is_missing else "must not be combined with date", "workoutId"
+            )
+
+    @validates_schema(skip_on_field_errors=False)
     def logs_something(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require something to log."""
-        if all(data[name] is None for name in ("text", *SESSION_FIELDS)):
+        if all(data.get(name, ...) is None for name in ("text", *SESSION_FIELDS)):
             raise ValidationError("is required, or durationMinutes, sessionRpe, feeling or comment", "text")
 
 
@@ -62,12 +75,19 @@ class WorkoutLog(WorkoutArgument):
     confirms=(Reason.DONE_WORK,),
 )
 async def log_workout(
-    ctx: Context, customer_id: ObjectId, workout_id: ObjectId, text: str | None, **session: Any
+    ctx: Context,
+    customer_id: ObjectId,
+    workout_id: ObjectId | None,
+    date: str | None,
+    text: str | None,
+    **session: Any,
 ) -> Written:
     """Record what a client did of a workout: `8, 8, 7 @60kg` is three sets, a load counts for the sets before it; also
     `30s`, `400m`, `RPE8`, `RIR2`. `NAME: done` and `NAME: skipped | reason` are without sets; `| pain KNEE` records
     pain. NAME is an item of the workout, or an exercise of its circuit, with its sets round by round. Items that are
     not named stay; a log that is there is replaced after confirmation."""
+    if workout_id is None:
+        workout_id = await _find_workout(ctx, ClientCalendar(customer_id), str(date))
     block = await workouts.get(ctx, ClientCalendar(customer_id), workout_id)
     _require_past(block, await customers.get_local_date(ctx, customer_id))
     before: Mapping[str, Any] = {**block}
@@ -98,9 +118,26 @@ async def _read_logs(ctx: Context, text: str, items: Sequence[WorkItem]) -> list
     return parse_log(ctx, text, items, other_names)
 
 
-def _require_past(block: Block, today: date) -> None:
+async def _find_workout(ctx: Context, owner: ClientCalendar, day: str) -> ObjectId:
+    """Return the workout of a day. Raises InvalidFields, naming the workouts, if there is none or more than one."""
+    first, last = (workouts.shift_date(day, days, "date") for days in (-_NEAR_DAYS, _NEAR_DAYS))
+    near = [
+        block for block in regular_blocks(await workouts.list_blocks(ctx, owner, first, last)) if not block["isRest"]
+    ]
+    of_day = [block for block in near if block["date"] == day]
+    if len(of_day) == 1:
+        return of_day[0]["_id"]
+    named = ", ".join(f"{typed(block['name'])} on {block['date']} [{block['_id']}]" for block in of_day or near)
+    if of_day:
+        message = f"has {len(of_day)} workouts: {named}. Send the workoutId of one of them"
+    else:
+        message = f"has no workout; within a week of it: {named or 'none'}"
+    raise invalid_field("date", message, code="AMBIGUOUS" if of_day else "NO_WORKOUT")
+
+
+def _require_past(block: Block, today: datetime.date) -> None:
     """Raise InvalidFields for a workout of a day after tomorrow: in no time zone was it done."""
-    if str(block["date"]) > str(today + timedelta(days=1)):
+    if str(block["date"]) > str(today + datetime.timedelta(days=1)):
         message = f"is a workout of {block['date']}, which is in the future; move it with update_workout first"
         raise invalid_field("workoutId", message, code="INVALID")
 
