@@ -20,6 +20,7 @@ from coaching_service.integrations.company_import import service as company_impo
 from coaching_service.integrations.load_unit import routes as load_unit
 from coaching_service.integrations.load_unit import service as load_unit_service
 from coaching_service.integrations.program_sheets import routes as program_sheets
+from coaching_service.integrations.proposals import notifications as proposals_notifications
 from coaching_service.integrations.proposals import routes as proposals
 from coaching_service.integrations.proposals import service as proposals_service
 from coaching_service.integrations.proposals import tools as proposals_tools
@@ -277,6 +278,7 @@ _STEPS: Steps = {
     customer_bulk_jobs.STEP: customer_bulk_jobs.run_step,
     undo.STEP: undo.run_step,
     proposals_service.EXPIRE: proposals_service.expire_step,
+    proposals_notifications.SEND: proposals_notifications.send_scheduled_mail,
 }
 # Jobs of suspended companies pause, but for erasure: who has deleted data must not wait for it.
 ERASURES = (erasure.ERASE_CUSTOMER, account_service.ERASE)

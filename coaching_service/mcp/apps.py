@@ -23,6 +23,7 @@ from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.mcp.confirmation import Result
+from coaching_service.people.changes.service import name_kind
 
 EXTENSION = "io.modelcontextprotocol/ui"
 MIME_TYPE = "text/html;profile=mcp-app"
@@ -97,9 +98,9 @@ async def add_view_data(ctx: Context, result: Result) -> Result:
     if "proposalId" not in data or not (data.get("executed") is False or data.get("status") == "pending"):
         return result
     proposal = await proposals.find_own(ctx, ObjectId(data["proposalId"]))
-    changes, nonce = proposal["changes"], proposals.nonce_of(ctx.services, proposal["_id"])
+    changes = [{**change, "kind": name_kind(change["kind"])} for change in proposal["changes"]]
     meta = {
-        "nonce": nonce,
+        "nonce": proposals.nonce_of(ctx.services, proposal["_id"]),
         "reasons": [Reason[name].value for name in proposal["reasons"]],
         "changes": orjson.loads(to_json(changes[:_SHOWN_CHANGES])),
         "hiddenChanges": max(0, len(changes) - _SHOWN_CHANGES),

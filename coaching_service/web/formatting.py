@@ -10,8 +10,6 @@ from zoneinfo import ZoneInfo
 
 import jinja2
 
-from coaching_service.core.dates import format_day
-
 _MISSING = "–"
 
 
@@ -20,7 +18,7 @@ def format_date(value: str | date | None) -> str:
     if value is None:
         return _MISSING
     day = date.fromisoformat(value[:10]) if isinstance(value, str) else value
-    return format_day(day)
+    return f"{day:%a} {day.day} {day:%b %Y}"
 
 
 @jinja2.pass_context

@@ -12,12 +12,19 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.proposals import service as proposals
 from coaching_service.people.changes import undo
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.web.browser_sessions import BrowserSession, home_of
 from coaching_service.web.forms import load_form
 from coaching_service.web.newer_changes import describe_newer_changes
 from coaching_service.web.pages import Page
+
+# The number in the navigation of a page, by its audience: its name in templates, and how it is read.
+_COUNTERS = {
+    "customer": ("unread_messages", conversation.count_own_unread),
+    "coach": ("waiting_proposals", proposals.count_pending),
+}
 
 
 @dataclass(frozen=True)
@@ -55,15 +62,17 @@ class PageRequest:
         }
 
     async def read_variables(self) -> tuple[Any, dict[str, int]]:
-        """Return the result of the page's handler and, for a client, how many messages are unread.
+        """Return the result of the page's handler and the number in its navigation.
 
-        Both are read at the same time, so that the number in the navigation does not delay the page.
+        That is how many messages a client has not read, or how many proposals of assistants wait for a coach. Both are
+        read at the same time, so that the number does not delay the page.
         """
         handler_result = self.page.handler(self.ctx, **self.arguments())
-        if self.page.access.audience != "customer" or not self.page.template:
+        if self.page.access.audience not in _COUNTERS or not self.page.template:
             return await handler_result, {}
-        result, unread = await gather_reads(self.ctx, handler_result, conversation.count_own_unread(self.ctx))
-        return result, {"unread_messages": unread}
+        name, count = _COUNTERS[self.page.access.audience]
+        result, number = await gather_reads(self.ctx, handler_result, count(self.ctx))
+        return result, {name: number}
 
     async def find_undoable_change(self) -> ObjectId | None:
         """Return the change that the notice of the page reports, if the coach may undo it."""

@@ -93,7 +93,7 @@ def render_page(
     Besides `variables` templates have `current_user` (the coach or client, or None), `home` (the user's start page),
     `layout` (the template of the layout for the user), `csrf_token`, `path`, `path_with_query`,
     `notice`, `undoable_change` (what the notice reports, if the coach may undo it), `unread_messages` (how many a
-    client has not read), `can(permission)`, `submitted_form`
+    client has not read), `waiting_proposals` (how many wait for the coach), `can(permission)`, `submitted_form`
     (the rejected form, or None) and `form(name)`: the submitted values and errors of that form if it was rejected, else
     an empty state.
     """
@@ -109,6 +109,7 @@ def render_page(
         "notice": notice,
         "undoable_change": None,
         "unread_messages": 0,
+        "waiting_proposals": 0,
         "can": lambda permission: user is not None and permission in user.permissions,
         "form": lambda name: form_state if form_state is not None and form_state.name == name else FormState(name),
         "submitted_form": form_state,

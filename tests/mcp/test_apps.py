@@ -139,7 +139,7 @@ async def test_a_proposal_has_a_nonce_only_for_its_view(mcp: McpHttpClient, coac
     assert orjson.dumps(showing) == orjson.dumps(plain)
     assert meta.keys() == {"nonce", "reasons", "changes", "hiddenChanges"}
     assert meta["reasons"] == ["it sends mail or messages to people"]
-    assert [(change["kind"], change["before"]) for change in meta["changes"]] == [("customer", None)]
+    assert [(change["kind"], change["before"]) for change in meta["changes"]] == [("client", None)]
     assert meta["nonce"] not in str(showing)
     waiting = {"name": "get_proposal", "arguments": {"proposalId": plain["structuredContent"]["proposalId"]}}
     read = (await mcp.request_modern("tools/call", waiting, SHOWING)).ok()["result"]

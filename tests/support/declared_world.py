@@ -107,8 +107,12 @@ async def make_world(coach: CoachClient) -> World:
     bulk = (await coach.post("/coach/customers/bulk/unarchive", {"ids": [customer["_id"]]}, headers=later)).ok(202)
     while (await coach.get(f"/coach/jobs/{bulk['jobId']}")).ok()["status"] in ("queued", "running"):
         await worker.run_due(coach.ctx.services, {bulk_jobs.STEP: bulk_jobs.run_step})
+    call = {"name": "send_message", "arguments": {"customerId": customer["_id"], "text": "Well done"}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    proposed = (await coach.post("/mcp", request)).ok()["result"]["structuredContent"]
     return {
         "externalId": number,
+        "proposalId": proposed["proposalId"],
         "webhookId": hook["_id"],
         "deliveryId": delivery["_id"],
         "jobId": job["_id"],

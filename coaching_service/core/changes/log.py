@@ -149,7 +149,7 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChang
         "credentialId": principal.credential_id if principal else None,
         "operation": ctx.operation,
         "customerId": None if is_deleted_client else group.customer_id,
-        "documents": [reference_to(each, ctx.changes) for each in documents],
+        "documents": [_reference(each, ctx.changes) for each in documents],
         "undoable": undoable,
         "events": events,
         "eventCount": len(events),
@@ -162,10 +162,8 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChang
     }
     if change["via"] == "assistant" and principal is not None and principal.via == "apiKey":
         change["hasKey"] = True
-    if ctx.changes.approved_by is not None:
-        change["approvedBy"] = ctx.changes.approved_by
     if undoable:
-        change["patch"] = [patch_of(each) for each in documents]
+        change["patch"] = [_patch(each) for each in documents]
         change["patchUntil"] = at + UNDO_PERIOD
     return change
 
@@ -249,8 +247,7 @@ def _feed(events: Iterable[LoggedEvent]) -> list[StoredFeedEntry]:
     return entries[::-1]
 
 
-def reference_to(document: DocumentChange, recorder: ChangeRecorder) -> ChangedDocument:
-    """Return a document as the change that changed it names it."""
+def _reference(document: DocumentChange, recorder: ChangeRecorder) -> ChangedDocument:
     reference: ChangedDocument = {
         "collection": document.collection,
         "kind": document.history.kind,
@@ -266,8 +263,7 @@ def reference_to(document: DocumentChange, recorder: ChangeRecorder) -> ChangedD
     return reference
 
 
-def patch_of(document: DocumentChange) -> DocumentPatch:
-    """Return the values of a changed document before and after."""
+def _patch(document: DocumentChange) -> DocumentPatch:
     fields = document.field_changes() if document.action == "changed" else []
     return {"_id": document.id, "before": document.before, "after": document.after, "fields": fields}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +34,7 @@ _TYPED_FIELDS = frozenset(
 )
 # Lines of workouts are marked where they are written; sets are only numbers and words of their grammar.
 _OWN_FIELDS = frozenset({"hint", "summary", "line", "lines", "session", "sets", "bestSet"})
+_MARKED = re.compile(f"{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}")
 _WITHOUT_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 
 Identifiers = Mapping[str, ObjectId | Sequence[ObjectId] | None]
@@ -63,6 +65,11 @@ def without_marks(text: str) -> str:
     """Return a text without the marks around it: assistants send back what they have read."""
     is_marked = len(text) > 1 and text.startswith(OPEN) and text.endswith(CLOSE)
     return text[1:-1] if is_marked and not {OPEN, CLOSE} & {*text[1:-1]} else text
+
+
+def without_inner_marks(text: str) -> str:
+    """Return a text of ours, for people, without the marks around what a person typed."""
+    return _MARKED.sub(r"\1", text)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.database.recording import Approver
 from coaching_service.core.fields import Description, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
@@ -44,6 +43,13 @@ class ProposingAssistant(TypedDict):
     name: str
 
 
+class DecidingCoach(TypedDict):
+    """The coach who has decided."""
+
+    _id: ObjectId
+    name: str
+
+
 class NewProposal(TypedDict):
     """What an assistant proposes.
 
@@ -71,13 +77,14 @@ class Proposal(NewProposal, Stored):
     """A call of a tool that a coach decides on."""
 
     decidedAt: Annotated[datetime | None, Description("When it was approved, rejected or expired; else null.")]
-    decidedBy: Annotated[Approver | None, Description("Who approved or rejected it.")]
+    decidedBy: Annotated[DecidingCoach | None, Description("Who approved or rejected it.")]
     result: Annotated[
         ToolResult | None,
         fields.Dict(),
         Description("What the tool has returned; of a failed one `{code, message}`; null until it is decided."),
     ]
     resultText: NotRequired[Annotated[str, Private]]  # of the result, for assistants
+    isMailed: NotRequired[Annotated[bool, Private]]  # a mail to the coach has included it
 
 
 class ProposalQuery(PartQuery):
@@ -91,5 +98,5 @@ class Decision:
     """How a proposal was decided: its status, who decided, and the result."""
 
     status: Status
-    by: Approver | None = None
+    by: DecidingCoach | None = None
     result: ToolResult | None = None

@@ -13,7 +13,6 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.visibility import Visibility
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import AlreadyClaimed, Filter, now
-from coaching_service.core.database.recording import Approver
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import BadRequest, Forbidden, NotFound
 from coaching_service.core.http.responses import to_json
@@ -36,12 +35,14 @@ from coaching_service.integrations.proposals.execution import (
     find_tool_denial,
 )
 from coaching_service.integrations.proposals.models import (
+    DecidingCoach,
     Decision,
     NewProposal,
     Proposal,
     ProposingAssistant,
     Status,
 )
+from coaching_service.integrations.proposals.notifications import schedule_mail
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes.visibility import area_of, load_visibility
@@ -94,6 +95,7 @@ async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingA
     proposal = await store.create(ctx, new)
     arguments = {"companyId": ctx.company_id, "proposalId": proposal["_id"]}
     await queue.enqueue(ctx, EXPIRE, arguments, after=store.LIFETIME, about=events.only_client(proposal))
+    await schedule_mail(ctx, proposal)
     events.report_creation(ctx, proposal)
     return proposal
 
@@ -307,5 +309,5 @@ async def _expire(ctx: Context, proposal_id: ObjectId) -> None:
         await _decide(ctx, proposal, Decision("expired"))
 
 
-def _identify_coach(ctx: Context) -> Approver:
+def _identify_coach(ctx: Context) -> DecidingCoach:
     return {"_id": ctx.caller.id, "name": ctx.caller.name}

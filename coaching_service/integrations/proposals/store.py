@@ -81,6 +81,17 @@ async def count(ctx: Context, where: Filter) -> int:
     return await proposals.count(ctx, where)
 
 
+async def find_unmailed(ctx: Context, proposal_id: ObjectId) -> Proposal | None:
+    """Return a proposal that waits, and that no mail has included, or None."""
+    return await find(ctx, proposal_id, {**has_status("pending"), "isMailed": {"$exists": False}})
+
+
+async def mark_mailed(ctx: Context, proposal: Proposal) -> int:
+    """Mark what the assistant of a proposal has proposed to the same coach and waits; returns how many that are."""
+    where: Filter = {"coachId": proposal["coachId"], "assistant._id": proposal["assistant"]["_id"]}
+    return await proposals.set_derived(ctx, has_status("pending") | where, {"$set": {"isMailed": True}})
+
+
 async def decide(ctx: Context, proposal_id: ObjectId, decision: Decision) -> bool:
     """Set the decision on a proposal that is stored as pending; returns whether it was."""
     fields: Document = {

@@ -30,6 +30,7 @@ from coaching_service.web.views.attention_descriptions import describe_entry, de
 from coaching_service.web.views.attention_previews import load_previews
 from coaching_service.web.views.customers import parse_trainer_ids
 from coaching_service.web.views.done_sessions import list_done_sessions
+from coaching_service.web.views.proposals import list_waiting_by_assistant
 
 pages = Pages("/app/attention")
 _PATH = "/app/attention"
@@ -70,13 +71,14 @@ async def attention_page(ctx: Context, query: _Part) -> dict[str, Any] | Redirec
     """The clients who need a coach, the most urgent first."""
     filters = _filters_of(query)
     try:
-        page, count, counts, coaches, done_sessions = await gather_reads(
+        page, count, counts, coaches, done_sessions, waiting = await gather_reads(
             ctx,
             derived_figures.list_attention(ctx, **filters, limit=_CLIENTS_PER_PAGE, after=query["after"]),
             derived_figures.count_attention(ctx, **filters),
             derived_figures.count_attention_values(ctx, **filters),
             team.list_coaches(ctx),
             list_done_sessions(ctx),
+            list_waiting_by_assistant(ctx),
         )
     except InvalidFields:  # the cursor is of another list
         return Redirect(_path(query))
@@ -88,6 +90,7 @@ async def attention_page(ctx: Context, query: _Part) -> dict[str, Any] | Redirec
         "is_filtered": _is_filtered(query),
         "previews": None,
         "done_sessions": done_sessions,
+        "proposing": waiting,
         "count": count,
         "most_counted": derived_figures.MOST_COUNTED,
         "has_clients": bool(count) or await _has_clients(ctx),
@@ -147,6 +150,7 @@ async def attention_entry_page(ctx: Context, customer_id: ObjectId, query: _Atte
         "is_filtered": _is_filtered(query),
         "previews": await load_previews(ctx, customer_id, reasons, today),
         "done_sessions": [],
+        "proposing": [],
         "count": count,
         "most_counted": derived_figures.MOST_COUNTED,
         "has_clients": True,

@@ -1,0 +1,205 @@
+"""Proposals of assistants: what waits for the coach's decision, and what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Annotated, Any, TypedDict
+from urllib.parse import urlencode
+
+from marshmallow import fields
+
+from coaching_service.core.auth.access import session_only
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import Conflict, Forbidden, InvalidFields
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.confirmation import Reason
+from coaching_service.core.mcp.results import without_inner_marks
+from coaching_service.core.validation import Choice, Identifier
+from coaching_service.integrations.proposals import service
+from coaching_service.integrations.proposals.models import Proposal, ProposedChange, Status
+from coaching_service.people.changes.service import name_kind
+from coaching_service.people.team import service as team
+from coaching_service.web.browser_sessions import local_path
+from coaching_service.web.formatting import quantity
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.urls import list_url
+
+pages = Pages("/app/proposals")
+_PATH = "/app/proposals"
+_PAGE_SIZE = 30
+_MOST_WAITING = 100
+_STATUS_NAMES: dict[Status, str] = {
+    "pending": "Waiting",
+    "executed": "Done",
+    "rejected": "Rejected",
+    "expired": "Expired",
+    "failed": "Not permitted",
+}
+
+
+class _ProposalsQuery(TypedDict):
+    status: Annotated[Status | None, Choice(*_STATUS_NAMES)]
+    after: Annotated[str | None, fields.String()]
+
+
+class _Decision(TypedDict):
+    """`next` is the page to return to."""
+
+    next: Annotated[str | None, fields.String()]
+
+
+class _AllOfAssistant(_Decision):
+    """The assistant whose proposals are approved."""
+
+    assistantId: Annotated[ObjectId, Identifier()]
+
+
+class DescribedChange(TypedDict):
+    """A change of a proposal in words."""
+
+    what: str
+    customer: dict[str, Any] | None
+    date: str | None
+    before: str | None
+    after: str | None
+
+
+class ProposingGroup(TypedDict):
+    """The proposals of one assistant that wait."""
+
+    assistant_id: ObjectId
+    name: str
+    proposals: list[dict[str, Any]]
+
+
+@pages.get("", access=session_only(), query=_ProposalsQuery, template="proposals/list.html")
+async def proposals_page(ctx: Context, query: _ProposalsQuery) -> dict[str, Any] | Redirect:
+    """What assistants have proposed to the coach, and to the owner all of the company, newest first."""
+    status = query["status"]
+    try:
+        page = await service.list_proposals(ctx, limit=_PAGE_SIZE, after=query["after"], status=status)
+    except InvalidFields:  # the cursor is of another list
+        return Redirect(_PATH)
+    following = {"after": page["nextCursor"]} | ({"status": status} if status else {})
+    names = await _load_coach_names(ctx)
+    return {
+        "proposals": [_describe(each, names) for each in page["docs"]],
+        "statuses": _STATUS_NAMES,
+        "query": query,
+        "filter_url": list_url(_PATH, {"status": status}),
+        "is_first_part": query["after"] is None,
+        "next_url": f"{_PATH}?{urlencode(following)}" if page["hasMore"] else None,
+    }
+
+
+@pages.get("/{proposalId}", access=session_only(), template="proposals/proposal.html")
+async def proposal_page(ctx: Context, proposal_id: ObjectId) -> dict[str, Any]:
+    """A proposal: what it changes, before and after, and the decision."""
+    proposal, names = await gather_reads(ctx, service.get(ctx, proposal_id), _load_coach_names(ctx))
+    return {"proposal": _describe(proposal, names)}
+
+
+@pages.post(
+    "/{proposalId}/approve",
+    access=session_only(),
+    form=_Decision,
+    on=proposal_page,
+    request_class="bulk",
+    idempotent=True,
+)
+async def approve_proposal(ctx: Context, proposal_id: ObjectId, form: _Decision) -> Redirect:
+    """Approve a proposal: what it proposes is done."""
+    path = f"{_PATH}/{proposal_id}"
+    try:
+        await service.approve(ctx, proposal_id)
+    except Forbidden:  # the proposal has failed, and its page says why
+        return Redirect(path)
+    return Redirect(local_path(form["next"], path), "Approved and done.")
+
+
+@pages.post(
+    "/{proposalId}/reject",
+    access=session_only(),
+    form=_Decision,
+    on=proposal_page,
+    request_class="bulk",
+    idempotent=True,
+)
+async def reject_proposal(ctx: Context, proposal_id: ObjectId, form: _Decision) -> Redirect:
+    """Reject a proposal: nothing is done."""
+    await service.reject(ctx, proposal_id)
+    return Redirect(local_path(form["next"], f"{_PATH}/{proposal_id}"), "Rejected. Nothing was changed.")
+
+
+@pages.post(
+    "/approve-all",
+    access=session_only(),
+    form=_AllOfAssistant,
+    on=proposals_page,
+    request_class="bulk",
+    idempotent=True,
+)
+async def approve_all_of_assistant(ctx: Context, form: _AllOfAssistant) -> Redirect:
+    """Approve what one assistant has proposed and is not decided, the oldest first."""
+    waiting = [each for each in await _list_waiting(ctx) if each["assistant"]["_id"] == form["assistantId"]]
+    done = 0
+    for proposal in reversed(waiting):
+        with suppress(Conflict, Forbidden):  # it stays, or has failed; the others are done
+            await service.approve(ctx, proposal["_id"])
+            done += 1
+    if done == len(waiting):
+        return Redirect(local_path(form["next"], _PATH), f"{quantity(done, 'proposal')} approved and done.")
+    rest = quantity(len(waiting) - done, "proposal")
+    return Redirect(_PATH, f"{quantity(done, 'proposal')} approved and done. {rest} could not be done: see below.")
+
+
+async def list_waiting_by_assistant(ctx: Context) -> list[ProposingGroup]:
+    """Return what waits for the coach, by assistant; at most a few of each."""
+    waiting, groups = await _list_waiting(ctx), dict[ObjectId, ProposingGroup]()
+    names = await _load_coach_names(ctx) if waiting else {}
+    for proposal in waiting:
+        assistant = proposal["assistant"]
+        new: ProposingGroup = {"assistant_id": assistant["_id"], "name": assistant["name"], "proposals": []}
+        groups.setdefault(assistant["_id"], new)["proposals"].append(_describe(proposal, names))
+    return list(groups.values())
+
+
+async def _list_waiting(ctx: Context) -> Sequence[Proposal]:
+    return (await service.list_proposals(ctx, limit=_MOST_WAITING, status="pending"))["docs"]
+
+
+async def _load_coach_names(ctx: Context) -> dict[ObjectId, str]:
+    """Return the names of the other coaches, for the owner, who also decides for them."""
+    if ctx.caller.role != "OWNER":
+        return {}
+    return {coach["_id"]: coach["name"] for coach in await team.list_coaches(ctx) if coach["_id"] != ctx.caller.id}
+
+
+def _describe(proposal: Proposal, coach_names: Mapping[ObjectId, str]) -> dict[str, Any]:
+    """Return a proposal in words. `coach_name`: the coach for whom it is made, if that is not the caller."""
+    result = proposal["result"] or {}
+    change_id = result.get("changeId") if proposal["status"] == "executed" else None
+    return {
+        **proposal,
+        "summary": without_inner_marks(proposal["summary"]),
+        "path": f"{_PATH}/{proposal['_id']}",
+        "status_name": _STATUS_NAMES[proposal["status"]],
+        "is_waiting": proposal["status"] == "pending",
+        "why": " and ".join(Reason[name].value for name in proposal["reasons"]),
+        "coach_name": coach_names.get(proposal["coachId"]),
+        "changes": [_describe_change(change) for change in proposal["changes"]],
+        "change_url": f"/app/settings/history/{change_id}" if change_id else None,
+        "failure": result.get("message", ""),
+    }
+
+
+def _describe_change(change: ProposedChange) -> DescribedChange:
+    return {
+        "what": name_kind(change["kind"]).capitalize(),
+        "customer": dict(change["customer"]) if change["customer"] else None,
+        "date": change["date"],
+        "before": change["before"],
+        "after": change["after"],
+    }
