@@ -19,3 +19,8 @@ def midnight(day: date, timezone: str) -> datetime:
 def next_midnight(day: date, timezone: str) -> datetime:
     """Return the time at which the day after `day` begins in `timezone`: UTC without a time zone, as it is stored."""
     return midnight(day + timedelta(days=1), timezone)
+
+
+def format_day(day: date) -> str:
+    """Return 2026-03-02 as `Mon 2 Mar 2026`."""
+    return f"{day:%a} {day.day} {day:%b %Y}"

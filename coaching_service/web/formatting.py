@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo
 
 import jinja2
 
+from coaching_service.core.dates import format_day
+
 _MISSING = "–"
 
 
@@ -18,7 +20,7 @@ def format_date(value: str | date | None) -> str:
     if value is None:
         return _MISSING
     day = date.fromisoformat(value[:10]) if isinstance(value, str) else value
-    return f"{day:%a} {day.day} {day:%b %Y}"
+    return format_day(day)
 
 
 @jinja2.pass_context

@@ -6,19 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from coaching_service.people.activity import record_types
+from coaching_service.people.activity.record_types import RECORD_NAMES
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.workouts.sets.records import COUNT, RecordKey, is_better
 from coaching_service.web.formatting import format_duration, format_number
-
-RECORD_NAMES: Mapping[str, str] = {
-    record_types.HEAVIEST_LOAD: "Heaviest load",
-    record_types.MOST_REPS: "Most reps",
-    record_types.ESTIMATED_ONE_REP_MAX: "Estimated 1RM",
-    record_types.LONGEST_TIME: "Longest time",
-    record_types.FARTHEST_DISTANCE: "Farthest distance",
-    record_types.FASTEST: "Fastest",
-    record_types.LEAST_ASSISTANCE: "Least assistance",
-}
 
 
 def record_name(record: Mapping[str, Any]) -> str:

@@ -149,7 +149,7 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChang
         "credentialId": principal.credential_id if principal else None,
         "operation": ctx.operation,
         "customerId": None if is_deleted_client else group.customer_id,
-        "documents": [_reference(each, ctx.changes) for each in documents],
+        "documents": [reference_to(each, ctx.changes) for each in documents],
         "undoable": undoable,
         "events": events,
         "eventCount": len(events),
@@ -162,8 +162,10 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChang
     }
     if change["via"] == "assistant" and principal is not None and principal.via == "apiKey":
         change["hasKey"] = True
+    if ctx.changes.approved_by is not None:
+        change["approvedBy"] = ctx.changes.approved_by
     if undoable:
-        change["patch"] = [_patch(each) for each in documents]
+        change["patch"] = [patch_of(each) for each in documents]
         change["patchUntil"] = at + UNDO_PERIOD
     return change
 
@@ -247,7 +249,8 @@ def _feed(events: Iterable[LoggedEvent]) -> list[StoredFeedEntry]:
     return entries[::-1]
 
 
-def _reference(document: DocumentChange, recorder: ChangeRecorder) -> ChangedDocument:
+def reference_to(document: DocumentChange, recorder: ChangeRecorder) -> ChangedDocument:
+    """Return a document as the change that changed it names it."""
     reference: ChangedDocument = {
         "collection": document.collection,
         "kind": document.history.kind,
@@ -263,7 +266,8 @@ def _reference(document: DocumentChange, recorder: ChangeRecorder) -> ChangedDoc
     return reference
 
 
-def _patch(document: DocumentChange) -> DocumentPatch:
+def patch_of(document: DocumentChange) -> DocumentPatch:
+    """Return the values of a changed document before and after."""
     fields = document.field_changes() if document.action == "changed" else []
     return {"_id": document.id, "before": document.before, "after": document.after, "fields": fields}
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.field_changes import FieldChange
 from coaching_service.core.database.models import DocumentFields, Stored
-from coaching_service.core.database.recording import Action, Actor, Interface
+from coaching_service.core.database.recording import Action, Actor, Approver, Interface
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
@@ -63,18 +63,19 @@ class StoredFeedEntry(TypedDict):
 class ChangeContent(TypedDict):
     """One operation, about at most one client.
 
-    `via` is the interface, and `credentialId` the key, grant or session; `hasKey` if an assistant used a key. `batchId`
-    is shared by the changes of one bulk operation. `documents` and `patch` are parallel; a patch of more than 8 MB is
-    stored in `parts` documents of the collection changeParts, and no patch is stored for what cannot be undone, or
-    after 30 days (`patchUntil`). `seq` and `lastSeq` are the numbers of the first and the last event within the
-    company; a change has at least one number. `pending` until it has its number. `undoneBy` and `undoOf` are the
-    changes that undid it and that it undid.
+    `via` is the interface, and `credentialId` the key, grant or session; `hasKey` if an assistant used a key.
+    `approvedBy` is the coach who approved what the assistant proposed. `batchId` is shared by the changes of one bulk
+    operation. `documents` and `patch` are parallel; a patch of more than 8 MB is stored in `parts` documents of the
+    collection changeParts, and no patch is stored for what cannot be undone, or after 30 days (`patchUntil`). `seq` and
+    `lastSeq` are the numbers of the first and the last event within the company; a change has at least one number.
+    `pending` until it has its number. `undoneBy` and `undoOf` are the changes that undid it and that it undid.
     """
 
     actor: Actor | None
     via: Interface
     credentialId: ObjectId | None
     hasKey: NotRequired[bool]
+    approvedBy: NotRequired[Approver]
     operation: str
     customerId: ObjectId | None
     batchId: NotRequired[ObjectId]

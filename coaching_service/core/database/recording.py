@@ -37,6 +37,13 @@ class Actor(TypedDict):
     name: str
 
 
+class Approver(TypedDict):
+    """The coach who approved what an assistant proposed."""
+
+    _id: ObjectId
+    name: str
+
+
 class EventData(TypedDict):
     """An event derived from a change of a document.
 
@@ -180,6 +187,7 @@ class ChangeRecorder:
     `can_be_undone` unless a service prevents it. An undo sets `undoes`, at most one of the changes of each client, by
     client, and `restored`, the earlier version that it restores, by document. `locked`: the documents that the
     transaction has written to only so that others conflict with it, with the fields that the lock has read.
+    `approved_by`: the coach who approved the change of an assistant.
     `changes_cached`: documents that processes cache are changed or deleted. `after_commit`: called once the transaction
     is committed, for what processes count in memory.
     """
@@ -195,6 +203,7 @@ class ChangeRecorder:
     changes_cached: bool = False
     after_commit: list[Callable[[], None]] = field(default_factory=list)
     author: Principal | None = None
+    approved_by: Approver | None = None
 
     @property
     def is_empty(self) -> bool:

@@ -26,7 +26,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import OUTREACH, OUTREACH_DENIED, Reason
 from coaching_service.core.mcp.results import Answer, Written, mark_typed
 from coaching_service.core.mcp.tools import Tool
-from coaching_service.integrations.proposals import confirmations, events, store
+from coaching_service.integrations.proposals import _confirmations as confirmations
+from coaching_service.integrations.proposals import events, store
 from coaching_service.integrations.proposals._changes import describe_changes
 from coaching_service.integrations.proposals.models import Decision, Proposal, ProposedChange
 from coaching_service.people.customers import service as customers
@@ -176,6 +177,7 @@ async def _write(tx: Context, call: Call) -> Output:
     if (approval := call.approval) is None:
         return await _write_confirmed(tx, call)
     decision = Decision("executed", {"_id": approval.coach.id, "name": approval.coach.name})
+    tx.changes.approved_by = decision.by
     if not await store.decide(tx, approval.proposal["_id"], decision):
         raise ProposalClosed
     output = await _write_confirmed(tx, call)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.database.recording import Approver
 from coaching_service.core.fields import Description, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
@@ -43,13 +44,6 @@ class ProposingAssistant(TypedDict):
     name: str
 
 
-class DecidingCoach(TypedDict):
-    """The coach who has decided."""
-
-    _id: ObjectId
-    name: str
-
-
 class NewProposal(TypedDict):
     """What an assistant proposes.
 
@@ -77,7 +71,7 @@ class Proposal(NewProposal, Stored):
     """A call of a tool that a coach decides on."""
 
     decidedAt: Annotated[datetime | None, Description("When it was approved, rejected or expired; else null.")]
-    decidedBy: Annotated[DecidingCoach | None, Description("Who approved or rejected it.")]
+    decidedBy: Annotated[Approver | None, Description("Who approved or rejected it.")]
     result: Annotated[
         ToolResult | None,
         fields.Dict(),
@@ -98,5 +92,5 @@ class Decision:
     """How a proposal was decided: its status, who decided, and the result."""
 
     status: Status
-    by: DecidingCoach | None = None
+    by: Approver | None = None
     result: ToolResult | None = None

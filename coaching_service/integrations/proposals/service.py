@@ -13,6 +13,7 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.visibility import Visibility
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import AlreadyClaimed, Filter, now
+from coaching_service.core.database.recording import Approver
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import BadRequest, Forbidden, NotFound
 from coaching_service.core.http.responses import to_json
@@ -35,7 +36,6 @@ from coaching_service.integrations.proposals.execution import (
     find_tool_denial,
 )
 from coaching_service.integrations.proposals.models import (
-    DecidingCoach,
     Decision,
     NewProposal,
     Proposal,
@@ -309,5 +309,5 @@ async def _expire(ctx: Context, proposal_id: ObjectId) -> None:
         await _decide(ctx, proposal, Decision("expired"))
 
 
-def _identify_coach(ctx: Context) -> DecidingCoach:
+def _identify_coach(ctx: Context) -> Approver:
     return {"_id": ctx.caller.id, "name": ctx.caller.name}

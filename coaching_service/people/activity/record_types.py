@@ -23,3 +23,14 @@ FASTEST: RecordType = "fastest"
 LEAST_ASSISTANCE: RecordType = "least_assistance"
 RECORD_TYPES: tuple[RecordType, ...] = get_args(RecordType)
 LOWER_IS_BETTER: frozenset[RecordType] = frozenset((FASTEST, LEAST_ASSISTANCE))
+
+# As coaches and clients read them.
+RECORD_NAMES: dict[str, str] = {
+    HEAVIEST_LOAD: "Heaviest load",
+    MOST_REPS: "Most reps",
+    ESTIMATED_ONE_REP_MAX: "Estimated 1RM",
+    LONGEST_TIME: "Longest time",
+    FARTHEST_DISTANCE: "Farthest distance",
+    FASTEST: "Fastest",
+    LEAST_ASSISTANCE: "Least assistance",
+}

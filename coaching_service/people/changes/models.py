@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from coaching_service.core.database.models import DocumentFields
-from coaching_service.core.database.recording import Action, Actor, Interface
+from coaching_service.core.database.recording import Action, Actor, Approver, Interface
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
 
@@ -33,6 +33,7 @@ class ChangeSummary(TypedDict):
     at: datetime
     actor: Actor | None
     via: Interface
+    approvedBy: Approver | None
     operation: str
     summary: str
     customerId: ObjectId | None

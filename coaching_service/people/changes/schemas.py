@@ -7,7 +7,9 @@ from typing import Any
 
 from marshmallow import fields
 
+from coaching_service.core.database.recording import Approver
 from coaching_service.core.events import EVENT_TYPES
+from coaching_service.core.field_schemas import output_of
 from coaching_service.core.pagination import CursorQuery
 from coaching_service.core.query import QueryBoolean, QueryInteger, QueryTime
 from coaching_service.core.schemas_by_type import Variant
@@ -101,6 +103,11 @@ class Change(Output):
         Actor, allow_none=True, metadata={"description": "Who made it; null if that was not recorded at the time."}
     )
     via = Choice(*INTERFACES, metadata={"description": "The interface."})
+    approvedBy = fields.Nested(
+        output_of(Approver),
+        allow_none=True,
+        metadata={"description": "The coach who approved what an assistant proposed; null for other changes."},
+    )
     operation = fields.String(
         metadata={"description": "The operationId, the name of the assistant's tool or of the form."}
     )

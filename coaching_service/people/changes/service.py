@@ -171,8 +171,9 @@ def _summary(ctx: Context, change: StoredChange) -> ChangeSummary:
         "at": change["createdAt"],
         "actor": change["actor"],
         "via": change["via"],
+        "approvedBy": change.get("approvedBy"),
         "operation": change["operation"],
-        "summary": _describe(_references(change)),
+        "summary": _describe(_references(change)) or _describe_proposal(change),
         "customerId": change["customerId"],
         "batchId": change.get("batchId"),
         "documents": _references(change),
@@ -214,6 +215,16 @@ def _describe(documents: Sequence[DocumentReference]) -> str:
     for (kind, action), count in sorted(counts.items(), key=lambda each: _ACTIONS.index(each[0][1])):
         parts.append(f"{count} {name_kind(kind, count)} {action}")
     return ", ".join(parts)
+
+
+def _describe_proposal(change: StoredChange) -> str:
+    """Return what was done to a proposal of an assistant, such as `1 proposal rejected`; empty for other changes."""
+    for event in change["events"]:
+        if event["type"] == "proposal.created":
+            return "1 proposal created"
+        if event["type"] == "proposal.decided":
+            return f"1 proposal {event['data']['status']}"
+    return ""
 
 
 def name_kind(kind: str, count: int = 1) -> str:

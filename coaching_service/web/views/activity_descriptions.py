@@ -8,9 +8,9 @@ from typing import Any
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity.models import ActivityEvent
+from coaching_service.training.workouts.items.descriptions import format_number
 from coaching_service.web.record_words import format_record_value, record_name
 from coaching_service.web.views.customer_layout import review_path
-from coaching_service.web.views.item_descriptions import format_number
 
 _TEMPLATES = {
     "workout_completed": "Completed {blockName}",

@@ -22,11 +22,11 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockInput, WorkoutBlockFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.reports import calendar_days
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
-from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.workout.item_texts import (
     ItemsTextForm,
     NewWorkoutText,

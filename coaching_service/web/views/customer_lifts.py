@@ -22,6 +22,7 @@ from coaching_service.people.activity.record_types import (
 )
 from coaching_service.progress.exercise_history.lift_progress import read_progress
 from coaching_service.progress.exercise_history.models import SESSION, ProgressPoint
+from coaching_service.training.workouts.items.descriptions import format_number
 from coaching_service.training.workouts.sets.records import RecordKey, unit_of
 from coaching_service.web import charts
 from coaching_service.web.formatting import format_duration, quantity
@@ -29,7 +30,6 @@ from coaching_service.web.pages import Pages
 from coaching_service.web.record_words import record_name
 from coaching_service.web.views.chart_periods import PERIODS, PeriodQuery, first_monday
 from coaching_service.web.views.customer_layout import load_header
-from coaching_service.web.views.item_descriptions import format_number
 
 pages = Pages("/app/customers/{customerId}")
 

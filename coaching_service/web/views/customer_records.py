@@ -18,6 +18,7 @@ from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.core.text import normalize, straighten
 from coaching_service.core.validation import Identifier, Integer, Number
 from coaching_service.library.exercises import service as exercises
+from coaching_service.people.activity.record_types import RECORD_NAMES
 from coaching_service.progress.exercise_history import lift_progress
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
@@ -29,7 +30,7 @@ from coaching_service.training.workouts.sets.schemas import MAX_LOAD
 from coaching_service.web import charts
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.record_words import RECORD_NAMES, best_records, format_record_value
+from coaching_service.web.record_words import best_records, format_record_value
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.customer_layout import customer_path, load_header

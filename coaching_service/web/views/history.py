@@ -17,8 +17,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Input
-from coaching_service.library.exercises import service as exercises
-from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.integrations.change_descriptions import describe_documents
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes import service as changes
@@ -26,7 +25,6 @@ from coaching_service.people.changes import undo
 from coaching_service.people.changes.models import ChangeDetails, ChangeSummary
 from coaching_service.people.changes.schemas import INTERFACES
 from coaching_service.people.customers import service as customers
-from coaching_service.people.team import service as team
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
@@ -35,7 +33,6 @@ from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.record_words import record_name
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.bulk_jobs import redirect_after_undo
-from coaching_service.web.views.change_descriptions import Descriptions, DocumentDescription, references_in
 from coaching_service.web.views.customer_layout import customer_path, load_header
 from coaching_service.web.views.operation_names import describe_operation
 
@@ -207,7 +204,7 @@ async def _read_change(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
     clients = await customers.find_references(ctx, _client_ids([summary]))
     return {
         "change": _describe(summary, credentials, clients),
-        "documents": await _describe_documents(ctx, change),
+        "documents": await describe_documents(ctx, change["documents"], await _load_present(ctx, change)),
         "is_undoable": await undo.is_undoable(ctx, change_id),
     }
 
@@ -237,21 +234,6 @@ def _describe(change: ChangeSummary, credentials: dict[ObjectId, str], clients: 
         "through": f"{via}: {credential}" if credential else via,
         "client": clients.get(change["customerId"]) if change["customerId"] else None,
     }
-
-
-async def _describe_documents(ctx: Context, change: ChangeDetails) -> list[DocumentDescription]:
-    """Return the documents of a change in words."""
-    values = [value for document in change["documents"] for value in (document["before"], document["after"])]
-    identifiers, names = references_in([*values, *(document["_id"] for document in change["documents"])])
-    known_exercises = await exercises.get_names(ctx, identifiers)
-    sets = await metric_sets.get_by_id(ctx, identifiers)
-    metrics = [metric for each in sets.values() for metric in (*each["metrics"], *each["archivedMetrics"])]
-    named = (*known_exercises.values(), *sets.values(), *metrics, *metric_sets.list_units())
-    names |= {each["_id"]: each["name"] for each in named}
-    names |= {each["_id"]: each["name"] for each in await team.list_coaches(ctx)}
-    descriptions = Descriptions(names, ctx.caller.company.load_unit)
-    present = await _load_present(ctx, change)
-    return [descriptions.describe(each, present.get(each["_id"], {})) for each in change["documents"]]
 
 
 async def _load_present(ctx: Context, change: ChangeDetails) -> dict[ObjectId, dict[str, Any]]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.descriptions import EFFORT_FIELDS, describe_set, format_number
 from coaching_service.training.workouts.items.models import (
     CircuitItem,
     ExerciseItem,
@@ -17,7 +18,6 @@ from coaching_service.training.workouts.items.models import (
     WorkItem,
 )
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
-from coaching_service.web.views.item_descriptions import EFFORT_FIELDS, describe_set, format_number
 
 _NOT_COMPLETED = "not completed"
 

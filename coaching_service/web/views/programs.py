@@ -24,12 +24,12 @@ from coaching_service.training.schedule.models import OnConflict
 from coaching_service.training.schedule.schemas import on_conflict as conflict_field
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.far_values import ConfirmedValues
-from coaching_service.web.views.item_descriptions import ItemDescription, describe_item
 from coaching_service.web.views.schedule_forms import render_summary
 from coaching_service.web.views.taken_days import describe_taken_days, describe_untouched
 from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, create_from_program_text, list_template_names

@@ -18,10 +18,10 @@ from coaching_service.training.schedule.models import (
     SetCountChange,
 )
 from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item, format_number
 from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS, MAX_SETS
 from coaching_service.web.formatting import format_date, quantity
 from coaching_service.web.pages import Render
-from coaching_service.web.views.item_descriptions import ItemDescription, describe_item, format_number
 from coaching_service.web.views.taken_days import TakenDays, describe_taken_days, describe_untouched
 
 PREVIEW_SHOWN = "This is a preview: nothing has been changed."

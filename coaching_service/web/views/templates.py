@@ -13,11 +13,11 @@ from coaching_service.core.validation import Integer, Text
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.editing import TemplatePlan
 from coaching_service.training.templates.models import TemplateDetails
+from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.far_values import ConfirmedValues
-from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, add_text
 
 pages = Pages("/app/templates")

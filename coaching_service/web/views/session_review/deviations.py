@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, TypedDict
 
+from coaching_service.training.workouts.items.descriptions import EFFORT_FIELDS, format_number
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
 from coaching_service.web.formatting import quantity
-from coaching_service.web.views.item_descriptions import EFFORT_FIELDS, format_number
 
 DeviationKind = Literal["less", "more", "missed", "extra", "swapped"]
 _Bounds = tuple[float | None, float | None]

@@ -9,10 +9,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.descriptions import describe_item, describe_set
 from coaching_service.training.workouts.items.models import CircuitExercise, CircuitItem, ExerciseItem, WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
 from coaching_service.web.formatting import format_date
-from coaching_service.web.views.item_descriptions import describe_item, describe_set
 from coaching_service.web.views.item_results import (
     ItemResults,
     describe_effort,

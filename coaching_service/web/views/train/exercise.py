@@ -18,6 +18,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Integer
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import record_types
+from coaching_service.people.activity.record_types import RECORD_NAMES
 from coaching_service.progress.exercise_history import lift_progress
 from coaching_service.progress.exercise_history import service as exercise_history
 from coaching_service.progress.exercise_history.models import ExerciseSession
@@ -28,7 +29,7 @@ from coaching_service.training.workouts.sets.records import RecordKey, unit_of
 from coaching_service.web import charts
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages
-from coaching_service.web.record_words import RECORD_NAMES, record_name
+from coaching_service.web.record_words import record_name
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.lift_words import DoneSet, Point, best_points, describe_records, describe_set

@@ -16,6 +16,7 @@ from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer
 from coaching_service.library.exercises import service as exercises
+from coaching_service.people.activity.record_types import RECORD_NAMES
 from coaching_service.progress.exercise_history import done_exercises, lift_progress
 from coaching_service.progress.exercise_history.models import DoneExercise
 from coaching_service.progress.metrics import service as metrics
@@ -25,7 +26,6 @@ from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.web import charts
 from coaching_service.web.pages import Pages
-from coaching_service.web.record_words import RECORD_NAMES
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.lift_words import NamedRecord, describe_records, main_points

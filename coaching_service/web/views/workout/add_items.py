@@ -22,6 +22,7 @@ from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import ItemInput, NewReminderFields, NewTaskFields
 from coaching_service.training.workouts.items.schemas import NEW_ITEM
 from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_SECONDS, MAX_SETS
@@ -29,7 +30,6 @@ from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.far_values import ConfirmedValues
-from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.workout.circuits import NEW_CIRCUIT, CircuitExercise, add_circuit, append_to_circuit
 from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, add_text
 from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, WorkoutOwnerPages

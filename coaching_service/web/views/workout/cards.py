@@ -15,13 +15,13 @@ from coaching_service.core.validation import TEXT_LENGTH, ListOf, Text, Version
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.content import find_index
+from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import CircuitExercise, ExerciseItem, WorkItem
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
 from coaching_service.training.workouts.sets.models import PlannedSet
 from coaching_service.training.workouts.sets.schemas import MAX_SETS
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.far_values import ConfirmedValues
-from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.workout.card_rows import (
     COLUMNS,
     CardRow,

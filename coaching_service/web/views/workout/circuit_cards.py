@@ -10,9 +10,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Version
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.workout.card_rows import planned_sets_of, with_last_repeated
 from coaching_service.web.views.workout.cards import RowsForm, data_of
 from coaching_service.web.views.workout.circuits import (

@@ -13,10 +13,10 @@ from coaching_service.progress.personal_records import service as personal_recor
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import ItemInput, MoveSource, MoveTarget, WorkItem
 from coaching_service.training.workouts.items.schemas import NEW_ITEM
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.item_results import describe_results
 from coaching_service.web.views.workout.circuits import exercises_of
 from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages

@@ -23,11 +23,11 @@ from coaching_service.progress.logs.schemas import (
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockLog
 from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.far_values import ConfirmedValues, require_confirmed_rows
 from coaching_service.web.views.form_answers import AnswersForm, answer_requests, recorded_answers
-from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.train.workout.feelings import FEELINGS
 from coaching_service.web.views.workout.log_rows import AMOUNT_FIELDS, log_rows
 from coaching_service.web.views.workout.owner_pages import BLOCK, ITEM, Handler, WorkoutOwnerPages

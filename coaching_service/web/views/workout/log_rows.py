@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.descriptions import describe_set
 from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
-from coaching_service.web.views.item_descriptions import describe_set
 
 AmountField = Literal["reps", "seconds", "meters", "load", "rpe", "rir"]
 _PlannedField = Literal["minPlannedReps", "minPlannedSeconds", "plannedMeters", "load"]

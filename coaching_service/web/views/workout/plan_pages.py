@@ -21,13 +21,13 @@ from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.descriptions import describe_item, describe_sets
 from coaching_service.training.workouts.items.models import PlannedReminder, TaskFields, WorkItem
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
 from coaching_service.training.workouts.sets.models import PlannedSet
 from coaching_service.training.workouts.sets.schemas import MAX_SETS
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.far_values import ConfirmedValues
-from coaching_service.web.views.item_descriptions import describe_item, describe_sets
 from coaching_service.web.views.workout.circuits import (
     CircuitExercise,
     find_circuit,

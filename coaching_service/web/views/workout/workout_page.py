@@ -18,8 +18,8 @@ from coaching_service.training.templates.models import TemplateDetails
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockChange, BlockName
 from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.item_results import describe_results
 from coaching_service.web.views.workout.add_items import ExerciseSearch, load_choices, search_path
 from coaching_service.web.views.workout.card_rows import used_columns

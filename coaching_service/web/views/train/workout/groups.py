@@ -8,8 +8,8 @@ from string import ascii_uppercase
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import ExerciseItem, WorkItem
-from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.train.workout.rows import ItemRows, SetRow, circuit_rows, exercise_rows
 
 

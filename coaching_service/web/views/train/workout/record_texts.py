@@ -13,9 +13,9 @@ from coaching_service.people.activity.record_types import (
     RecordType,
 )
 from coaching_service.progress.personal_records.models import PersonalRecord
+from coaching_service.training.workouts.items.descriptions import format_number
 from coaching_service.web.formatting import quantity
 from coaching_service.web.record_words import record_name, record_value
-from coaching_service.web.views.item_descriptions import format_number
 
 _WITH_REPS = (HEAVIEST_LOAD, LEAST_ASSISTANCE)
 _NAMES: dict[RecordType, str] = {HEAVIEST_LOAD: "heaviest set", ESTIMATED_ONE_REP_MAX: "best estimated one-rep max"}

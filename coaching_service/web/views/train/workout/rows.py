@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.items.descriptions import describe_amounts, describe_details, format_number
 from coaching_service.training.workouts.items.models import CircuitExercise, CircuitItem, ExerciseItem, WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet, SetType
-from coaching_service.web.views.item_descriptions import describe_amounts, describe_details, format_number
 
 AmountName = Literal["load", "reps", "seconds", "meters", "rpe", "rir"]
 AMOUNTS: tuple[AmountName, ...] = ("load", "reps", "seconds", "meters", "rpe", "rir")

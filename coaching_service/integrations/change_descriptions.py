@@ -5,23 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from itertools import groupby
 from typing import Any, TypedDict
 
 from markupsafe import Markup
 
+from coaching_service.core.database.context import Context
+from coaching_service.core.dates import format_day
 from coaching_service.core.fields import labels_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.people.activity.record_types import RECORD_NAMES
 from coaching_service.people.changes.models import DocumentValues
 from coaching_service.people.changes.service import name_kind
 from coaching_service.people.customers.models import Customer, CustomerRoleData
+from coaching_service.people.team import service as team
 from coaching_service.progress.notes.models import Note
 from coaching_service.training.workouts.blocks.models import StoredBlock
+from coaching_service.training.workouts.items.descriptions import EFFORT_FIELDS, describe_sets, format_number
 from coaching_service.training.workouts.items.models import PLANNED, PlannedReminder
-from coaching_service.web.formatting import format_date
-from coaching_service.web.record_words import RECORD_NAMES
-from coaching_service.web.views.item_descriptions import EFFORT_FIELDS, describe_sets, format_number
 
 Line = str | datetime
 Values = Mapping[str, Any]
@@ -57,7 +61,7 @@ _HIDDEN = frozenset(
         *("assignmentId", "checkInId", "witemId", "wblockId", "questionId", "fileId", "thumbnailId", "index"),
         *("clientTexts", "done", "doneExerciseIds", "exerciseIds", "position", "tally", "variables"),
         *("complianceDate", "complianceRate7d", "complianceRate30d", "complianceRate90d", "customerType", "role"),
-        *("digest", "firstLoginDate", "lastActivityDate", "lastTrainedDate", "lastWorkoutDate", "author"),
+        *("deliverAt", "digest", "firstLoginDate", "lastActivityDate", "lastTrainedDate", "lastWorkoutDate", "author"),
         *(
             "figuresUntil",
             "figuresChangedAt",
@@ -87,10 +91,27 @@ class ChangedField(TypedDict):
 
 
 class DocumentDescription(TypedDict):
-    """A document in words, and its changed fields."""
+    """A document in words: its name, empty if it has none, what was done to it, and its changed fields."""
 
+    name: str
     title: str
     fields: list[ChangedField]
+
+
+async def describe_documents(
+    ctx: Context, documents: Sequence[DocumentValues], known: Mapping[ObjectId, Values]
+) -> list[DocumentDescription]:
+    """Return the documents of a change in words; `known` has present fields, such as the name, by document."""
+    values = [value for document in documents for value in (document["before"], document["after"])]
+    identifiers, names = _references_in([*values, *(document["_id"] for document in documents)])
+    known_exercises = await exercises.get_names(ctx, identifiers)
+    sets = await metric_sets.get_by_id(ctx, identifiers)
+    metrics = [metric for each in sets.values() for metric in (*each["metrics"], *each["archivedMetrics"])]
+    named = (*known_exercises.values(), *sets.values(), *metrics, *metric_sets.list_units())
+    names |= {each["_id"]: each["name"] for each in named}
+    names |= {each["_id"]: each["name"] for each in await team.list_coaches(ctx)}
+    descriptions = Descriptions(names, ctx.caller.company.load_unit)
+    return [descriptions.describe(each, known.get(each["_id"], {})) for each in documents]
 
 
 @dataclass(frozen=True)
@@ -106,13 +127,15 @@ class Descriptions:
         kind = name_kind(document["kind"])
         name = self._name({**known, **before, **after}) or self.names.get(document["_id"], "")
         title = f"{kind[:1].upper()}{kind[1:]} {document['action']}"
-        return {"title": f"{title}: {name}" if name else title, "fields": list(self._fields(before, after))}
+        fields = list(self._fields(before, after))
+        return {"name": name, "title": f"{title}: {name}" if name else title, "fields": fields}
 
     def _fields(self, before: Values, after: Values, element: str = "") -> Iterator[ChangedField]:
         """Yield the fields that differ; `element` names the element of a list that they belong to."""
         for name in dict.fromkeys([*before, *after]):
             old, new = before.get(name), after.get(name)
-            if name in _HIDDEN or not (_is_given(old) or _is_given(new)):
+            is_same = element and old == new
+            if is_same or name in _HIDDEN or not (_is_given(old) or _is_given(new)):
                 continue
             if _are_elements(old, new):
                 yield from self._elements(_label(name, element), old or [], new or [])
@@ -151,9 +174,9 @@ class Descriptions:
         """Return the name of a document or of an element of a list; empty if it has none."""
         for name in ("name", "title", "circuitName", "programName", "formName", "label", "message"):
             if isinstance(values.get(name), str):
-                surname, date = values.get("surname"), values.get("date")
+                surname, day = values.get("surname"), values.get("date")
                 named = f"{values[name]} {surname}" if surname else values[name]
-                return f"{named}, {format_date(date)}" if date else str(named)
+                return f"{named}, {format_day(date.fromisoformat(day))}" if day else str(named)
         for name in ("taskFields", "reminderFields", "form"):
             if isinstance(values.get(name), Mapping):
                 return self._name(values[name])
@@ -165,7 +188,7 @@ class Descriptions:
             return self._name(values["metricsFields"])
         if isinstance(values.get("url"), str):
             return str(values["url"])
-        return format_date(values["date"]) if isinstance(values.get("date"), str) else ""
+        return format_day(date.fromisoformat(values["date"])) if isinstance(values.get("date"), str) else ""
 
     def _lines(self, name: str, value: Any) -> list[Line]:
         """Return a value in words, one line for each member of a list; more than 40 are cut off."""
@@ -224,7 +247,7 @@ class Descriptions:
         return "; ".join(texts)
 
 
-def references_in(documents: Iterable[Any]) -> tuple[set[ObjectId], dict[ObjectId, str]]:
+def _references_in(documents: Iterable[Any]) -> tuple[set[ObjectId], dict[ObjectId, str]]:
     """Return the identifiers in documents, and names that the documents give them, as for questions of a form."""
     identifiers: set[ObjectId] = set()
     names: dict[ObjectId, str] = {}
@@ -269,7 +292,7 @@ def _describe_text(name: str, text: str) -> str:
     if name in _HTML:
         return str(Markup(text).striptags())  # noqa: S704 - the text without tags, which the template escapes
     if _DATE.fullmatch(text):
-        return format_date(text)
+        return format_day(date.fromisoformat(text))
     if name == "type":
         return RECORD_NAMES.get(text, text.replace("_", " ").capitalize())
     return text
