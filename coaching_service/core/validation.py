@@ -36,6 +36,7 @@ TIMEZONES = frozenset(available_timezones() - {"Factory", "localtime", "posixrul
 # Separators, control and format characters, and marks without a letter; and letters without a visible glyph.
 _INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me"})
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+_TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LINE_BREAK = re.compile(r"[\n\r\t]")
 _DEFAULTS = fields.Field.default_error_messages
@@ -224,6 +225,19 @@ class Date(fields.String):
         except ValueError:
             raise self.make_error("nonexistent") from None
         return value
+
+
+class TimeOfDay(Text):
+    """A time of day, written exactly `HH:MM`; it remains a string."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(metadata={"example": "17:30"} | options.pop("metadata", {}), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
+        text = super()._deserialize(value, attr, data)
+        if not _TIME_OF_DAY.fullmatch(text):
+            raise ValidationError("must be a time of day in the form HH:MM")
+        return text
 
 
 class Identifier(fields.String):

@@ -15,6 +15,7 @@ from coaching_service.core.schemas_by_type import ChangeByStoredType
 from coaching_service.core.validation import (
     TEXT_LENGTH,
     Boolean,
+    Choice,
     Identifier,
     Input,
     Integer,
@@ -26,7 +27,7 @@ from coaching_service.core.validation import (
 from coaching_service.library.forms.models import AnswerValue
 from coaching_service.progress.logs._client_sets import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
-from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS
+from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, SET_KINDS
 
 
 def _amount(maximum: float) -> Number:
@@ -49,6 +50,17 @@ class NewCustomerSet(Input):
     meters = _amount(MAX_METERS)
     rpe = Number(minimum=1, maximum=10, allow_none=True, load_default=None)
     rir = _amount(100)
+    isWarmup = Boolean(
+        load_default=False, metadata={"description": "A warm-up set: it counts in no figure. Default: false."}
+    )
+    setKind = Choice(
+        *SET_KINDS,
+        load_default="normal",
+        metadata={
+            "description": "`drop`: with less load, directly after the set before; `failure`: until no further "
+            "repetition was possible. Default: `normal`."
+        },
+    )
     isCompleted = Boolean(load_default=True)
 
 

@@ -89,6 +89,7 @@ class StoredRecord(_Record):
 
     source: Literal["manual", "log"]
     witemId: Annotated[ObjectId | None, Description("The item whose log it is derived from.")]
+    isImported: NotRequired[Annotated[bool, Private]]
 
 
 class LoggedRecord(_Record):
@@ -96,6 +97,7 @@ class LoggedRecord(_Record):
 
     source: Literal["log"]
     witemId: ObjectId
+    isImported: NotRequired[bool]
 
 
 class RecordToStore(NamedTuple):

@@ -26,7 +26,7 @@ from coaching_service.training.workouts.sets.records import RecordKey
 records = Documents[StoredRecord](
     "personalRecords",
     (Index(("customerId", "exerciseId", "type", "-date", "_id")), Index(("customerId", "date"))),
-    private=("companyId", "customerId"),
+    private=("companyId", "customerId", "isImported"),
     client_field="customerId",
     history=History("personal_record", undo="derived"),
     transfer=Portable(
@@ -36,7 +36,9 @@ records = Documents[StoredRecord](
     ),
 )
 _BY_DATE = records.index_name("customerId", "date")
-_IS_ACHIEVED: PipelineStage = {"$match": {"$or": [{"source": "manual"}, {"earlierSession": {"$ne": []}}]}}
+_IS_ACHIEVED: PipelineStage = {
+    "$match": {"isImported": {"$ne": True}, "$or": [{"source": "manual"}, {"earlierSession": {"$ne": []}}]}
+}
 
 
 async def count_by_date(
@@ -55,12 +57,12 @@ async def list_achieved(
 ) -> list[StoredRecord]:
     """Return the records of a client from the date `first` to `last`.
 
-    Without those derived from logs of an exercise that was done for the first time; `earlier_session` is the stage that
-    adds an earlier session with the exercise.
+    Without those of imported sessions, and those derived from logs of an exercise that was done for the first time;
+    `earlier_session` is the stage that adds an earlier session with the exercise.
     """
     where: Filter = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
     stages: list[PipelineStage] = [earlier_session, _IS_ACHIEVED, {"$sort": {"exerciseId": 1, "type": 1, "_id": 1}}]
-    private = dict.fromkeys(("companyId", "customerId", "earlierSession"), 0)
+    private = dict.fromkeys(("companyId", "customerId", "isImported", "earlierSession"), 0)
     return await records.aggregate(ctx, where, *stages, {"$project": private}, hint=_BY_DATE)
 
 
@@ -99,7 +101,7 @@ async def find_all_logged(ctx: Context, customer_id: ObjectId) -> dict[ObjectId,
 
 async def _find_logged(ctx: Context, where: Filter) -> dict[ObjectId, dict[RecordKey, LoggedRecord]]:
     logged: dict[ObjectId, dict[RecordKey, LoggedRecord]] = {}
-    for record in await records.find(ctx, {**where, "source": "log"}, including=("customerId",)):
+    for record in await records.find(ctx, {**where, "source": "log"}, including=("customerId", "isImported")):
         key = RecordKey(record["type"], record.get("meters"))
         logged.setdefault(record["exerciseId"], {})[key] = cast("LoggedRecord", record)
     return logged
@@ -120,6 +122,7 @@ async def store_logged(
             "reps": best["reps"],
             "date": best["date"],
             "witemId": best["witemId"],
+            "isImported": best.get("isImported", False),
             "unit": units[key.type],
         }
         if previous is None:

@@ -85,7 +85,8 @@ def _number_sets(
                 raise scanner.error(f"each number of a set once, at most {MAX_INDEX}", 0)
             used.add((round_of_set, index))
             empty = dict.fromkeys(("reps", "load", "seconds", "meters", "rpe", "rir"))
-            logged = {"index": index, "exerciseId": exercise_id, **empty, "isCompleted": True, **entry.fields}
+            kind = {"isWarmup": False, "setKind": "normal", "isCompleted": True}
+            logged = {"index": index, "exerciseId": exercise_id, **empty, **kind, **entry.fields}
             sets.append(cast("CustomerSet", {**logged, "round": round_of_set}))
     return sets
 
@@ -137,6 +138,12 @@ def _parse_option(scanner: Scanner, entry: _Entry, load_unit: str) -> bool:
     elif scanner.take_word("rir"):
         rir = scanner.require_number("a number from 0 to 100 after RIR", lambda n: n <= 100)
         _set_once(scanner, entry, "rir", to_number(rir), start)
+    elif scanner.take_word("warmup"):
+        _set_once(scanner, entry, "isWarmup", value=True, start=start)
+    elif scanner.take_word("drop"):
+        _set_once(scanner, entry, "setKind", "drop", start)
+    elif scanner.take_word("failure"):
+        _set_once(scanner, entry, "setKind", "failure", start)
     elif scanner.take_word("round"):
         _set_once(scanner, entry, "round", scanner.require_integer("the number of a round", 1, 1000), start)
     elif scanner.take_word("skipped"):
@@ -226,6 +233,10 @@ def _write_flags(logged: CustomerSet) -> list[str]:
         words.append(f"RPE{write_number(logged['rpe'])}")
     if logged["rir"] is not None:
         words.append(f"RIR{write_number(logged['rir'])}")
+    if logged.get("isWarmup"):
+        words.append("warmup")
+    if (kind := logged.get("setKind", "normal")) != "normal":
+        words.append(kind)
     if not logged["isCompleted"]:
         words.append("skipped")
     return words

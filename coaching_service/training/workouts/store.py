@@ -57,8 +57,9 @@ blocks = Documents[StoredBlock](
         Index(("date", "_id", "customerId"), partial_filter=(("items.isPendingForm", {"$eq": True}),)),
         BY_EXTERNAL_ID,
         Index(("customerId", UPDATED)),
+        Index(("source.importId", "_id"), partial_filter=(("source.importId", {"$exists": True}),)),
     ),
-    private=("companyId", "position", "done", "clientTexts"),
+    private=("companyId", "position", "done", "clientTexts", "fingerprint"),
     client_field="customerId",
     history=History(
         "workout", _event, ("customerId", "programId", "date"), omit=("done",), public_names={"position": "order"}
@@ -204,10 +205,11 @@ async def find_ids_of_day(ctx: Context, owner: Filter, day_field: str, day: str 
 async def find_last_date(ctx: Context, owner: Filter) -> str | None:
     """Return the last date on which the owner has a workout, also one without items yet, or rest.
 
-    Blocks of recurring check-ins, and those that have only forms, measurements and reminders, are left out.
+    Blocks of recurring check-ins, imported sessions, and blocks that have only forms, measurements and reminders, are
+    left out.
     """
     has_work = {"$or": [{"items": {"$size": 0}}, {"items.type": {"$in": [*WORKOUT_TYPES]}}]}
-    condition = owner | {"date": {"$gt": ""}, "checkInId": None} | has_work
+    condition = owner | {"date": {"$gt": ""}, "checkInId": None, "source": None} | has_work
     last = await blocks.find(ctx, condition, sort=("-date",), limit=1, fields=("date",))
     return last[0]["date"] if last else None
 

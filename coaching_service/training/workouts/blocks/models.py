@@ -12,7 +12,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.fields import Default, Description, Label, Part, Partial, Private
 from coaching_service.core.ids import NameOrId, ObjectId
-from coaching_service.core.validation import Date, ListOf, Text
+from coaching_service.core.validation import Date, ListOf, Text, TimeOfDay
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
@@ -70,6 +70,28 @@ class BlockDay(TypedDict):
     day: Annotated[int | None, Description("The program's day, from 1."), Label("Day")]
 
 
+class BlockStart(TypedDict):
+    """When a client's block began; absent in blocks that are older than the field."""
+
+    startTime: NotRequired[
+        Annotated[
+            str | None,
+            TimeOfDay(),
+            Description(
+                "The time of day at which the session began, `HH:MM` in the client's time zone; null if unknown."
+            ),
+            Label("Start time"),
+        ]
+    ]
+
+
+class BlockSource(TypedDict):
+    """Where a block was imported from: the format of the file, and the job that imported it."""
+
+    format: str
+    importId: ObjectId
+
+
 class BlockOrigin(TypedDict):
     """What a block came from; absent in blocks that are older than these fields."""
 
@@ -89,16 +111,27 @@ class BlockOrigin(TypedDict):
             ),
         ]
     ]
+    source: NotRequired[
+        Annotated[
+            BlockSource | None,
+            Description(
+                "Of a session that was imported from a file: its format, such as `hevy`, and the job that imported it; "
+                "null otherwise. Its exercises may have no planned sets. Compliance ignores it."
+            ),
+        ]
+    ]
 
 
 class BlockContents(TypedDict):
     """The items of a block: with the fields that are stored, or as they are read.
 
-    `clientTexts` has the names of the texts of its log that the client wrote.
+    `clientTexts` has the names of the texts of its log that the client wrote; `fingerprint` of an imported session is
+    what another file with the same session has in common with it.
     """
 
     items: Annotated[list[WorkItem], fields.List(item_response())]
     clientTexts: NotRequired[Annotated[list[NameOrId], Private]]
+    fingerprint: NotRequired[Annotated[str, Private]]
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
@@ -108,7 +141,7 @@ class _CalendarDay(TypedDict):
     date: Annotated[str, Date()]
 
 
-class WorkoutBlockFields(BlockName, _CalendarDay, BlockSettings):
+class WorkoutBlockFields(BlockName, _CalendarDay, BlockStart, BlockSettings):
     """The fields of a workout block on a client's calendar."""
 
 
@@ -123,6 +156,7 @@ class NewWorkoutBlock(ScheduledWorkoutBlock):
 class _SentDay(TypedDict, total=False):
     date: str
     day: int
+    startTime: str | None
 
 
 class BlockInput(PlannedBlock, _SentDay, IdentityInput):
@@ -147,7 +181,9 @@ BlockChange: TypeAlias = Partial[_BlockChange]
 # --- documents -------------------------------------------------------------------------------------------------------
 
 
-class BlockContent(PlannedBlock, BlockOwner, BlockDay, BlockOrigin, SessionFields, BlockContents, StoredIdentity):
+class BlockContent(
+    PlannedBlock, BlockOwner, BlockDay, BlockStart, BlockOrigin, SessionFields, BlockContents, StoredIdentity
+):
     """The content of a stored block."""
 
 
@@ -190,6 +226,7 @@ class WorkoutBlock(
     BlockOwner,
     BlockName,
     BlockDay,
+    BlockStart,
     _Order,
     BlockSettings,
     _Completion,
@@ -211,6 +248,7 @@ class BlockPlan(PlannedBlock, IdentityInput):
     items: Sequence[ItemInput | WorkItem]
     date: NotRequired[str | None]
     day: NotRequired[int | None]
+    startTime: NotRequired[str | None]
     programId: NotRequired[ObjectId | None]
     assignmentId: NotRequired[ObjectId | None]
     checkInId: NotRequired[ObjectId | None]

@@ -312,9 +312,11 @@ def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
         **take(PlannedBlock, plan),
         "date": plan.get("date"),
         "day": plan.get("day"),
+        "startTime": plan.get("startTime"),
         **no_session(),
         "items": [items.create_item(item) for item in plan["items"]],
         "checkInId": plan.get("checkInId"),
+        "source": None,
     }
     # The filter has the identifier of the owner.
     return cast("BlockContent", {**content, **stored_identity(plan), **owner.block_filter})

@@ -34,6 +34,7 @@ from coaching_service.training.workouts.items.totals import (
     planned_sets,
 )
 from coaching_service.training.workouts.sets.models import PlannedSet
+from coaching_service.training.workouts.sets.records import plan_of_done, with_kind
 from coaching_service.training.workouts.sets.schemas import present_set
 
 MAX_ITEMS = 100
@@ -69,6 +70,7 @@ def create_item(details: ItemInput | WorkItem) -> WorkItem:
         "comment": None,
         "pain": None,
         **{name: details.get(name) for name in PLANNED_FIELDS[item_type]},
+        **_plan_of_done(details),
         **_empty_log(item_type),
         "createdAt": at,
         "updatedAt": at,
@@ -180,7 +182,9 @@ def present_item(item: WorkItem, order: int, version: int, references: Reference
     if item["type"] == "EXERCISE":
         fields["exercise"] = references.exercises[item["exerciseId"]]
         fields["exerciseSets"] = _present_sets(item["exerciseSets"], item["exerciseId"], references, load_unit)
+        fields["customerSets"] = [with_kind(done) for done in item["customerSets"]]
     elif item["type"] == "CIRCUIT":
+        fields["customerSets"] = [with_kind(done) for done in item["customerSets"]]
         fields["circuitExercises"] = [
             _present_circuit_exercise(entry, item["rounds"], references, load_unit)
             for entry in item["circuitExercises"]
@@ -230,6 +234,12 @@ def _present_sets(
 
 def _empty_log(item_type: str) -> dict[str, list[Any]]:
     return {name: [] for name in LOGGED_FIELDS.get(item_type, ())}
+
+
+def _plan_of_done(details: ItemInput | WorkItem) -> dict[str, list[PlannedSet]]:
+    """Return the planned sets of a copy of an item that was imported without any: what was done in it."""
+    done = _list_of(details, "customerSets")
+    return {} if details.get("exerciseSets") or not done else {"exerciseSets": plan_of_done(done)}
 
 
 def _with_derived_fields(fields: Mapping[str, Any]) -> WorkItem:

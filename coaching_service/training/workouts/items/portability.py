@@ -46,21 +46,24 @@ def complete_block(block: dict[str, Any]) -> dict[str, Any]:
         raise invalid_field("date", "is required for a client's workout, and null in a program")
     if block["customerId"] is None and (block["programId"] is None or block["day"] is None):
         raise invalid_field("programId", "is required with a day, or a customerId with a date")
-    block = complete_items(block)
+    block = complete_items(block, is_imported=block.get("source") is not None)
     return {**block, "done": summarize_block(block["items"])}
 
 
-def complete_items(document: dict[str, Any]) -> dict[str, Any]:
-    """Return an imported document with items, with the derived fields of each. Raises InvalidFields."""
+def complete_items(document: dict[str, Any], *, is_imported: bool = False) -> dict[str, Any]:
+    """Return an imported document with items, with the derived fields of each. Raises InvalidFields.
+
+    `is_imported`: it came from a file before, so that exercises may have no planned sets.
+    """
     if len(document["items"]) > MAX_ITEMS:
         raise invalid_field("items", f"must not hold more than {MAX_ITEMS} entries", code="TOO_MANY")
-    items = [_complete_item(item, f"items.{number}") for number, item in enumerate(document["items"])]
+    items = [_complete_item(item, f"items.{number}", is_imported) for number, item in enumerate(document["items"])]
     return {**document, "items": items}
 
 
-def _complete_item(item: dict[str, Any], path: str) -> WorkItem:
+def _complete_item(item: dict[str, Any], path: str, is_imported: bool) -> WorkItem:
     item = {name: value for name, value in item.items() if name not in _ADDED_ON_READ}
-    if item["type"] == "EXERCISE":
+    if item["type"] == "EXERCISE" and (item["exerciseSets"] or not is_imported):
         item["exerciseSets"] = _validate_sets(item["exerciseSets"], f"{path}.exerciseSets")
     elif item["type"] == "CIRCUIT":
         item["circuitExercises"] = [

@@ -10,7 +10,7 @@ from coaching_service.core.validation import Choice, Date, DateTime, Identifier,
 from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.library.forms.models import AnswerValue, Question
 from coaching_service.library.metric_sets.models import Metric
-from coaching_service.training.workouts.sets.schemas import planned_set_response
+from coaching_service.training.workouts.sets.schemas import SET_KINDS, planned_set_response
 
 
 class ExerciseSummary(Output):
@@ -39,6 +39,14 @@ class CustomerSet(Output):
     meters = fields.Float(allow_none=True)
     rpe = fields.Float(allow_none=True)
     rir = fields.Float(allow_none=True)
+    isWarmup = fields.Boolean(metadata={"description": "A warm-up set: it counts in no figure."})
+    setKind = Choice(
+        *SET_KINDS,
+        metadata={
+            "description": "`drop`: with less load, directly after the set before; `failure`: until no further "
+            "repetition was possible. Each counts as a set."
+        },
+    )
     isCompleted = fields.Boolean()
     loggedAt = DateTime(
         metadata={

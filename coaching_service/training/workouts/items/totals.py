@@ -12,7 +12,7 @@ from typing import TypedDict, cast
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.items.models import CircuitExercise, DatedItem, ItemChange, WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
-from coaching_service.training.workouts.sets.records import RecordKey, rank_best, record_values
+from coaching_service.training.workouts.sets.records import RecordKey, rank_best, record_values, with_kind
 from coaching_service.training.workouts.sets.totals_models import (
     Best,
     BlockBest,
@@ -83,13 +83,14 @@ def logged_sets(items: Iterable[WorkItem], exercise_id: ObjectId) -> list[Custom
 def working_sets(item: WorkItem) -> Iterator[tuple[ObjectId, CustomerSet]]:
     """Yield the completed sets of an item that are not warm-up, each with its exercise.
 
-    A set of the exercise that was done in place of the planned one is warm-up if the planned set is.
+    A set is warm-up if it was logged as such, or if the planned set is; this also holds for a set of the exercise that
+    was done in place of the planned one.
     """
     warm_ups = {(exercise_id, planned["index"]) for exercise_id, planned in planned_sets(item) if planned["isWarmup"]}
     for done in _customer_sets(item):
         exercise_id = done["exerciseId"] or _own_exercise_id(item)
         planned_id = item["exerciseId"] if item["type"] == "EXERCISE" else exercise_id
-        if done["isCompleted"] and (planned_id, done["index"]) not in warm_ups:
+        if done["isCompleted"] and not done.get("isWarmup") and (planned_id, done["index"]) not in warm_ups:
             yield exercise_id, done
 
 
@@ -176,7 +177,9 @@ def _add_totals(totals: Totals, more: Totals) -> None:
 
 
 def _customer_sets(item: WorkItem) -> list[CustomerSet]:
-    return item["customerSets"] if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT" else []
+    if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT":
+        return [with_kind(done) for done in item["customerSets"]]
+    return []
 
 
 def _own_exercise_id(item: WorkItem) -> ObjectId:

@@ -16,7 +16,8 @@ BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
 IS_REGULAR: Filter = {"checkInId": None}
 # Forms, measurements and reminders alone make no workout.
 HAS_WORKOUT_ITEM: Filter = {"items.type": {"$in": [*WORKOUT_TYPES]}}
-IS_WORKOUT: Filter = {"isRest": False} | HAS_WORKOUT_ITEM | IS_REGULAR
+# Sessions that were imported have been done, but never scheduled: compliance ignores them.
+IS_WORKOUT: Filter = {"isRest": False, "source": None} | HAS_WORKOUT_ITEM | IS_REGULAR
 IS_SESSION: Filter = {"done": {"$ne": None}} | HAS_WORKOUT_ITEM | IS_REGULAR
 # The fields of BlockProgress, in a projection.
 PROGRESS: Stage = {
@@ -25,6 +26,7 @@ PROGRESS: Stage = {
         "$and": [
             {"$not": "$isRest"},
             {"$eq": [{"$ifNull": ["$checkInId", None]}, None]},
+            {"$eq": [{"$ifNull": ["$source", None]}, None]},
             {"$ne": [{"$setIntersection": ["$items.type", [*WORKOUT_TYPES]]}, []]},
         ]
     },

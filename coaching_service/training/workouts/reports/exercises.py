@@ -235,7 +235,11 @@ async def _find_best_sets(
 ) -> list[tuple[ObjectId, RecordKey, Best]]:
     """Return the best sets among blocks; `of_exercises` is the expression that selects totals of exercises."""
     selected = {"$filter": {"input": "$done.exercises", "cond": of_exercises}}
-    best = {"date": "$date", **{name: f"$exercise.bests.{name}" for name in ("value", "reps", "witemId")}}
+    best = {
+        "date": "$date",
+        **{name: f"$exercise.bests.{name}" for name in ("value", "reps", "witemId")},
+        "isImported": {"$ne": [{"$ifNull": ["$source", None]}, None]},
+    }
     value = "$exercise.bests.value"
     is_lower_better = {"$in": ["$exercise.bests.kind", sorted(LOWER_IS_BETTER)]}
     order = {"rank": 1, "date": 1, "exercise.bests.reps": -1, "exercise.bests.witemId": 1}
@@ -245,7 +249,7 @@ async def _find_best_sets(
         "meters": {"$ifNull": ["$exercise.bests.meters", None]},
     }
     stages: list[Stage] = [
-        {"$project": {"date": 1, "exercise": selected}},
+        {"$project": {"date": 1, "source": 1, "exercise": selected}},
         {"$unwind": "$exercise"},
         {"$unwind": "$exercise.bests"},
         {"$set": {"rank": {"$cond": [is_lower_better, value, {"$multiply": [value, -1]}]}}},

@@ -60,7 +60,8 @@ class CustomerSet(TypedDict):
     """A set as the client did it; `round` is null outside circuits.
 
     `exerciseId` is null where it is the exercise of the item: set in circuits, and in items with `swappedFor`.
-    `loggedAt` is the time (UTC) at which the client did it, of sets that are logged one by one.
+    `loggedAt` is the time (UTC) at which the client did it, of sets that are logged one by one. Sets stored before they
+    had `isWarmup` and `setKind` get them on read.
     """
 
     index: int
@@ -72,5 +73,7 @@ class CustomerSet(TypedDict):
     meters: float | None
     rpe: float | None
     rir: float | None
+    isWarmup: NotRequired[bool]
+    setKind: NotRequired[SetKind]
     isCompleted: bool
     loggedAt: NotRequired[datetime]

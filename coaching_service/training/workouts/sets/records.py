@@ -17,7 +17,7 @@ from coaching_service.people.activity.record_types import (
     RECORD_TYPES,
     RecordType,
 )
-from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
 from coaching_service.training.workouts.sets.totals_models import Best
 
 EPLEY, EPLEY_RIR, EPLEY_RPE, LOAD = "epley", "epley_rir", "epley_rpe", "load"
@@ -48,6 +48,42 @@ class Estimate(NamedTuple):
 
     value: float
     formula: str
+
+
+def with_kind(done: CustomerSet) -> CustomerSet:
+    """Return a done set with the fields that say what it was, which older sets do not have."""
+    return done if "setKind" in done and "isWarmup" in done else {"isWarmup": False, "setKind": "normal", **done}
+
+
+def plan_of_done(sets: Iterable[CustomerSet]) -> list[PlannedSet]:
+    """Return planned sets of the amounts that done sets have."""
+    return [_planned(index, with_kind(done)) for index, done in enumerate(sets, start=1)]
+
+
+def _planned(index: int, done: CustomerSet) -> PlannedSet:
+    planned: PlannedSet = {
+        "index": index,
+        "type": "reps",
+        "rest": None,
+        "rpe": done["rpe"],
+        "rir": done["rir"],
+        "tempo": None,
+        "isWarmup": done["isWarmup"],
+        "setKind": done["setKind"],
+    }
+    loaded: PlannedSet = {**planned, "load": done["load"], "loadPercent": None}
+    has_load = done["load"] is not None
+    if done["reps"] is not None or done["seconds"] is None is done["meters"]:
+        reps: PlannedSet = {**(loaded if has_load else planned), "type": "reps_load" if has_load else "reps"}
+        return {**reps, "minPlannedReps": done["reps"], "maxPlannedReps": done["reps"]}
+    if done["meters"] is not None:
+        distance: PlannedSet = {
+            **(loaded if has_load else planned),
+            "type": "distance_load" if has_load else "distance",
+        }
+        return {**distance, "plannedMeters": done["meters"]}
+    timed: PlannedSet = {**(loaded if has_load else planned), "type": "time_load" if has_load else "time"}
+    return {**timed, "minPlannedSeconds": done["seconds"], "maxPlannedSeconds": done["seconds"]}
 
 
 def unit_of(record_type: RecordType) -> str | None:

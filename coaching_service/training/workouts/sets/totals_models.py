@@ -29,12 +29,16 @@ class ItemTally(Totals):
 
 
 class Best(TypedDict):
-    """The best set of a client for an exercise and a type of record; `witemId` is the item it was logged with."""
+    """The best set of a client for an exercise and a type of record; `witemId` is the item it was logged with.
+
+    `isImported`: it is of a session that was imported from a file.
+    """
 
     value: float
     reps: int | None
     date: str
     witemId: ObjectId
+    isImported: NotRequired[bool]
 
 
 class BlockBest(TypedDict):

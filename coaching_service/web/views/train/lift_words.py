@@ -46,6 +46,8 @@ class DoneSet(TypedDict):
 def describe_set(done: CustomerSet, unit: str) -> DoneSet:
     """Describe a set that was logged, such as `60 kg x 8`; loads are in `unit`."""
     effort = [
+        *(["warm-up"] if done.get("isWarmup") else []),
+        *([f"{kind} set"] if (kind := done.get("setKind", "normal")) != "normal" else []),
         *([f"RPE {format_number(done['rpe'])}"] if done["rpe"] is not None else []),
         *([f"{format_number(done['rir'])} in reserve"] if done["rir"] is not None else []),
     ]
