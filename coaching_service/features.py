@@ -12,11 +12,13 @@ from coaching_service.core.jobs.checks import job_checks
 from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.integrations.background_jobs import routes as background_jobs
+from coaching_service.integrations.background_jobs import service as background_jobs_service
 from coaching_service.integrations.calendar_feed import routes as calendar_feed
 from coaching_service.integrations.company_export import routes as company_export
 from coaching_service.integrations.company_import import checks as company_import_checks
 from coaching_service.integrations.company_import import routes as company_import
 from coaching_service.integrations.company_import import service as company_import_service
+from coaching_service.integrations.history_import import following as history_following
 from coaching_service.integrations.load_unit import routes as load_unit
 from coaching_service.integrations.load_unit import service as load_unit_service
 from coaching_service.integrations.program_sheets import routes as program_sheets
@@ -274,6 +276,7 @@ _STEPS: Steps = {
     orphans.COLLECT: orphans.collect_step,
     retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,
     company_import_service.IMPORT: company_import_service.run_step,
+    background_jobs_service.FOLLOW: history_following.run_step,
     load_unit_service.CONVERT: load_unit_service.run_step,
     customer_bulk_jobs.STEP: customer_bulk_jobs.run_step,
     undo.STEP: undo.run_step,

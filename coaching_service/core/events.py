@@ -59,6 +59,8 @@ EventType = Literal[
     "template.deleted",
     "proposal.created",
     "proposal.decided",
+    "history.imported",
+    "history.removed",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 

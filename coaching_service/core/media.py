@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import zipfile
 from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from coaching_service.core.video import (
 
 JPEG, PNG, WEBP, GIF, PDF = "image/jpeg", "image/png", "image/webp", "image/gif", "application/pdf"
 ZIP, CSV = "application/zip", "text/csv"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 IMAGE_TYPES = (JPEG, PNG, WEBP)
 # Pictures that are stored as JPEG, if the extra "heic" is installed, with which the media worker reads them.
 _HEIC_TYPES = ("image/heic", "image/heif") if find_spec("pillow_heif") else ()
@@ -54,6 +56,7 @@ _EXTENSIONS = {
     WEBM: ".webm",
     ZIP: ".zip",
     CSV: ".csv",
+    XLSX: ".xlsx",
 }
 
 _FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP, "GIF": GIF}
@@ -71,6 +74,7 @@ _CRASHES = frozenset(
 _ENVIRONMENT = ("LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _SNIFFED_BYTES = 1024
 _ZIP_START = (b"PK\x03\x04", b"PK\x05\x06")
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _NOT_IN_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 
@@ -274,10 +278,12 @@ async def validate_file(
     if PDF in content_types and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-"):
         _require_pdf_end(file)
         return await worker.rewrite_pdf(file, company)
-    if ZIP in content_types and head.startswith(_ZIP_START):
+    if head.startswith(_ZIP_START) and {ZIP, XLSX} & set(content_types):
+        is_workbook = XLSX in content_types and await asyncio.to_thread(_is_workbook, file)
         file.seek(0)
-        return ValidatedFile(ZIP, file)
-    if CSV in content_types and head and not _NOT_IN_TEXT.search(head):
+        if is_workbook or ZIP in content_types:
+            return ValidatedFile(XLSX if is_workbook else ZIP, file)
+    if CSV in content_types and head and not _NOT_IN_TEXT.search(_without_wide_characters(head)):
         file.seek(0)
         return ValidatedFile(CSV, file)
     if not set(content_types) & {*IMAGE_TYPES, GIF, *VIDEO_TYPES, PDF}:
@@ -285,6 +291,21 @@ async def validate_file(
     if is_video(head) and set(VIDEO_TYPES) & set(content_types):
         return await asyncio.to_thread(_validate_video, file, content_types)
     return await worker.rewrite_picture(file, content_types, max_pixels, company)
+
+
+def _is_workbook(file: IO[bytes]) -> bool:
+    """Return whether a ZIP archive is a workbook: it has the entry with the sheets."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return "xl/workbook.xml" in archive.NameToInfo
+    except (zipfile.BadZipFile, ValueError, OSError):
+        return False
+
+
+def _without_wide_characters(head: bytes) -> bytes:
+    """Return the first bytes of a text as ASCII has them: UTF-16, which spreadsheets write too, has a zero in each."""
+    is_wide = head.startswith(_UTF_16_MARKS) or b"\x00" in (head[0:1], head[1:2])
+    return head.replace(b"\x00", b"") if is_wide and len(head.replace(b"\x00", b"")) * 3 > len(head) else head
 
 
 def _require_pdf_end(file: IO[bytes]) -> None:

@@ -350,15 +350,16 @@ class Documents(ReadableCollection[D]):
         return cast("D | None", removed)
 
     @_recorded
-    async def delete_many(self, ctx: Context, where: Filter) -> int:
-        """Delete every document that matches `where`; returns how many."""
+    async def delete_many(self, ctx: Context, where: Filter, *, recorded: bool = True) -> int:
+        """Delete every document that matches `where`; returns how many. `recorded`: in the change log."""
         condition = self.write_filter(ctx, where)
-        if self.history is not None:
+        if self.history is not None and recorded:
             removed = await self._in(ctx).find(condition, session=ctx.session).to_list(None)
             if not removed:
                 return 0
             ctx.changes.add_deleted(self, removed)
-        return (await self._in_to_change(ctx).delete_many(condition, session=ctx.session)).deleted_count
+        result = await self._in_to_change(ctx).delete_many(condition, session=ctx.session, **hint_of(where))
+        return result.deleted_count
 
     async def set_derived(
         self, ctx: Context, where: Filter, change: Document | list[PipelineStage], *, may_be_stale: bool = False

@@ -7,20 +7,29 @@ from typing import Literal, NotRequired, TypeAlias, TypedDict
 from coaching_service.core.database.models import Stored
 from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.history_import.models import (
+    HistoryPlan,
+    HistoryResult,
+    ImportAnswers,
+    StoredAnswers,
+    UndoResult,
+    UndoWork,
+)
 from coaching_service.people.bulk_jobs.models import StoredBulkJob
 from coaching_service.people.customers.models import OnConflict
 
-JobKind = Literal["import", "load_unit"]
+JobKind = Literal["import", "load_unit", "undo"]
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
 class JobError(TypedDict):
     """A problem: where (`entry`, such as `records/notes.jsonl:12`), which field, and what is wrong with it.
 
-    `_id`: the record that has the identifier in another system, or the client who is here already.
+    `line`: of a table. `_id`: the record that has the identifier in another system, or the client who is here already.
     """
 
     entry: str
+    line: NotRequired[int]
     field: str | None
     code: str
     message: str
@@ -40,6 +49,7 @@ class ImportOptions(TypedDict):
 
     dryRun: bool
     onConflict: OnConflict
+    answers: ImportAnswers
 
 
 class ImportWork(TypedDict):
@@ -47,7 +57,8 @@ class ImportWork(TypedDict):
 
     `fileId` is None once the import has ended, and the file is deleted. `entry` and `record` are the position in the
     file; `onConflict` is for clients of a CSV file; identifiers are mapped with `seed`. `isStarted` once the whole file
-    has been checked and its records have been counted.
+    has been checked and its records have been counted. `answers` are about a table; `plan` is of one with history.
+    `mayImportAll`: not only sessions of one client; `isOwn`: the client imports the own history.
     """
 
     fileId: ObjectId | None
@@ -61,6 +72,10 @@ class ImportWork(TypedDict):
     isStarted: bool
     imported: dict[str, int]
     failed: int
+    answers: NotRequired[StoredAnswers]
+    mayImportAll: NotRequired[bool]
+    isOwn: NotRequired[bool]
+    plan: NotRequired[HistoryPlan]
 
 
 class ConversionResult(TypedDict):
@@ -86,26 +101,34 @@ class ConversionWork(TypedDict):
     converted: dict[str, int]
 
 
+AnyWork: TypeAlias = ImportWork | ConversionWork | UndoWork
+
+
 class NewJob(TypedDict):
-    """A job to store."""
+    """A job to store; see StoredCompanyJob."""
 
     kind: JobKind
-    work: ImportWork | ConversionWork
+    work: AnyWork
+    requestedBy: NotRequired[ObjectId | None]
+    customerId: NotRequired[ObjectId | None]
 
 
 class StoredCompanyJob(Stored):
     """A background job. `done` and `total` count records, or what is converted.
 
-    `work` (private) is what its next step needs.
+    `work` (private) is what its next step needs. `requestedBy` (private) is the coach who acts in it and may read it
+    beside the owner; `customerId` (private) is the client who imports the own history.
     """
 
     kind: JobKind
     status: JobStatus
     done: int
     total: int
-    result: ImportResult | ConversionResult | None
+    result: ImportResult | ConversionResult | HistoryResult | UndoResult | None
     errors: list[JobError]
-    work: NotRequired[ImportWork | ConversionWork]
+    work: NotRequired[AnyWork]
+    requestedBy: NotRequired[ObjectId | None]
+    customerId: NotRequired[ObjectId | None]
 
 
 AnyJob = StoredCompanyJob | StoredBulkJob
@@ -113,5 +136,9 @@ AnyJob = StoredCompanyJob | StoredBulkJob
 
 # What a job has to do, and what it has done.
 JobWork: TypeAlias = Part[
-    StoredCompanyJob, Literal["_id", "kind", "status", "done", "total", "result", "errors", "work"]
+    StoredCompanyJob,
+    Literal["_id", "kind", "status", "done", "total", "result", "errors", "work", "requestedBy", "customerId"],
 ]
+
+# Who may read a job of the company beside its owner.
+JobReaders: TypeAlias = Part[StoredCompanyJob, Literal["_id", "requestedBy", "customerId"]]

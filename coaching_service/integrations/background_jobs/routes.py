@@ -19,8 +19,8 @@ routes = Routes(
 async def get_job(ctx: Context, job_id: ObjectId) -> models.AnyJob:
     """Read the progress of a job.
 
-    The owner reads all jobs, an employee the bulk operations that they have requested. Jobs are removed 30 days after
-    they began.
+    The owner reads all jobs, an employee the bulk operations and the imports of a client's history that they have
+    requested. Jobs are removed 30 days after they began.
     """
     return await service.get_any(ctx, job_id)
 

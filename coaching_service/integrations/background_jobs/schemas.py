@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.core.validation import Choice, DateTime, Identifier, Output
+from coaching_service.core.field_schemas import output_of
+from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Output
+from coaching_service.library.imported_names.models import NameInFile
 
 _OPTIONAL = {"optional": True}
 _IDENTIFIER = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
@@ -26,6 +28,7 @@ class BackgroundJobError(Output):
     entry = fields.String(
         metadata={"description": "Where: an entry of the archive with the number of its line, or a line of the CSV."}
     )
+    line = fields.Integer(metadata={"description": "Of a table: the line of the row.", **_OPTIONAL})
     field = fields.String(allow_none=True, metadata={"description": "The path of the field; null: the whole record."})
     code = fields.String(
         metadata={"description": "A stable code, such as `EXTERNAL_ID_TAKEN`. Absent in old jobs.", "optional": True}
@@ -44,10 +47,13 @@ class JobResult(Output):
     """What an import stored, a conversion of loads converted, or a bulk operation or an undo changed."""
 
     dryRun = fields.Boolean(metadata={"description": "Whether nothing was stored.", **_OPTIONAL})
-    imported = fields.Dict(
-        keys=fields.String(),
-        values=fields.Integer(),
-        metadata={"description": "Number of records by collection.", **_OPTIONAL},
+    imported = fields.Raw(
+        metadata={
+            "description": "Of an export or clients: number of records by collection. Of history: number of rows that "
+            "were imported.",
+            "anyOf": [{"type": "integer"}, {"type": "object", "additionalProperties": {"type": "integer"}}],
+            **_OPTIONAL,
+        }
     )
     failed = fields.Raw(
         metadata={
@@ -78,6 +84,63 @@ class JobResult(Output):
     )
 
 
+class HistoryQuestion(Output):
+    """What a file does not decide."""
+
+    code = Choice("LOAD_UNIT", "DISTANCE_UNIT", "DATE_ORDER", "CUSTOMER", "COLUMN")
+    message = fields.String(metadata={"description": "The question."})
+    options = fields.List(fields.String(), metadata={"description": "The possible answers, as they are sent."})
+    labels = fields.List(fields.String(), metadata={"description": "The options in words.", **_OPTIONAL})
+    name = fields.String(metadata={"description": "The client in the file whom it is about.", **_OPTIONAL})
+
+
+class HistoryCounts(Output):
+    """How many records an import of history created, or would create."""
+
+    customers = fields.Integer()
+    sessions = fields.Integer()
+    sets = fields.Integer()
+    exercises = fields.Integer()
+
+
+class RemovedCounts(Output):
+    """How many records the undo of an import removed."""
+
+    customers = fields.Integer()
+    sessions = fields.Integer()
+    exercises = fields.Integer()
+
+
+class ImportJobResult(JobResult):
+    """What a job did; of an import of history also what the file has."""
+
+    class Meta(JobResult.Meta):
+        include = {
+            "from": Date(
+                allow_none=True, metadata={"description": "Of history: the date of the first session.", **_OPTIONAL}
+            ),
+            "to": Date(
+                allow_none=True, metadata={"description": "Of history: the date of the last session.", **_OPTIONAL}
+            ),
+        }
+
+    format = fields.String(metadata={"description": "Of history: the format of the file.", **_OPTIONAL})
+    rows = fields.Integer(metadata={"description": "Of history: number of data rows.", **_OPTIONAL})
+    reported = fields.Integer(
+        metadata={"description": "Of history: number of rows that were not imported, each with an error.", **_OPTIONAL}
+    )
+    created = fields.Nested(HistoryCounts, metadata=_OPTIONAL)
+    questions = fields.List(
+        fields.Nested(HistoryQuestion),
+        metadata={"description": "Of history: what the file and the request leave open.", **_OPTIONAL},
+    )
+    names = fields.List(
+        fields.Nested(output_of(NameInFile)),
+        metadata={"description": "Of history: the names of exercises, the most frequent first.", **_OPTIONAL},
+    )
+    removed = fields.Nested(RemovedCounts, metadata=_OPTIONAL)
+
+
 class BackgroundJob(Output):
     """Work that continues after the response."""
 
@@ -100,8 +163,11 @@ class BackgroundJob(Output):
         }
     )
     total = fields.Integer(metadata={"description": "Number of records; 0 until they are counted."})
-    result = fields.Nested(JobResult, allow_none=True, metadata={"description": "null until the job has ended."})
-    errors = fields.List(fields.Nested(BackgroundJobError), metadata={"description": "The first 100 problems."})
+    result = fields.Nested(ImportJobResult, allow_none=True, metadata={"description": "null until the job has ended."})
+    errors = fields.List(
+        fields.Nested(BackgroundJobError),
+        metadata={"description": "The first 100 problems; of a table with history 1,000."},
+    )
     createdAt = DateTime()
     updatedAt = DateTime()
     version = fields.Integer()

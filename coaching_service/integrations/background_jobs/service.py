@@ -9,14 +9,17 @@ from coaching_service.core import audit
 from coaching_service.core.auth.access import check_access, even_while_converting, owner
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.media import ZIP
 from coaching_service.integrations.background_jobs import store
 from coaching_service.integrations.background_jobs.models import (
     AnyJob,
+    ConversionWork,
     ImportResult,
     ImportWork,
     JobError,
@@ -26,12 +29,14 @@ from coaching_service.integrations.background_jobs.models import (
     NewJob,
     StoredCompanyJob,
 )
+from coaching_service.integrations.history_import.models import HistoryResult
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.team import service as team
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 
-_NAMES: Mapping[JobKind, str] = {"import": "import", "load_unit": "conversion of loads"}
+FOLLOW = "follow_history_import"
+_NAMES: Mapping[JobKind, str] = {"import": "import", "load_unit": "conversion of loads", "undo": "undo of an import"}
 
 
 class Superseded(Exception):
@@ -41,15 +46,19 @@ class Superseded(Exception):
 async def create(ctx: Context, job: NewJob) -> StoredCompanyJob:
     """Store a job, in the transaction that queues its first step.
 
-    Raises Conflict while another one of its kind is not finished.
+    Raises Conflict while another one of its kind is not finished, of the company or of the same client.
     """
-    await require_none_unfinished(ctx, job["kind"])
+    await _require_none(ctx, job["kind"], {"customerId": job.get("customerId")})
     return await store.create(ctx, job)
 
 
 async def require_none_unfinished(ctx: Context, kind: JobKind) -> None:
-    """Raise Conflict while a job of a kind is not finished."""
-    if await store.has_unfinished(ctx, kind):
+    """Raise Conflict while a job of a kind, of the company or of any client, is not finished."""
+    await _require_none(ctx, kind, {})
+
+
+async def _require_none(ctx: Context, kind: JobKind, owner: Filter) -> None:
+    if await store.has_unfinished(ctx, kind, owner):
         raise Conflict(f"Another {_NAMES[kind]} of this company is not finished yet", code="JOB_RUNNING")
 
 
@@ -63,19 +72,36 @@ async def get(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
 async def get_any(ctx: Context, job_id: ObjectId) -> AnyJob:
     """Return a job of the company, or of a bulk operation that the caller may see.
 
-    Raises NotFound, and Forbidden for a job of the company unless the caller is its owner.
+    Raises NotFound, and Forbidden for a job of the company unless the caller is its owner or has requested it.
     """
     if (job := await store.find_one(ctx, job_id)) is None:
         return await bulk_jobs.get(ctx, job_id)
-    check_access(even_while_converting(owner()), ctx.caller, writes=False)
+    await require_access(ctx, job_id, writes=False)
     return job
+
+
+async def require_access(ctx: Context, job_id: ObjectId, *, writes: bool) -> None:
+    """Raise Forbidden unless the caller is the owner or has requested a job of the company; NotFound without it."""
+    if (readers := await store.find_readers(ctx, job_id)) is None:
+        raise NotFound("job")
+    if ctx.caller.id != readers.get("requestedBy"):
+        access = owner() if writes else even_while_converting(owner())
+        check_access(access, ctx.caller, writes=writes)
+
+
+async def get_own(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
+    """Return a job of the client who calls. Raises NotFound."""
+    readers = await store.find_readers(ctx, job_id)
+    if readers is None or readers.get("customerId") != ctx.caller.id:
+        raise NotFound("job")
+    return await get(ctx, job_id)
 
 
 async def cancel_any(ctx: Context, job_id: ObjectId) -> AnyJob:
     """End a job that the caller may see before its next step. Raises what `cancel` and `read_any` raise."""
     if await store.find_one(ctx, job_id) is None:
         return await bulk_jobs.cancel(ctx, job_id)
-    check_access(owner(), ctx.caller, writes=True)
+    await require_access(ctx, job_id, writes=True)
     return await cancel(ctx, job_id)
 
 
@@ -100,7 +126,8 @@ async def get_step(
 ) -> tuple[Context, JobWork] | None:
     """Return what the next step of the queued `job` needs, with a context of the company's owner.
 
-    `is_batch`: the changes of the job share its identifier. None if the company has been deleted or the job has ended.
+    `is_batch`: the changes of the job share its identifier. An employee who requested the job acts in it. None if the
+    company has been deleted or the job has ended.
     """
     job_id: ObjectId = job.arguments["jobId"]
     try:
@@ -109,7 +136,13 @@ async def get_step(
         return None
     ctx = Context(services, operation=operation, batch_id=job_id if is_batch else None).acting_as(owner_of_company)
     stored = await find_unfinished(ctx, job_id)
-    return None if stored is None else (ctx, stored)
+    if stored is None:
+        return None
+    if (coach_id := stored.get("requestedBy")) is not None:
+        coach = await team.get_principal(services, coach_id)
+        if coach is not None and coach.company.id == ctx.company_id:
+            ctx = ctx.acting_as(coach)
+    return ctx, stored
 
 
 list_unfinished = store.list_unfinished
@@ -128,7 +161,8 @@ async def update(
     `done` records more were processed. Raises Superseded if the job is at another position.
     """
     position = (job["work"]["entry"], job["work"]["record"])
-    if not await store.update(ctx, job["_id"], position, fields, done=done, errors=errors):
+    limit = store.MAX_ROW_ERRORS if "answers" in job["work"] else store.MAX_ERRORS
+    if not await store.update(ctx, job["_id"], position, fields, done=done, errors=errors, max_errors=limit):
         raise Superseded
 
 
@@ -140,11 +174,18 @@ async def end(ctx: Context, job: JobWork, status: JobStatus, errors: Sequence[Jo
     """
     stored = cast("ImportWork", job["work"])
     work: ImportWork = {**stored, "fileId": None}
-    result: ImportResult = {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}
+    plan = stored.get("plan")
+    result: ImportResult | HistoryResult = (
+        {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}
+        if plan is None
+        else plan["result"]
+    )
     await update(ctx, job, {"status": status, "result": result, "work": work}, errors=errors)
     if stored["fileId"] is not None:
         await files.discard(ctx, [stored["fileId"]])
-    if not work["isDryRun"]:
+    if plan is not None and plan["current"] is not None:  # its client's sessions have been stored in part
+        await queue.enqueue(ctx, FOLLOW, {"importId": job["_id"], "period": plan["current"]})
+    elif not work["isDryRun"]:
         await renewal.queue_renewal_of_all(ctx)
         if stored["contentType"] == ZIP:
             await training_load_renewal.queue_renewal_of_all(ctx)
@@ -160,7 +201,7 @@ async def cancel(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
     if job["status"] in ("queued", "running"):
         if job["kind"] == "import":
             await end(ctx, job, "cancelled")
-        elif job["work"]["isDryRun"]:
+        elif job["kind"] == "undo" or cast("ConversionWork", job["work"])["isDryRun"]:
             await update(ctx, job, {"status": "cancelled"})
         else:
             raise Conflict("A conversion of loads cannot be cancelled: some are in the other unit", code="CONVERTING")

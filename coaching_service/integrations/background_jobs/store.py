@@ -8,12 +8,19 @@ from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.background_jobs.models import JobError, JobWork, NewJob, StoredCompanyJob
+from coaching_service.integrations.background_jobs.models import (
+    JobError,
+    JobReaders,
+    JobWork,
+    NewJob,
+    StoredCompanyJob,
+)
 
 MAX_ERRORS = 100
+MAX_ROW_ERRORS = 1_000  # of a table with history, where each row that is not imported is a problem
 RETENTION = timedelta(days=30)
 _FIRST_UNFINISHED = "queued"  # in the alphabet: cancelled, done, failed, queued, running
 
@@ -22,9 +29,9 @@ jobs = Documents[StoredCompanyJob](
     (
         Index(("_id",)),
         Index(("kind", "status", "-createdAt")),
-        Index(("kind",), unique=True, partial_filter=(("status", {"$gte": _FIRST_UNFINISHED}),)),
+        Index(("kind", "customerId"), unique=True, partial_filter=(("status", {"$gte": _FIRST_UNFINISHED}),)),
     ),
-    private=("companyId", "work"),
+    private=("companyId", "work", "requestedBy", "customerId"),
     expire=("createdAt", int(RETENTION.total_seconds())),
     cross_company_reason="the check of the stored data looks for those that do not continue",
     transfer=NotExported("work in progress"),
@@ -34,7 +41,10 @@ jobs = Documents[StoredCompanyJob](
 
 async def create(ctx: Context, job: NewJob) -> StoredCompanyJob:
     """Store a new job."""
-    return await jobs.insert(ctx, {**job, "status": "queued", "done": 0, "total": 0, "result": None, "errors": []})
+    about = {"requestedBy": None, "customerId": None}
+    return await jobs.insert(
+        ctx, {**about, **job, "status": "queued", "done": 0, "total": 0, "result": None, "errors": []}
+    )
 
 
 async def find_one(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | None:
@@ -42,9 +52,15 @@ async def find_one(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | None:
     return await jobs.find_one(ctx, {"_id": job_id})
 
 
+async def find_readers(ctx: Context, job_id: ObjectId) -> JobReaders | None:
+    """Return who requested a job and whose it is; None without such a job."""
+    return await jobs.find_one(ctx, {"_id": job_id}, ("requestedBy", "customerId"))
+
+
 async def find_with_work(ctx: Context, job_id: ObjectId) -> JobWork | None:
     """Return a job with its private field `work`, or None."""
-    return await jobs.find_one(ctx, {"_id": job_id}, ("kind", "status", "done", "total", "result", "errors", "work"))
+    fields = ("kind", "status", "done", "total", "result", "errors", "work", "requestedBy", "customerId")
+    return await jobs.find_one(ctx, {"_id": job_id}, fields)
 
 
 async def find_latest(ctx: Context, kind: str, limit: int) -> list[StoredCompanyJob]:
@@ -54,9 +70,9 @@ async def find_latest(ctx: Context, kind: str, limit: int) -> list[StoredCompany
     return await jobs.find(ctx, {"kind": kind, "status": states}, sort=("-createdAt",), limit=limit, fields=fields)
 
 
-async def has_unfinished(ctx: Context, kind: str) -> bool:
-    """Return whether a job of a kind is queued or running."""
-    where = {"kind": kind, "status": {"$in": ["queued", "running"]}}
+async def has_unfinished(ctx: Context, kind: str, owner: Filter) -> bool:
+    """Return whether a job of a kind whose owner satisfies a filter is queued or running."""
+    where = {"kind": kind, "status": {"$in": ["queued", "running"]}} | owner
     return await jobs.find_one(ctx, where, ("_id",)) is not None
 
 
@@ -68,8 +84,12 @@ async def update(
     *,
     done: int = 0,
     errors: Sequence[JobError] = (),
+    max_errors: int = MAX_ERRORS,
 ) -> bool:
-    """Set fields of a running job, count `done` records more and add errors; returns whether it was at `position`."""
+    """Set fields of a running job, count `done` records more and add errors, up to `max_errors` in all.
+
+    Returns whether it was at `position`.
+    """
     where = {
         "_id": job_id,
         "work.entry": position[0],
@@ -78,7 +98,7 @@ async def update(
     }
     change: dict[str, Any] = {"$set": dict(fields), "$inc": {"done": done}}
     if errors:
-        change["$push"] = {"errors": {"$each": list(errors), "$slice": MAX_ERRORS}}
+        change["$push"] = {"errors": {"$each": list(errors), "$slice": max_errors}}
     return await jobs.update(ctx, where, change, fields=("_id",)) is not None
 
 

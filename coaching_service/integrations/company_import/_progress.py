@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
@@ -80,6 +80,26 @@ class Progress:
             await background_jobs.update(tx, self._job, {"work": work}, done=done, errors=outcome.errors)
             if write is not None:
                 await write(tx)
+
+        await self._commit(store, work)
+
+    async def save(
+        self,
+        work: ImportWork,
+        fields: Mapping[str, Any],
+        write: Write,
+        *,
+        done: int = 0,
+        errors: Sequence[JobError] = (),
+    ) -> None:
+        """Store `fields` of the job, after which its next step needs `work`, with what `write` stores.
+
+        `write` comes first: `work`, if it is one of the fields, may be completed by it.
+        """
+
+        async def store(tx: Context) -> None:
+            await write(tx)
+            await background_jobs.update(tx, self._job, fields, done=done, errors=errors)
 
         await self._commit(store, work)
 

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import IO, Protocol
 
 from coaching_service.core import audit
+from coaching_service.core.auth.access import check_access, owner
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.changes import history
 from coaching_service.core.database import files
@@ -34,6 +35,11 @@ from coaching_service.integrations.company_import._archive_import import Archive
 from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.integrations.company_import._customer_import import CustomerImport
 from coaching_service.integrations.company_import._progress import Progress
+from coaching_service.integrations.history_files.tables import UnreadableTable
+from coaching_service.integrations.history_import.answers import to_stored
+from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused
+from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
+from coaching_service.integrations.history_import.recognition import is_history
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.team import service as team
@@ -59,14 +65,26 @@ class _Import(Protocol):
 
 @transactional
 async def begin(
-    ctx: Context, file: StoredFile | None, *, dry_run: bool, on_conflict: OnConflict = "error"
+    ctx: Context,
+    file: StoredFile | None,
+    *,
+    dry_run: bool,
+    on_conflict: OnConflict = "error",
+    answers: ImportAnswers = NO_ANSWERS,
 ) -> StoredCompanyJob:
     """Queue the import of a file, which the caller attaches, and return its job.
 
-    `on_conflict`: what becomes of rows of a CSV file whose identifier in another system a client has. Raises
-    InvalidFields without a file, or with `update` for an archive; Conflict while another import of the company is not
+    `on_conflict`: what becomes of rows of a table whose identifier in another system a client has. `answers`: what the
+    caller says about a table. With a `customerId` the import is of sessions of that client, and a coach with the
+    permission to change clients may request it, otherwise the owner. Raises Forbidden, InvalidFields without a file, or
+    with `update` for an archive; Conflict while another import of the company, or of the client who calls, is not
     finished.
     """
+    customer_id, is_own = answers["customerId"], not ctx.caller.is_coach
+    if not is_own and customer_id is None:
+        check_access(owner(), ctx.caller, writes=True)
+    elif customer_id is not None:
+        await customers.get_visible(ctx, customer_id)
     if file is None:
         raise invalid_field("file", "is required", code="REQUIRED")
     if on_conflict == "update" and file.content_type == ZIP:
@@ -87,7 +105,12 @@ async def begin(
                 "isStarted": False,
                 "imported": {},
                 "failed": 0,
+                "answers": to_stored(answers),
+                "mayImportAll": ctx.caller.role == "OWNER" and not ctx.caller.restricted,
+                "isOwn": is_own,
             },
+            "requestedBy": ctx.caller.id if customer_id is not None and not is_own else None,
+            "customerId": ctx.caller.id if is_own else None,
         },
     )
     await queue.enqueue(ctx, IMPORT, {"jobId": job["_id"]})
@@ -111,8 +134,8 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
             return await _continue(progress, file)
     except Superseded:  # a step whose lease had ended was still running: go on where it is now
         return RunAgain(_AFTER_OVERTAKING)
-    except InvalidArchive as error:
-        await _end(progress, error)
+    except (InvalidArchive, UnreadableTable, HistoryRefused) as error:
+        await _end(progress, _as_invalid(error))
         return None
     except StorageQuotaExceeded as error:
         await _end(
@@ -171,9 +194,23 @@ async def _continue(progress: Progress, file: IO[bytes]) -> RunAgain | None:
 
 
 async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
-    if progress.work["contentType"] == ZIP:
+    work = progress.work
+    is_limited = not work.get("mayImportAll", True)
+    if work["contentType"] == ZIP:
+        if is_limited:
+            raise InvalidArchive("is an export of a company, which its owner may import", code="OWNER_ONLY")
         return await ArchiveImport.open(progress, file)
+    if "plan" in work or await asyncio.to_thread(is_history, file, work.get("answers")):
+        return HistoryImport(progress, file)
+    if is_limited:
+        raise InvalidArchive("is a table of clients, which the owner may import", code="OWNER_ONLY")
     return await CustomerImport.open(progress, file)
+
+
+def _as_invalid(error: InvalidArchive | UnreadableTable | HistoryRefused) -> InvalidArchive:
+    if isinstance(error, UnreadableTable):
+        return InvalidArchive(error.message, "" if error.line is None else f"line {error.line}")
+    return InvalidArchive(error.message, code=error.code) if isinstance(error, HistoryRefused) else error
 
 
 async def _end(progress: Progress, error: InvalidArchive | None) -> None:

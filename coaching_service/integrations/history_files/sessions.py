@@ -46,6 +46,11 @@ class Session:
         return "\n".join(dict.fromkeys(each.workout_notes for each in self.sets if each.workout_notes))
 
     @property
+    def rows(self) -> int:
+        """How many rows of the file its sets are in."""
+        return len({each.row for each in self.sets})
+
+    @property
     def minutes(self) -> float | None:
         """How long it took; None if no row says it."""
         return max((each.minutes for each in self.sets if each.minutes), default=None)
@@ -60,13 +65,36 @@ class Session:
             self.exercises.append(last)
         last.sets.append(row)
 
-    def fingerprint(self, *, with_clock: bool = True) -> str:
+    def fingerprint(self, *, with_clock: bool = True, with_customer: bool = True) -> str:
         """Return what two copies of the session have in common: client, date, start, title, exercises and sets."""
-        parts: list[object] = [self.customer, self.day, self.clock if with_clock else None, normalize(self.title)]
+        customer, clock = self.customer if with_customer else None, self.clock if with_clock else None
+        parts: list[object] = [customer, self.day, clock, normalize(self.title)]
         for each in self.exercises:
             parts.append(normalize(each.name))
             parts += [(row.kind, row.reps, row.load, row.meters, row.seconds) for row in each.sets]
         return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def split_sessions(rows: Iterable[SetRow]) -> tuple[list[Session], list[Session]]:
+    """Return the sessions of rows whose sessions are each written as a whole, and those that are repeated.
+
+    Rows that follow each other, with the same client, date, start and title, are one session. Several with these alike
+    are several sessions, unless their sets are the same: then the file has been put together from copies.
+    """
+    runs: list[tuple[tuple[object, ...], Session]] = []
+    for row in rows:
+        key = (row.customer, row.day, row.clock, normalize(row.workout))
+        if not runs or runs[-1][0] != key:
+            runs.append((key, Session(row.customer, row.day, row.clock, row.workout)))
+        runs[-1][1].add(row)
+    known: set[str] = set()
+    sessions: list[Session] = []
+    repeated: list[Session] = []
+    for _, session in runs:
+        fingerprint = session.fingerprint()
+        (repeated if fingerprint in known else sessions).append(session)
+        known.add(fingerprint)
+    return sessions, repeated
 
 
 def group_sessions(rows: Iterable[SetRow], *, by_day: bool = False) -> list[Session]:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import IO, Annotated, Literal, TypeAlias, TypedDict
+from typing import IO, Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, Optional
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
 from coaching_service.integrations.history_files._dialects import (
@@ -47,8 +47,10 @@ _KINDS: Mapping[str, SetKind] = {
     "failure": "failure",
     "fallo": "failure",
 }
+_NOT_COMPLETED = {"false", "no", "0"}
 # Rows between sets.
 _NOT_SETS = ("rest timer", "rest", "note", "descanso", "ruhetimer", "timer")
+_ASSISTED = ("assist", "asist", "unterst")  # in English, French and Italian, in Spanish and Portuguese, in German
 _METERS: Mapping[Unit, float] = {"km": 1000.0, "mi": 1609.344, "m": 1.0, "yd": 0.9144}
 _MOST = {"reps": 10_000.0, "load": 10_000.0, "meters": 1_000_000.0, "seconds": 86_400.0, "rpe": 10.0, "rir": 20.0}
 _MOST_SETS_OF_A_ROW = 50
@@ -73,7 +75,9 @@ class ImportQuestion(TypedDict):
 
     code: Annotated[QuestionCode, Description("What is asked for.")]
     message: Annotated[str, Description("The question.")]
-    options: Annotated[list[str], Description("The possible answers.")]
+    options: Annotated[list[str], Description("The possible answers, as they are sent.")]
+    name: NotRequired[Annotated[str, Optional, Description("The client in the file whom it is about.")]]
+    labels: NotRequired[Annotated[list[str], Optional, Description("The possible answers in words.")]]
 
 
 Question: TypeAlias = ImportQuestion
@@ -90,10 +94,15 @@ class Answers:
     columns: Mapping[str, Field | Literal[""]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SetRow:
-    """A set that was done; loads are in `load_unit` (None: the answer is missing), distances in meters."""
+    """A set that was done; loads are in `load_unit` (None: the answer is missing), distances in meters.
 
+    `row` is the number of its row among the data rows of the file, from 1. The name of an exercise with assistance says
+    so.
+    """
+
+    row: int
     line: int
     customer: str
     day: date
@@ -113,6 +122,7 @@ class SetRow:
     seconds: float | None
     rpe: float | None
     rir: float | None
+    is_completed: bool
 
 
 @dataclass(frozen=True)
@@ -144,14 +154,15 @@ class SetFile:
     def rows(self) -> Iterator[FileRow]:
         """Yield the rows, from the first. Raises UnreadableTable or UnknownFormat."""
         self.file.seek(0)
-        found = False
+        found, number = False, 0
         for table in read_tables(self.file, count_headings):
             dialect = self._dialect_of(table)
             if dialect is not None:
                 found, self.dialect = True, self.dialect or dialect
                 headings = [self._renamed(heading) for heading in table.headings]
                 for row in table.rows:
-                    yield _RowReader(dialect, headings, self.answers, row).read()
+                    number += 1
+                    yield _RowReader(dialect, headings, self.answers, row, number).read()
         if not found:
             raise UnreadableTable("has no rows")
 
@@ -192,10 +203,15 @@ _HEADING_OF: Mapping[str, str] = {
 }
 
 
+# What an answer may say that a column has.
+FIELDS = tuple(_HEADING_OF)
+
+
 class _RowReader:
     """Reads one row; problems are collected, and none stops the reading of the others."""
 
-    def __init__(self, dialect: Dialect, headings: list[str], answers: Answers, row: Row) -> None:
+    def __init__(self, dialect: Dialect, headings: list[str], answers: Answers, row: Row, number: int) -> None:
+        self._row_number = number
         self._dialect, self._headings, self._answers, self._row = dialect, headings, answers, row
         self._problems: list[Problem] = []
         self._date_text = ""
@@ -235,7 +251,9 @@ class _RowReader:
             self._report("exercise", "REQUIRED", "is empty")
             return []
         load, load_unit = self._load_of(cells)
+        is_assistance = load is not None and load < 0
         row = SetRow(
+            row=self._row_number,
             line=self._row.line,
             customer=_text(cells, "customer"),
             day=moment.day,
@@ -243,18 +261,19 @@ class _RowReader:
             workout=_text(cells, "workout"),
             workout_notes=_text(cells, "workoutNotes"),
             minutes=self._minutes_of(cells, moment),
-            exercise=exercise,
+            exercise=_assisted(exercise) if is_assistance else exercise,
             superset=_text(cells, "superset"),
             notes=_text(cells, "notes"),
             kind=kind,
             reps=self._whole(cells, "reps"),
             load=None if load is None else abs(load),
             load_unit=load_unit,
-            is_assistance=load is not None and load < 0,
+            is_assistance=is_assistance,
             meters=self._meters_of(cells),
             seconds=self._number(cells, "seconds", values.read_seconds),
             rpe=self._number(cells, "rpe"),
             rir=self._number(cells, "rir", keeps_zero=True),
+            is_completed=normalize(_text(cells, "isCompleted")) not in _NOT_COMPLETED,
         )
         if all(value is None for value in (row.reps, row.load, row.meters, row.seconds)):
             if not self._problems:
@@ -375,6 +394,11 @@ class _RowReader:
             self._report(name, "VALUE_LEFT_OUT", "must be a whole number")
             return None
         return None if amount is None else int(amount)
+
+
+def _assisted(exercise: str) -> str:
+    """Return the name of an exercise that was done with help, as some services write it."""
+    return exercise if any(word in normalize(exercise) for word in _ASSISTED) else f"{exercise} (Assisted)"
 
 
 def _cell(cells: Cells, name: Field) -> Cell:

@@ -9,9 +9,10 @@ from datetime import date
 from typing import IO
 
 from coaching_service.integrations.history_files.models import Format
-from coaching_service.integrations.history_files.set_rows import Answers, FileRow, Question, SetFile
+from coaching_service.integrations.history_files.set_rows import Answers, FileRow, Problem, Question, SetFile
 from coaching_service.integrations.history_files.values import DateOrder
 
+MAX_PROBLEMS = 1_000
 # Problems of rows that an answer to a question solves.
 _SOLVED_BY_ANSWERS = ("DATE_ORDER", "DISTANCE_UNIT")
 
@@ -28,6 +29,8 @@ class Survey:
         rows: How many data rows there are; `reported`: how many of them have no set.
         exercises: How many sets each name of an exercise has.
         customers: How many rows each client has; the empty name if there is no column.
+        assisted: Names of exercises whose loads are help.
+        problems: The first problems of rows.
         first, last: The dates of the first and the last set.
     """
 
@@ -40,6 +43,8 @@ class Survey:
     sets: int = 0
     exercises: Counter[str] = field(default_factory=Counter)
     customers: Counter[str] = field(default_factory=Counter)
+    assisted: set[str] = field(default_factory=set)
+    problems: list[Problem] = field(default_factory=list)
     first: date | None = None
     last: date | None = None
 
@@ -103,10 +108,13 @@ def _read(file: IO[bytes], answers: Answers, advance: Callable[[int], None]) -> 
         advance(found.rows)
         reading.add(row)
         is_open = any(problem["code"] in _SOLVED_BY_ANSWERS for problem in row.problems)
+        found.problems += row.problems[: MAX_PROBLEMS - len(found.problems)]
         found.reported += not row.sets and not is_open
         for each in row.sets:
             found.sets += 1
             found.exercises[each.exercise] += 1
+            if each.is_assistance:
+                found.assisted.add(each.exercise)
             found.first = each.day if found.first is None else min(found.first, each.day)
             found.last = each.day if found.last is None else max(found.last, each.day)
         for customer in {each.customer for each in row.sets}:

@@ -17,6 +17,7 @@ from openpyxl.utils.exceptions import InvalidFileException
 from openpyxl.worksheet.worksheet import Worksheet
 
 from coaching_service.core.csv_rows import restore
+from coaching_service.integrations.history_files._workbooks import UnsafeWorkbook, require_safe
 
 Cell: TypeAlias = str | int | float | bool | datetime | date | time | timedelta | None
 # Returns how many of the cells are known headings.
@@ -159,7 +160,10 @@ def _rows_of_csv(text: io.TextIOWrapper, delimiter: str) -> Iterator[Row]:
 def _read_workbook(file: IO[bytes]) -> Iterator[tuple[str, Iterator[Row]]]:
     """Yield the visible sheets. Formulas have the values that were stored with them."""
     try:
+        require_safe(file)
         workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
+    except UnsafeWorkbook as error:
+        raise UnreadableTable(str(error)) from None
     except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
         raise UnreadableTable("is not an XLSX file that can be opened: save it again, or save it as CSV") from error
     try:

@@ -1,44 +1,25 @@
-"""What an import of training history is asked for, has stored, and returns."""
+"""What an import of training history is asked for, keeps between its steps, and returns."""
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from collections.abc import Mapping
+from typing import Literal, TypeAlias, TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.rosters import Column
-from coaching_service.integrations.history_files.sessions import Session
 from coaching_service.integrations.history_files.set_rows import Question
-from coaching_service.integrations.history_files.survey import Survey
-from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.history_files.values import DateOrder
-from coaching_service.library.exercises.name_models import ExerciseMatch
-
-__all__ = ["Session", "Survey", "UnreadableTable"]
+from coaching_service.library.imported_names.models import NameAnswer, NameInFile
 
 ImportFormat: TypeAlias = Format | Literal["customers"]
-# An exercise or a client of the company, or what becomes of a name that stands for none.
-Decision: TypeAlias = ObjectId | Literal["create", "skip"]
-
-
-class NameAnswer(TypedDict):
-    """What a name in a file stands for."""
-
-    name: str
-    answer: Decision
-
-
-class ColumnAnswer(TypedDict):
-    """What a column has: a field of sets or of clients; empty: it is not read."""
-
-    heading: str
-    field: str | Column
 
 
 class ImportAnswers(TypedDict):
     """What the caller says about a file; None and empty: the file decides, or the import asks.
 
-    `customerId` is the client of a file that has no column of clients. `names` are of exercises.
+    `customerId` is the client of a file that has no column of clients. `names` are of exercises, `customers` of
+    clients in the file; `columns` are the fields of headings, empty for a column that is not read.
     """
 
     format: ImportFormat | None
@@ -46,18 +27,48 @@ class ImportAnswers(TypedDict):
     loadUnit: Literal["kg", "lb"] | None
     distanceUnit: Literal["km", "mi", "m", "yd"] | None
     dateOrder: DateOrder | None
-    names: list[NameAnswer]
-    customers: list[NameAnswer]
-    columns: list[ColumnAnswer]
+    names: Mapping[str, NameAnswer]
+    customers: Mapping[str, NameAnswer]
+    columns: Mapping[str, str | Column]
 
 
-class NameInFile(TypedDict):
-    """A name of an exercise in a file: how many sets it has, the exercise that it means, and the nearest others."""
+NO_ANSWERS: ImportAnswers = {
+    "format": None,
+    "customerId": None,
+    "loadUnit": None,
+    "distanceUnit": None,
+    "dateOrder": None,
+    "names": {},
+    "customers": {},
+    "columns": {},
+}
+
+
+class StoredAnswer(TypedDict):
+    """What a name in a file stands for; None: what has it is left out. Names are no keys of stored documents."""
 
     name: str
-    sets: int
-    match: ExerciseMatch | None
-    alternatives: list[ExerciseMatch]
+    answer: NameAnswer | None
+
+
+class StoredColumn(TypedDict):
+    """The field of a heading."""
+
+    heading: str
+    field: str
+
+
+class StoredAnswers(TypedDict):
+    """The answers about a file as a job keeps them."""
+
+    format: ImportFormat | None
+    customerId: ObjectId | None
+    loadUnit: Literal["kg", "lb"] | None
+    distanceUnit: Literal["km", "mi", "m", "yd"] | None
+    dateOrder: DateOrder | None
+    names: list[StoredAnswer]
+    customers: list[StoredAnswer]
+    columns: list[StoredColumn]
 
 
 class CreatedCounts(TypedDict):
@@ -86,17 +97,60 @@ HistoryResult = TypedDict(
 )
 
 
-class HistoryWork(TypedDict):
-    """What the next step of an import of history needs; `entry` and `record` are its position.
+ImportedPeriod = TypedDict(
+    "ImportedPeriod",
+    {"customerId": ObjectId, "sessions": int, "sets": int, "from": str, "to": str},
+)
 
-    `fileId` is None once the import has ended, and the file is deleted.
+
+class HistoryPlan(TypedDict):
+    """What an import of history has decided at its start, and where it is.
+
+    `exercises` and `customers` are what names in the file stand for (`create`: a dry run would create it). `current` is
+    what was stored for the client whose sessions are being stored, and has no event yet.
     """
 
-    fileId: ObjectId | None
-    fileName: str
-    contentType: str
-    isDryRun: bool
-    answers: ImportAnswers
+    exercises: list[StoredAnswer]
+    customers: list[StoredAnswer]
+    dateOrder: DateOrder | None
+    current: ImportedPeriod | None
+    result: HistoryResult
+
+
+class RemovedCounts(TypedDict):
+    """How many records an undo removed."""
+
+    customers: int
+    sessions: int
+    exercises: int
+
+
+class KeptDocument(TypedDict):
+    """A record that stays, and why."""
+
+    documentId: ObjectId
+    code: str
+    message: str
+
+
+class UndoResult(TypedDict):
+    """What the undo of an import removed (`ok` records), and the first of those that stay."""
+
+    ok: int
+    removed: RemovedCounts
+    failed: list[KeptDocument]
+
+
+class UndoWork(TypedDict):
+    """What the next step of an undo needs.
+
+    `entry` is the kind of records that it goes through, `record` how many of them it has seen, and `last` the last one.
+    `clients` are those of whom sessions were removed.
+    """
+
+    importId: ObjectId
     entry: int
     record: int
-    result: NotRequired[HistoryResult]
+    last: ObjectId | None
+    clients: list[ImportedPeriod]
+    result: UndoResult

@@ -339,6 +339,20 @@ class ProposalDecidedNotificationData(_ProposalData):
     decidedBy = Identifier(metadata={"description": "The coach who decided; missing if it expired.", **_OPTIONAL})
 
 
+class HistoryNotificationData(Output):
+    """An import of training history, and how much of it is of the client."""
+
+    class Meta(Output.Meta):
+        include = {
+            "from": Date(metadata={"description": "The date of the first session."}),
+            "to": Date(metadata={"description": "The date of the last session."}),
+        }
+
+    importId = Identifier(metadata={"description": "The job of the import."})
+    sessions = fields.Integer(metadata={"description": "Number of sessions."})
+    sets = fields.Integer(metadata={"description": "Number of sets."})
+
+
 _DATA: dict[str, type[Output]] = {
     "workout.completed": WorkoutNotificationData,
     "item.logged": ItemLoggedNotificationData,
@@ -365,6 +379,7 @@ _DATA_OF_KIND: dict[str, type[Output]] = {
     "form": FormNotificationData,
     "metrics_set": MetricSetNotificationData,
     "template": TemplateNotificationData,
+    "history": HistoryNotificationData,
 }
 _CHANGED_FIELDS = fields.List(
     fields.String(),

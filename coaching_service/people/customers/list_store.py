@@ -12,7 +12,7 @@ from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.people.customers import _group_totals, counters
 from coaching_service.people.customers._search import match_text, match_words, search_page, substring_filter
-from coaching_service.people.customers.models import Customer, GroupCount, SortFigure
+from coaching_service.people.customers.models import Customer, CustomerIdentity, GroupCount, SortFigure
 from coaching_service.people.customers.store import (
     ARCHIVED,
     BY_GROUP,
@@ -170,6 +170,11 @@ async def find_selected_page(
     where = where | containing if contains else where
     hint = EXTERNAL_ID_INDEX if "externalId" in where else BY_ID
     return await list_part.read(ctx, customers, where, hint=hint)
+
+
+async def find_identities(ctx: Context) -> list[CustomerIdentity]:
+    """Return names, addresses and external identifiers of all clients."""
+    return await customers.find(ctx, {}, fields=("name", "surname", "email", "externalId"), hint=BY_ID)
 
 
 async def find_by_emails(ctx: Context, emails: Collection[str]) -> list[Customer]:

@@ -369,6 +369,8 @@ class CountDifference(TypedDict):
 
 
 # The two parts of the name of a client.
+# What a file may name a client with.
+CustomerIdentity: TypeAlias = Part[Customer, Literal["_id", "name", "surname", "email", "externalId"]]
 CustomerNames: TypeAlias = Part[Customer, Literal["_id", "name", "surname"]]
 
 

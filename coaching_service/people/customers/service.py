@@ -25,6 +25,7 @@ from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.customers.models import (
     Customer,
     CustomerChange,
+    CustomerIdentity,
     CustomerNames,
     CustomerProfile,
     CustomerReference,
@@ -44,6 +45,7 @@ _SEARCHED_FIELDS = {"name", "surname", "email"}
 
 
 find_by_emails = list_store.find_by_emails
+list_identities = list_store.find_identities
 
 
 async def get(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
@@ -138,7 +140,7 @@ def get_notifications(customer: Customer) -> OwnNotifications:
     return customer.get("notifications", notifications)
 
 
-def full_name(customer: Customer | CustomerNames) -> str:
+def full_name(customer: Customer | CustomerNames | CustomerIdentity) -> str:
     """Return the name and, if there is one, the surname of a client."""
     return " ".join(filter(None, (customer["name"], customer["surname"])))
 

@@ -297,6 +297,8 @@ async def _store_better(
     changed = list(zip(better, named, strict=True))
     first_results = await _find_first_results(ctx, customer_id, changed)
     for each, record in changed:
+        if each.best.get("isImported") or (each.previous is None and not reports):
+            continue  # neither is in the feed
         # Only a better value is a new event; otherwise the data of the existing event is corrected.
         report = activity.record_event if reports and _is_event(each) else activity.correct_event
         await report(

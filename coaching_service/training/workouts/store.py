@@ -24,6 +24,8 @@ from coaching_service.training.workouts.blocks.models import (
     BlockDate,
     BlockFields,
     DayBlock,
+    ImportedSession,
+    KnownSession,
     StoredBlock,
 )
 from coaching_service.training.workouts.items.content import MAX_ITEMS, RECORDED_FIELDS
@@ -78,6 +80,8 @@ blocks = Documents[StoredBlock](
 
 BY_PROGRAM = blocks.index_name("programId", "customerId", "day", "position", "_id")
 _BY_EXTERNAL_ID = blocks.index_name("externalId")
+_BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
+_BY_IMPORT = blocks.index_name("source.importId", "_id")
 _BY_UPDATE = blocks.index_name("customerId", UPDATED)
 
 
@@ -229,6 +233,32 @@ async def create(ctx: Context, block: BlockContent, position: int) -> StoredBloc
 async def create_many(ctx: Context, new_blocks: Sequence[BlockContent], *, after: int = 0) -> list[StoredBlock]:
     """Store new blocks; blocks of one day are in the order given, after the position `after`."""
     return await blocks.insert_many(ctx, _with_positions(new_blocks, after))
+
+
+async def create_imported(ctx: Context, new_blocks: Sequence[BlockContent]) -> list[StoredBlock]:
+    """Store new blocks that an import reports together: without a record in the change log of each."""
+    return await blocks.insert_many(ctx, _with_positions(new_blocks, 0), recorded=False)
+
+
+async def find_logged_on(ctx: Context, customer_id: ObjectId, dates: Sequence[str]) -> list[KnownSession]:
+    """Return the blocks with logged sets of a client on some dates."""
+    where: Filter = {"customerId": customer_id, "date": {"$in": list(dates)}, "items.customerSets.0": {"$exists": True}}
+    fields = ("date", "name", "startTime", "fingerprint", "items.exerciseId", "items.type", "items.customerSets")
+    return cast("list[KnownSession]", await blocks.find(ctx, where, fields=fields, hint=_BY_DATE))
+
+
+async def find_imported(ctx: Context, import_id: ObjectId, after: ObjectId | None, limit: int) -> list[ImportedSession]:
+    """Return at most `limit` blocks of an import after an identifier, in order."""
+    where: Filter = {"source.importId": import_id} | ({} if after is None else {"_id": {"$gt": after}})
+    fields = ("customerId", "date", "version", "items.customerSets.index")
+    listed = await blocks.find(ctx, where, sort=("_id",), limit=limit, fields=fields, hint=_BY_IMPORT)
+    return cast("list[ImportedSession]", listed)
+
+
+async def delete_imported(ctx: Context, import_id: ObjectId, ids: Sequence[ObjectId]) -> int:
+    """Delete blocks of an import that have not changed since, without a record of each; returns how many."""
+    where: Filter = {"source.importId": import_id, "_id": {"$in": list(ids)}, "version": 0}
+    return await blocks.delete_many(ctx, where, recorded=False)
 
 
 def preview_many(ctx: Context, new_blocks: Sequence[BlockContent]) -> list[StoredBlock]:

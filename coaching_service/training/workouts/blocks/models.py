@@ -298,3 +298,9 @@ BlockCustomer: TypeAlias = Part[StoredBlock, Literal["_id", "customerId"]]
 
 # The date of a block, if it has one.
 BlockDate: TypeAlias = Part[StoredBlock, Literal["_id", "date"]]
+
+
+# A block with logged sets as it is compared with a session to import.
+KnownSession: TypeAlias = Part[StoredBlock, Literal["_id", "date", "name", "startTime", "fingerprint", "items"]]
+# An imported session as its undo reads it.
+ImportedSession: TypeAlias = Part[StoredBlock, Literal["_id", "customerId", "date", "version", "items"]]

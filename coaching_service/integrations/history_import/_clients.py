@@ -1,0 +1,95 @@
+"""Which clients of the company the names in a file stand for."""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
+from coaching_service.integrations.history_files.set_rows import Question
+from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
+from coaching_service.people.customers import batch
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import CustomerIdentity, NewCustomer
+
+_NEAREST = 3
+
+
+class KnownClients:
+    """The clients of the company, by everything that a file may name them with."""
+
+    def __init__(self, clients: Sequence[CustomerIdentity]) -> None:
+        self._by_key: defaultdict[str, set[ObjectId]] = defaultdict(set)
+        self._names: dict[str, ObjectId] = {}
+        for client in clients:
+            full_name = customers.full_name(client)
+            self._names.setdefault(full_name, client["_id"])
+            surname_first = f"{client['surname'] or ''}, {client['name']}"
+            for text in (full_name, surname_first, client["email"], client.get("externalId"), str(client["_id"])):
+                if text:
+                    self._by_key[normalize(text)].add(client["_id"])
+
+    def find(self, name: str) -> ObjectId | None:
+        """Return the one client with a name, an address or an identifier; None without, or with several."""
+        found = self._by_key.get(normalize(name), set())
+        return next(iter(found)) if len(found) == 1 else None
+
+    def nearest(self, name: str) -> dict[ObjectId, str]:
+        """Return the clients with the nearest names."""
+        names = {normalize(each): each for each in self._names}
+        near = difflib.get_close_matches(normalize(name), names, n=_NEAREST, cutoff=0.5)
+        return {self._names[names[each]]: names[each] for each in near}
+
+
+def ask(name: str, known: KnownClients) -> Question:
+    """Return the question who a client in the file is."""
+    near = known.nearest(name)
+    return {
+        "code": "CUSTOMER",
+        "message": f"Which client is {name}?",
+        "options": [*map(str, near), CREATE, SKIP],
+        "name": name,
+        "labels": [*near.values(), "Create a new client", "Leave out"],
+    }
+
+
+ASK_FOR_CLIENT: Question = {
+    "code": "CUSTOMER",
+    "message": "The file does not name its client: whose history is it? Send `customerId`.",
+    "options": [],
+}
+
+
+async def load(ctx: Context) -> KnownClients:
+    """Return the clients of the company."""
+    return KnownClients(await customers.list_identities(ctx))
+
+
+def decide(
+    names: Collection[str], known: KnownClients, answers: Mapping[str, NameAnswer]
+) -> tuple[dict[str, NameAnswer], list[Question]]:
+    """Return what the clients in a file stand for, and the questions about those who match none."""
+    decisions: dict[str, NameAnswer] = {}
+    questions: list[Question] = []
+    for name in names:
+        decision = answers.get(name) or known.find(name)
+        if decision is None:
+            questions.append(ask(name, known))
+        else:
+            decisions[name] = decision
+    return decisions, questions
+
+
+async def create(ctx: Context, names: Sequence[str]) -> dict[str, ObjectId]:
+    """Create a client for each name, without an invitation, and return their identifiers."""
+    entries = [_new_client(name) for name in names]
+    saved = await batch.save_many(ctx, entries) if entries else None
+    return {name: result["_id"] for name, result in zip(names, saved["results"] if saved else (), strict=True)}
+
+
+def _new_client(name: str) -> NewCustomer:
+    first, _, last = name.rpartition(" ")
+    return {"name": first or last, "surname": last if first else None, "sendInvitation": False}

@@ -1,0 +1,100 @@
+"""The sessions of a file by client, and the rows that are reported instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import IO
+
+from coaching_service.integrations.history_files.sessions import Session, group_sessions, split_sessions
+from coaching_service.integrations.history_files.set_rows import Answers, Problem, SetFile, SetRow
+from coaching_service.integrations.history_files.survey import MAX_PROBLEMS
+from coaching_service.library.imported_names.models import SKIP, NameAnswer, key_of
+
+# The formats in whose files the rows of different sessions may be mixed.
+MIXED = ("sets", "fitnotes")
+
+
+@dataclass
+class FileContent:
+    """What a file has.
+
+    Attributes:
+        clients: The sessions of each client, by the name in the file.
+        reported: How many rows are left out.
+        problems: The first problems of these rows.
+    """
+
+    clients: dict[str, list[Session]] = field(default_factory=dict)
+    reported: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    def report(self, row: SetRow, name: str | None, code: str, message: str) -> None:
+        """Report a row that is left out."""
+        self.reported += 1
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(problem(row, name, code, message))
+
+
+def problem(row: SetRow, name: str | None, code: str, message: str) -> Problem:
+    """Return a problem of a row."""
+    return {"entry": f"line {row.line}", "line": row.line, "field": name, "code": code, "message": message}
+
+
+def read_content(
+    file: IO[bytes],
+    answers: Answers,
+    *,
+    by_day: bool,
+    is_mixed: bool,
+    exercises: Mapping[str, NameAnswer | None],
+    customers: Mapping[str, NameAnswer | None],
+) -> FileContent:
+    """Read the sessions; the mappings are what names stand for, without those that are left out.
+
+    A client of the mapping with None is another one than the import is for.
+    """
+    content = FileContent()
+    source = SetFile(file, answers)
+
+    def accepted() -> Iterator[SetRow]:
+        for row in source.rows():
+            is_first = True
+            for each in row.sets:
+                if (reason := _reason(each, exercises, customers)) is None:
+                    yield each
+                elif is_first:
+                    content.report(each, *reason)
+                is_first = False
+
+    if is_mixed or by_day:
+        sessions, repeated = group_sessions(accepted(), by_day=by_day), list[Session]()
+    else:
+        sessions, repeated = split_sessions(accepted())
+    for session in repeated:
+        report_known(content, session)
+    for session in sessions:
+        content.clients.setdefault(session.customer, []).append(session)
+    return content
+
+
+def report_known(content: FileContent, session: Session) -> None:
+    """Report the rows of a session that is there already."""
+    rows = {each.row: each for each in session.sets}
+    for each in rows.values():
+        content.report(each, None, "ALREADY_THERE", "is of a session that is there already")
+
+
+def _reason(
+    row: SetRow, exercises: Mapping[str, NameAnswer | None], customers: Mapping[str, NameAnswer | None]
+) -> tuple[str, str, str] | None:
+    if row.customer not in customers:
+        return "customer", "REQUIRED", "is empty"
+    customer = customers[row.customer]
+    if customer is None:
+        return "customer", "OTHER_CLIENT", "is of another client than the import is for"
+    if customer == SKIP:
+        return "customer", "SKIPPED", "is of a client who is left out"
+    if exercises.get(key_of(row.exercise), SKIP) in (SKIP, None):
+        return "exercise", "SKIPPED", "has the name of an exercise that is left out"
+    return None

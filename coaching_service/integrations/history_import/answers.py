@@ -1,0 +1,52 @@
+"""Answers about a file as a job keeps them: names of the file are no keys of stored documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.history_files.set_rows import Answers
+from coaching_service.integrations.history_files.values import DateOrder
+from coaching_service.integrations.history_import.models import ImportAnswers, StoredAnswer, StoredAnswers
+from coaching_service.library.imported_names.models import NameAnswer
+
+
+def to_stored(answers: ImportAnswers) -> StoredAnswers:
+    """Return answers as a job keeps them."""
+    return {
+        "format": answers["format"],
+        "customerId": answers["customerId"],
+        "loadUnit": answers["loadUnit"],
+        "distanceUnit": answers["distanceUnit"],
+        "dateOrder": answers["dateOrder"],
+        "names": list_answers(answers["names"]),
+        "customers": list_answers(answers["customers"]),
+        "columns": [{"heading": heading, "field": field} for heading, field in answers["columns"].items()],
+    }
+
+
+def list_answers(answers: Mapping[str, NameAnswer | None]) -> list[StoredAnswer]:
+    """Return what names stand for as a list."""
+    return [{"name": name, "answer": answer} for name, answer in answers.items()]
+
+
+def by_name(answers: list[StoredAnswer]) -> dict[str, NameAnswer]:
+    """Return what names stand for, without those that are left out."""
+    return {each["name"]: each["answer"] for each in answers if each["answer"] is not None}
+
+
+def exercise_ids(answers: list[StoredAnswer]) -> dict[str, ObjectId | None]:
+    """Return the exercise of each name; None: what has it is left out, or the exercise would be created."""
+    return {each["name"]: each["answer"] if isinstance(each["answer"], ObjectId) else None for each in answers}
+
+
+def reading_answers(answers: StoredAnswers, date_order: DateOrder | None = None) -> Answers:
+    """Return what the reading of the file needs; `date_order` is what the file has decided."""
+    return Answers(
+        format=None if answers["format"] == "customers" else answers["format"],
+        load_unit=answers["loadUnit"],
+        distance_unit=answers["distanceUnit"],
+        date_order=answers["dateOrder"] or date_order,
+        columns={each["heading"]: cast("Any", each["field"]) for each in answers["columns"]},
+    )

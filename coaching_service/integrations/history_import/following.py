@@ -1,0 +1,47 @@
+"""What follows from the sessions of a client that were imported or removed: records, figures, one event."""
+
+from __future__ import annotations
+
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.recording import LoggedEvent
+from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.errors import NotFound
+from coaching_service.core.events import EventType, EventValue
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job, company_of
+from coaching_service.integrations.history_import.models import ImportedPeriod
+from coaching_service.people.team import service as team
+from coaching_service.progress.personal_records import service as personal_records
+
+OPERATION = "importCompany"
+
+
+async def follow(
+    ctx: Context, import_id: ObjectId, period: ImportedPeriod, event: EventType = "history.imported"
+) -> None:
+    """Derive a client's records and figures again and report one event, in the caller's transaction.
+
+    Raises NotFound if the client has been erased.
+    """
+    await personal_records.rebuild_records(ctx, period["customerId"])
+    data: dict[str, EventValue] = {
+        "importId": import_id,
+        "sessions": period["sessions"],
+        "sets": period["sets"],
+        "from": period["from"],
+        "to": period["to"],
+    }
+    ctx.changes.events.append(LoggedEvent(event, period["customerId"], data))
+    ctx.changes.prevent_undo()
+
+
+async def run_step(services: Services, job: Job) -> None:
+    """Follow the sessions of a client that an import had stored when it ended before the others."""
+    period: ImportedPeriod = job.arguments["period"]
+    import_id: ObjectId = job.arguments["importId"]
+    try:
+        owner = await team.get_owner(services, company_of(job))
+        ctx = Context(services, operation=OPERATION, batch_id=import_id).acting_as(owner)
+        await in_transaction(ctx, lambda tx: follow(tx, import_id, period))
+    except NotFound:  # the client or the company has been erased
+        return

@@ -1,0 +1,332 @@
+"""An import of a file with training history: sessions are stored in batches, each safe to interrupt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import IO, Any, Protocol, cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.background_jobs.models import ImportWork, JobError
+from coaching_service.integrations.history_files.sessions import Session
+from coaching_service.integrations.history_files.set_rows import Answers, Problem
+from coaching_service.integrations.history_import import _clients
+from coaching_service.integrations.history_import import answers as stored_answers
+from coaching_service.integrations.history_import._documents import KnownSessions, Target, count_sets, done_sessions
+from coaching_service.integrations.history_import._planning import Decisions, decide
+from coaching_service.integrations.history_import._reading import MIXED, FileContent, read_content, report_known
+from coaching_service.integrations.history_import.following import follow
+from coaching_service.integrations.history_import.models import (
+    CreatedCounts,
+    HistoryPlan,
+    HistoryResult,
+    ImportedPeriod,
+    StoredAnswer,
+)
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.imported_names import service as imported_names
+from coaching_service.library.imported_names.models import CREATE, NameAnswer
+from coaching_service.people.customers import service as customers
+from coaching_service.training.workouts.blocks import imported
+from coaching_service.training.workouts.blocks.models import BlockSource
+
+_BATCH_SESSIONS, _BATCH_SETS = 100, 2_000
+# The fields of a result that change with each batch.
+_COUNTED = ("created", "reported", "imported", "from", "to")
+Write = Callable[[Context], Awaitable[None]]
+
+
+class HistoryRefused(Exception):
+    """A file cannot be imported as it was requested; nothing more of it is stored."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.message, self.code = message, code
+
+
+class Progress(Protocol):
+    """The job of an import, as it was after the last commit."""
+
+    ctx: Context
+
+    @property
+    def work(self) -> ImportWork:
+        """What the next step needs."""
+
+    @property
+    def job_id(self) -> ObjectId:
+        """The identifier of the job."""
+
+    async def save(
+        self,
+        work: ImportWork,
+        fields: Mapping[str, Any],
+        write: Write,
+        *,
+        done: int = 0,
+        errors: Sequence[JobError] = (),
+    ) -> None:
+        """Store `fields` of the job, after which its next step needs `work`, with what `write` stores."""
+
+
+class HistoryImport:
+    """An import of a file with sessions."""
+
+    def __init__(self, progress: Progress, file: IO[bytes]) -> None:
+        self._progress, self._file = progress, file
+        self._content: FileContent | None = None
+
+    @property
+    def _ctx(self) -> Context:
+        return self._progress.ctx
+
+    @property
+    def _is_dry_run(self) -> bool:
+        return self._progress.work["isDryRun"]
+
+    async def start(self) -> None:
+        """Decide what becomes of the file, and create the exercises and clients that it needs.
+
+        Raises UnreadableTable, and HistoryRefused if the file leaves a question open.
+        """
+        work = self._progress.work
+        try:
+            decisions = await decide(self._ctx, self._file, work["answers"])
+        except NotFound as error:
+            raise HistoryRefused(f"has an answer that cannot be followed. {error.message}", "NOT_FOUND") from None
+        found = decisions.survey
+        if not work.get("mayImportAll", True) and decisions.new_customers:
+            raise HistoryRefused("has clients that only the owner may create", "OWNER_ONLY")
+        result = _first_result(decisions, is_dry_run=self._is_dry_run)
+        names: Mapping[str, NameAnswer | None] = decisions.names.decisions
+        assumed = {**decisions.customers, **{each.get("name", ""): CREATE for each in decisions.customer_questions}}
+        content = await asyncio.to_thread(
+            read_content,
+            self._file,
+            _reading_of(decisions, work),
+            by_day=found.by_day,
+            is_mixed=found.format in MIXED,
+            exercises=names,
+            customers=assumed,
+        )
+        result["reported"] += content.reported
+        result["imported"] = result["rows"] - result["reported"]
+        errors = _errors(found.problems, content.problems)
+        plan: HistoryPlan = {
+            "exercises": stored_answers.list_answers(names),
+            "customers": stored_answers.list_answers(assumed),
+            "dateOrder": found.answers.date_order,
+            "current": None,
+            "result": result,
+        }
+        if decisions.questions and not self._is_dry_run:
+            await self._store_plan(plan, errors, None)
+            codes = sorted({each["code"] for each in decisions.questions})
+            raise HistoryRefused(f"leaves questions open: {', '.join(codes)}. Answer them", "QUESTIONS_OPEN")
+        await self._store_plan(plan, errors, None if self._is_dry_run else decisions)
+
+    async def _store_plan(self, plan: HistoryPlan, errors: Sequence[JobError], decisions: Decisions | None) -> None:
+        work: ImportWork = {**self._progress.work, "isStarted": True, "plan": plan}
+
+        remembers = not work.get("isOwn", False)
+
+        async def write(tx: Context) -> None:
+            if decisions is None:
+                return
+            helped = decisions.survey.assisted
+            made = await imported_names.create_missing(tx, decisions.names, assistance=helped, remember=remembers)
+            plan["exercises"] = stored_answers.list_answers(made)
+            created = await _clients.create(tx, decisions.new_customers)
+            plan["customers"] = stored_answers.list_answers({**decisions.customers, **created})
+
+        fields = {"status": "running", "total": plan["result"]["rows"], "work": work}
+        await self._progress.save(work, fields, write, errors=errors)
+
+    async def run_batch(self) -> bool:
+        """Store the next sessions; returns False if there are none left. Raises HistoryRefused if a client is gone."""
+        plan = self._progress.work["plan"]
+        content = await self._load(plan)
+        entry, record = self._progress.work["entry"], self._progress.work["record"]
+        if entry == len(content.clients):
+            return False
+        name, sessions = list(content.clients.items())[entry]
+        batch = _first_batch(sessions[record:])
+        is_last = record + len(batch) == len(sessions)
+        try:
+            await self._store(plan, name, batch, (entry + 1, 0) if is_last else (entry, record + len(batch)))
+        except NotFound as error:
+            raise HistoryRefused(f"could not be imported completely. {error.message}", "NOT_FOUND") from None
+        return True
+
+    def suspend(self) -> None:
+        """Do nothing: the next step reads the file again."""
+
+    async def _load(self, plan: HistoryPlan) -> FileContent:
+        if self._content is None:
+            work = self._progress.work
+            form = plan["result"]["format"]
+            self._content = await asyncio.to_thread(
+                read_content,
+                self._file,
+                stored_answers.reading_answers(work["answers"], plan["dateOrder"]),
+                by_day=form == "fitnotes",
+                is_mixed=form in MIXED,
+                exercises={each["name"]: each["answer"] for each in plan["exercises"]},
+                customers={each["name"]: each["answer"] for each in plan["customers"]},
+            )
+        return self._content
+
+    async def _store(
+        self, plan: HistoryPlan, name: str, sessions: Sequence[Session], position: tuple[int, int]
+    ) -> None:
+        ctx = self._ctx
+        customer_id = _identifier(plan["customers"], name)
+        target = await self._target(plan, customer_id)
+        dates = sorted({str(session.day) for session in sessions})
+        known = KnownSessions([] if customer_id is None else await imported.find_done_on(ctx, customer_id, dates))
+        content = FileContent()
+        new: list[Session] = []
+        for session in sessions:
+            if known.has(session, target):
+                report_known(content, session)
+            else:
+                new.append(session)
+        errors = [*_errors(content.problems), *_loads_left_out(new, target)]
+        documents = [] if self._is_dry_run else [each for session in new for each in done_sessions(session, target)]
+        period = _extend(plan["current"], customer_id, new)
+        is_last = position[1] == 0
+        work, fields = self._advanced(plan, new, content.reported, position, None if is_last else period)
+
+        async def write(tx: Context) -> None:
+            if self._is_dry_run or customer_id is None:
+                return
+            if documents:
+                await customers.lock_and_mark_figures(tx, customer_id)
+                source: BlockSource = {"format": plan["result"]["format"], "importId": self._progress.job_id}
+                await imported.add_sessions(tx, customer_id, source, documents)
+            if is_last and period is not None:
+                await follow(tx, self._progress.job_id, period)
+
+        await self._progress.save(work, fields, write, done=sum(each.rows for each in sessions), errors=errors)
+
+    def _advanced(
+        self,
+        plan: HistoryPlan,
+        new: Sequence[Session],
+        reported: int,
+        position: tuple[int, int],
+        current: ImportedPeriod | None,
+    ) -> tuple[ImportWork, dict[str, Any]]:
+        """Return what the next step needs, and the fields of the job that differ."""
+        result: HistoryResult = {**plan["result"]}
+        created: CreatedCounts = {**result["created"]}
+        created["sessions"] += len(new)
+        created["sets"] += count_sets(new)
+        days = [str(session.day) for session in new]
+        result["created"] = created
+        result["reported"] += reported
+        result["imported"] -= reported
+        result["from"] = min([*days, *([result["from"]] if result["from"] else [])], default=None)
+        result["to"] = max([*days, *([result["to"]] if result["to"] else [])], default=None)
+        kept = None if self._is_dry_run else current
+        work: ImportWork = {
+            **self._progress.work,
+            "entry": position[0],
+            "record": position[1],
+            "plan": {**plan, "current": kept, "result": result},
+        }
+        fields = {
+            "work.entry": position[0],
+            "work.record": position[1],
+            "work.plan.current": kept,
+            **{f"work.plan.result.{name}": value for name, value in result.items() if name in _COUNTED},
+        }
+        return work, fields
+
+    async def _target(self, plan: HistoryPlan, customer_id: ObjectId | None) -> Target:
+        ids = stored_answers.exercise_ids(plan["exercises"])
+        known = await exercises.get_names(self._ctx, [each for each in ids.values() if each is not None])
+        return Target(ids, known, self._ctx.caller.company.load_unit, await self._timezone(customer_id))
+
+    async def _timezone(self, customer_id: ObjectId | None) -> str:
+        own = None
+        if customer_id is not None:
+            own = (await customers.get_visible(self._ctx, customer_id, ("timezone", "customerRoleData")))["timezone"]
+        return own or self._ctx.caller.company.timezone
+
+
+def _reading_of(decisions: Decisions, work: ImportWork) -> Answers:
+    return stored_answers.reading_answers(work["answers"], decisions.survey.answers.date_order)
+
+
+def _first_result(decisions: Decisions, *, is_dry_run: bool) -> HistoryResult:
+    found, names = decisions.survey, decisions.names
+    return {
+        "dryRun": is_dry_run,
+        "format": found.format or "sets",
+        "rows": found.rows,
+        "imported": 0,
+        "reported": found.reported,
+        "created": {
+            "customers": len(decisions.new_customers),
+            "sessions": 0,
+            "sets": 0,
+            "exercises": sum(decision == CREATE for decision in names.decisions.values()),
+        },
+        "from": None,
+        "to": None,
+        "questions": decisions.questions,
+        "names": names.names,
+    }
+
+
+def _identifier(answers: Sequence[StoredAnswer], name: str) -> ObjectId | None:
+    answer = next((each["answer"] for each in answers if each["name"] == name), None)
+    return answer if isinstance(answer, ObjectId) else None
+
+
+def _first_batch(sessions: Sequence[Session]) -> Sequence[Session]:
+    sets = 0
+    for number, session in enumerate(sessions[:_BATCH_SESSIONS]):
+        sets += count_sets([session])
+        if sets > _BATCH_SETS and number:
+            return sessions[:number]
+    return sessions[:_BATCH_SESSIONS]
+
+
+def _extend(
+    current: ImportedPeriod | None, customer_id: ObjectId | None, new: Sequence[Session]
+) -> ImportedPeriod | None:
+    """Return what was stored for a client, with more sessions; None without any."""
+    if customer_id is None or not new:
+        return current
+    days = [str(session.day) for session in new]
+    before: list[str] = [current["from"], current["to"]] if current else []
+    return {
+        "customerId": customer_id,
+        "sessions": (current["sessions"] if current else 0) + len(new),
+        "sets": (current["sets"] if current else 0) + count_sets(new),
+        "from": min([*days, *before]),
+        "to": max([*days, *before]),
+    }
+
+
+def _errors(*problems: Sequence[Problem]) -> list[JobError]:
+    return [cast("JobError", each) for part in problems for each in part]
+
+
+def _loads_left_out(sessions: Sequence[Session], target: Target) -> list[JobError]:
+    return [
+        {
+            "entry": f"line {row.line}",
+            "line": row.line,
+            "field": "load",
+            "code": "VALUE_LEFT_OUT",
+            "message": "is negative, which means help, but the exercise is not assisted",
+        }
+        for session in sessions
+        for row in session.sets
+        if target.is_left_out(row)
+    ]

@@ -1,0 +1,130 @@
+"""Sessions that were imported from files: stored without an event of each, found again, and removed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypedDict, cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.events import DomainEvent
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts import store
+from coaching_service.training.workouts.blocks import service
+from coaching_service.training.workouts.blocks.models import (
+    BlockContent,
+    BlockSource,
+    ImportedSession,
+    KnownSession,
+    StoredBlock,
+)
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.models import ItemLog, WorkItem
+from coaching_service.training.workouts.items.references import load_exercises
+from coaching_service.training.workouts.sets.models import CustomerSet
+
+
+class DoneExercise(TypedDict):
+    """What was done of an exercise in a session."""
+
+    exerciseId: ObjectId
+    supersetId: str | None
+    comment: str | None
+    customerSets: list[CustomerSet]
+
+
+class DoneSession(TypedDict):
+    """A session to store: `completedAt` is the time (UTC) at which it ended, `fingerprint` what finds it again."""
+
+    name: str
+    date: str
+    startTime: str | None
+    durationMinutes: float | None
+    comment: str | None
+    exercises: list[DoneExercise]
+    completedAt: datetime
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class HistoryChanged(DomainEvent):
+    """Sessions of a client were imported, or imported ones were removed: what follows from all logs is due."""
+
+    customer_id: ObjectId
+
+
+async def add_sessions(
+    ctx: Context, customer_id: ObjectId, source: BlockSource, sessions: Sequence[DoneSession]
+) -> list[StoredBlock]:
+    """Store done sessions of a client whose access has been checked, in the caller's transaction.
+
+    Neither the change log nor events have them: the caller reports them together, and publishes HistoryChanged.
+    """
+    calendar = ClientCalendar(customer_id)
+    new = [_new_block(calendar, source, session) for session in sessions]
+    known = await load_exercises(ctx, [item for block in new for item in block["items"]])
+    blocks: list[BlockContent] = [
+        {**block, "items": [items.with_load_types(item, known) for item in block["items"]]} for block in new
+    ]
+    await service.fix_load_unit(ctx, [item for block in blocks for item in block["items"]], calendar)
+    return await store.create_imported(ctx, blocks)
+
+
+async def find_done_on(ctx: Context, customer_id: ObjectId, dates: Sequence[str]) -> list[KnownSession]:
+    """Return the blocks with logged sets that a client has on some dates."""
+    return await store.find_logged_on(ctx, customer_id, dates)
+
+
+async def find_imported(ctx: Context, import_id: ObjectId, after: ObjectId | None, limit: int) -> list[ImportedSession]:
+    """Return at most `limit` sessions of an import after an identifier, in order."""
+    return await store.find_imported(ctx, import_id, after, limit)
+
+
+async def remove_unchanged(ctx: Context, import_id: ObjectId, ids: Sequence[ObjectId]) -> int:
+    """Delete those of some imported sessions that are as the import has stored them; returns how many.
+
+    Neither the change log nor events have them.
+    """
+    return await store.delete_imported(ctx, import_id, ids)
+
+
+def _new_block(calendar: ClientCalendar, source: BlockSource, session: DoneSession) -> BlockContent:
+    block = service.new_block(
+        calendar,
+        {
+            "name": session["name"],
+            "date": session["date"],
+            "startTime": session["startTime"],
+            "isRest": False,
+            "items": [
+                {
+                    "type": "EXERCISE",
+                    "exerciseId": each["exerciseId"],
+                    "exerciseSets": [],
+                    "exerciseInstructions": None,
+                    "supersetId": each["supersetId"],
+                }
+                for each in session["exercises"]
+            ],
+        },
+    )
+    logged: list[WorkItem] = [
+        _logged(item, each, session["completedAt"])
+        for item, each in zip(block["items"], session["exercises"], strict=True)
+    ]
+    return {
+        **block,
+        "items": logged,
+        "durationMinutes": session["durationMinutes"],
+        "comment": session["comment"],
+        "source": source,
+        "fingerprint": session["fingerprint"],
+    }
+
+
+def _logged(item: WorkItem, done: DoneExercise, at: datetime) -> WorkItem:
+    log = {"isCompleted": True, "comment": done["comment"], "pain": None, "skipped": None, "swappedFor": None}
+    logged = items.log_item(item, cast("ItemLog", {**log, "customerSets": done["customerSets"]}))
+    return cast("WorkItem", {**logged, "completedAt": at})
