@@ -19,6 +19,8 @@ from coaching_service.integrations.company_import import checks as company_impor
 from coaching_service.integrations.company_import import routes as company_import
 from coaching_service.integrations.company_import import service as company_import_service
 from coaching_service.integrations.history_import import following as history_following
+from coaching_service.integrations.history_import import routes as history_import
+from coaching_service.integrations.history_import import undoing as history_undoing
 from coaching_service.integrations.load_unit import routes as load_unit
 from coaching_service.integrations.load_unit import service as load_unit_service
 from coaching_service.integrations.program_sheets import routes as program_sheets
@@ -181,6 +183,7 @@ ROUTES: tuple[Routes, ...] = (
     load_unit.routes,
     program_sheets.routes,
     background_jobs.routes,
+    history_import.routes,
     sandbox.routes,
 )
 
@@ -277,6 +280,7 @@ _STEPS: Steps = {
     retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,
     company_import_service.IMPORT: company_import_service.run_step,
     background_jobs_service.FOLLOW: history_following.run_step,
+    history_undoing.UNDO: history_undoing.run_step,
     load_unit_service.CONVERT: load_unit_service.run_step,
     customer_bulk_jobs.STEP: customer_bulk_jobs.run_step,
     undo.STEP: undo.run_step,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-import pytest
-
+from coaching_service import features
+from coaching_service.core.jobs import worker
+from coaching_service.integrations.history_import import undoing
 from tests.support.client import CoachClient
-from tests.support.transfer import import_file
+from tests.support.doctor import is_numbered
+from tests.support.service_process import until
+from tests.support.training import block_with, employee_key, exercise_of, log
+from tests.support.transfer import import_file, send
 
 HEVY = (
     '"title","start_time","end_time","description","exercise_title","superset_id","exercise_notes","set_index",'
@@ -50,3 +53,201 @@ async def test_a_file_of_hevy_becomes_a_session(coach: CoachClient) -> None:
     first, second = item["customerSets"]
     assert (first["isWarmup"], first["load"], first["reps"]) == (True, 20.41, 10)
     assert (second["isWarmup"], second["load"], second["rpe"], second["setKind"]) == (False, 61.23, 8.5, "normal")
+
+
+def rows_of_sets(*rows: str) -> bytes:
+    """A table of a coach's own."""
+    return "\n".join(["Date,Workout,Exercise,Reps,Weight (kg),Notes", *rows]).encode()
+
+
+SETS = rows_of_sets(
+    "2025-01-06,Legs,Squat,5,100,deep",
+    "2025-01-06,Legs,Squat,5,102.5,",
+    "2025-01-08,Legs,Squat,5,105,",
+    ",,,,,",
+    "2025-01-08,Legs,,5,105,",
+    "2025-01-09,Legs,Squat,,,",
+)
+
+
+async def events(coach: CoachClient, *types: str) -> list[dict[str, Any]]:
+    """The events of these types."""
+    await until(lambda: is_numbered(coach.ctx.services), "numbers of changes")
+    docs: list[dict[str, Any]] = (await coach.get("/coach/events", types=list(types))).ok()["docs"]
+    return docs
+
+
+async def undo(coach: CoachClient, job: dict[str, Any]) -> dict[str, Any]:
+    """Undo an import; returns the job once it has ended."""
+    queued = (await coach.post(f"/coach/jobs/{job['_id']}/undo")).ok(202)
+    while queued["status"] in ("queued", "running"):
+        await worker.run_due(coach.ctx.services, {undoing.UNDO: features.STEPS[undoing.UNDO]})
+        queued = (await coach.get(f"/coach/jobs/{queued['_id']}")).ok()
+    ended: dict[str, Any] = queued
+    return ended
+
+
+async def test_each_row_is_imported_or_reported(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    job = await import_file(coach, SETS, name="sets.csv", customerId=ana["_id"])
+
+    result = job["result"]
+    assert (result["rows"], result["imported"], result["reported"]) == (5, 3, 2)
+    assert [(each["line"], each["field"], each["code"]) for each in job["errors"]] == [
+        (6, "exercise", "REQUIRED"),
+        (7, None, "NOT_A_SET"),
+    ]
+    assert [block["date"] for block in await workouts(coach, ana)] == ["2025-01-06", "2025-01-08"]
+
+
+async def test_a_dry_run_says_what_the_import_does_and_stores_nothing(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    before = await import_file(coach, SETS, dry_run=True, name="sets.csv", customerId=ana["_id"])
+    assert await workouts(coach, ana) == []
+    after = await import_file(coach, SETS, name="sets.csv", customerId=ana["_id"])
+    assert before["result"] | {"dryRun": False} == after["result"]
+    assert before["errors"] == after["errors"]
+
+
+async def test_the_same_and_a_longer_file_add_only_what_is_not_there(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    await import_file(coach, SETS, name="sets.csv", customerId=ana["_id"])
+    again = await import_file(coach, SETS, name="sets.csv", customerId=ana["_id"])
+    assert (again["result"]["imported"], again["result"]["reported"]) == (0, 5)
+    assert [each["code"] for each in again["errors"]].count("ALREADY_THERE") == 3
+    longer = SETS + b"\n2025-02-03,Legs,Squat,5,110,"
+    more = await import_file(coach, longer, name="sets.csv", customerId=ana["_id"])
+    assert more["result"]["created"]["sessions"] == 1
+    assert len(await workouts(coach, ana)) == 3
+
+
+async def test_a_session_that_was_logged_here_is_not_imported_again(coach: CoachClient) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Zercher Squat Hold")
+    planned = {"type": "reps_load", "minPlannedReps": 5, "load": 100}
+    block = await block_with(coach, ana, exercise_of(squat, planned), name="Legs", date="2025-01-06")
+    (await log(coach, block, block["items"][0], customerSets=[{"reps": 5, "load": 100}])).ok()
+    row = rows_of_sets("2025-01-06,Legs,Zercher Squat Hold,5,100,")
+    job = await import_file(coach, row, name="sets.csv", customerId=ana["_id"])
+    assert [each["code"] for each in job["errors"]] == ["ALREADY_THERE"]
+
+
+async def test_an_import_waits_for_answers(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    rows = b"Date,Exercise,Reps,Weight\n03/04/2025,Squat,5,100\n"
+    dry = await import_file(coach, rows, dry_run=True, name="sets.csv", customerId=ana["_id"])
+    questions = {each["code"]: each["options"] for each in dry["result"]["questions"]}
+    assert questions == {"DATE_ORDER": ["dmy", "mdy"]}
+    refused = await import_file(coach, rows, name="sets.csv", customerId=ana["_id"])
+    assert (refused["status"], refused["errors"][-1]["code"]) == ("failed", "QUESTIONS_OPEN")
+    answers = {"dateOrder": "dmy", "customerId": ana["_id"]}
+    dry = await import_file(coach, rows, dry_run=True, name="sets.csv", **answers)
+    assert [each["code"] for each in dry["result"]["questions"]] == ["LOAD_UNIT"]
+    job = await import_file(coach, rows, name="sets.csv", loadUnit="lb", **answers)
+    [block] = await workouts(coach, ana)
+    assert (job["status"], block["date"], block["items"][0]["customerSets"][0]["load"]) == ("done", "2025-04-03", 45.36)
+
+
+async def test_a_file_without_a_client_asks_for_one(coach: CoachClient) -> None:
+    dry = await import_file(coach, SETS, dry_run=True, name="sets.csv")
+    [question] = dry["result"]["questions"]
+    assert (question["code"], question["options"]) == ("CUSTOMER", [])
+    assert (dry["result"]["imported"], dry["result"]["created"]["sessions"]) == (3, 2)
+
+
+async def test_clients_in_a_file_are_matched_asked_for_and_created(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana", surname="Ruiz")
+    rows = (
+        b"Client,Date,Exercise,Reps\nAna Ruiz,2025-01-06,Push-Up,10\nAna Ruis,2025-01-06,Push-Up,11\n"
+        b"Bo Li,2025-01-06,Push-Up,12\n"
+    )
+    dry = await import_file(coach, rows, dry_run=True, name="sets.csv")
+    asked = {each["name"]: each["options"] for each in dry["result"]["questions"]}
+    assert asked == {"Ana Ruis": [ana["_id"], "create", "skip"], "Bo Li": ["create", "skip"]}
+    answers = json.dumps({"Ana Ruis": "skip", "Bo Li": "create"})
+    job = await import_file(coach, rows, name="sets.csv", customers=answers)
+    assert job["result"]["created"]["customers"] == 1
+    assert [(each["line"], each["code"]) for each in job["errors"]] == [(3, "SKIPPED")]
+    assert len(await workouts(coach, ana)) == 1
+    only = await import_file(coach, rows, name="sets.csv", customerId=ana["_id"])
+    assert [each["code"] for each in only["errors"]].count("OTHER_CLIENT") == 2
+
+
+async def test_one_change_and_one_event_for_each_client(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    job = await import_file(coach, SETS, name="sets.csv", customerId=ana["_id"])
+    listed = await events(coach, "history.imported", "workout.created", "item.logged", "record.achieved")
+    assert [(each["type"], each["data"]) for each in listed] == [
+        (
+            "history.imported",
+            {"importId": job["_id"], "sessions": 2, "sets": 3, "from": "2025-01-06", "to": "2025-01-08"},
+        )
+    ]
+
+
+async def test_what_follows_from_an_import(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    job = await import_file(coach, SETS, name="sets.csv", customerId=ana["_id"])
+    path = f"/coach/customers/{ana['_id']}"
+    squat = job["result"]["names"][0]["match"]["_id"]
+
+    history = (await coach.get(f"{path}/exercise/{squat}/history", pageSize=10, pageNum=1)).ok()["docs"]
+    assert [(each["date"], each["volumeLoad"]) for each in history] == [("2025-01-08", 525.0), ("2025-01-06", 1012.5)]
+    records = (await coach.get(f"{path}/personal-records")).ok()
+    assert [(each["value"], each["date"]) for each in records if each["type"] == "heaviest_load"] == [
+        (105.0, "2025-01-08")
+    ]
+    compliance = (await coach.get(f"{path}/compliance", **{"from": "2025-01-01", "to": "2025-01-31"})).ok()
+    assert compliance["totalWorkoutDays"] == 0
+    feed = (await coach.get(f"{path}/activity-feed", page=1, limit=10)).ok()["docs"]
+    assert [each["type"] for each in feed] == []
+    client = (await coach.get(path)).ok()
+    assert client["customerRoleData"]["lastTrainedDate"] == "2025-01-08"
+    assert client["customerRoleData"]["lastWorkoutDate"] is None
+
+
+async def test_an_undo_removes_what_nobody_has_changed(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    rows = rows_of_sets(
+        "2025-01-06,Legs,Flurbing,5,100,", "2025-01-08,Legs,Flurbing,5,105,", "2025-01-09,Legs,Zorking,5,50,"
+    )
+    job = await import_file(coach, rows, name="sets.csv", customerId=ana["_id"])
+    assert job["result"]["created"]["exercises"] == 2
+    first, *_ = await workouts(coach, ana)
+    (await coach.patch(f"/coach/customers/{ana['_id']}/wblocks/{first['_id']}", {"name": "Heavy legs"})).ok()
+
+    undone = await undo(coach, job)
+
+    assert (undone["kind"], undone["status"]) == ("undo", "done")
+    assert undone["result"]["removed"] == {"customers": 0, "sessions": 2, "exercises": 1}
+    kept = {each["documentId"]: each["code"] for each in undone["result"]["failed"]}
+    assert kept.pop(first["_id"]) == "CHANGED"
+    assert list(kept.values()) == ["IN_USE"]
+    assert [block["name"] for block in await workouts(coach, ana)] == ["Heavy legs"]
+    records = (await coach.get(f"/coach/customers/{ana['_id']}/personal-records")).ok()
+    assert {each["date"] for each in records} == {"2025-01-06"}
+    [event] = await events(coach, "history.removed")
+    assert event["data"]["sessions"] == 2
+
+
+async def test_an_undo_removes_clients_that_the_import_created(coach: CoachClient) -> None:
+    rows = b"Client,Date,Exercise,Reps,Weight (kg)\nBo Li,2025-01-06,Squat,5,100\nCy Li,2025-01-06,Squat,5,100\n"
+    answers = json.dumps({"Bo Li": "create", "Cy Li": "create"})
+    job = await import_file(coach, rows, name="sets.csv", customers=answers)
+    listed = (await coach.get("/coach/customers", archived="false", pageSize=10, pageNum=1)).ok()["docs"]
+    bo = next(each for each in listed if each["name"] == "Bo")
+    (await coach.post(f"/coach/customers/{bo['_id']}/notes", {"content": "Met today"})).ok(201)
+    undone = await undo(coach, job)
+    assert undone["result"]["removed"] == {"customers": 1, "sessions": 2, "exercises": 0}
+    assert undone["result"]["failed"] == [
+        {"documentId": bo["_id"], "code": "IN_USE", "message": "is used by what was created since the import"}
+    ]
+
+
+async def test_an_employee_imports_for_a_client_in_scope(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    helper = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
+    assert (await send(helper, SETS, name="sets.csv")).status == 403
+    job = await import_file(helper, SETS, name="sets.csv", customerId=ana["_id"])
+    assert (job["status"], len(await workouts(coach, ana))) == ("done", 2)
+    archive = await import_file(helper, b"name\nBo\n", name="clients.csv", customerId=ana["_id"])
+    assert archive["errors"][-1]["code"] == "OWNER_ONLY"

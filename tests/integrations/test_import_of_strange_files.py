@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter
 from coaching_service.integrations.background_jobs import store
 from coaching_service.integrations.company_import import _archive_reader
 from tests.conftest import NewCompany
@@ -327,9 +328,9 @@ async def test_of_two_imports_at_once_one_is_refused(
     """Both find that no other one is running."""
     original, calls, both = store.has_unfinished, 0, asyncio.Event()
 
-    async def has_unfinished(ctx: Context, kind: str) -> bool:
+    async def has_unfinished(ctx: Context, kind: str, owner: Filter) -> bool:
         nonlocal calls
-        is_running, calls = await original(ctx, kind), calls + 1
+        is_running, calls = await original(ctx, kind, owner), calls + 1
         if calls == 2:
             both.set()
         await both.wait()

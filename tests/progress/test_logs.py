@@ -23,12 +23,23 @@ from tests.support.training import (
     task,
 )
 
-DONE = {"index": 1, "reps": 8, "load": 62.5, "seconds": None, "meters": None, "rpe": 8, "rir": 2, "isCompleted": True}
+NORMAL = {"isWarmup": False, "setKind": "normal"}
+DONE = {
+    "index": 1,
+    "reps": 8,
+    "load": 62.5,
+    "seconds": None,
+    "meters": None,
+    "rpe": 8,
+    "rir": 2,
+    **NORMAL,
+    "isCompleted": True,
+}
 
 
 async def test_exercise_log_has_sets(coach: CoachClient) -> None:
     """Contract 5: `customerSets`: `index, exerciseId and round (circuits), reps, load, seconds, meters, rpe, rir,
-    isCompleted`."""
+    isWarmup, setKind, isCompleted`."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await block_with(coach, ana, exercise_of(squat))
     [item] = block["items"]
@@ -37,7 +48,7 @@ async def test_exercise_log_has_sets(coach: CoachClient) -> None:
     logged = (await log(coach, block, item, customerSets=sets, comment="Felt light")).ok()
 
     nothing = dict.fromkeys(("reps", "load", "rpe", "rir", "seconds", "meters"))
-    nowhere = {"exerciseId": None, "round": None}
+    nowhere = {"exerciseId": None, "round": None, **NORMAL}
     assert logged["customerSets"] == [
         nowhere | DONE,
         nowhere | nothing | {"index": 2, "seconds": 30.5, "meters": 400, "isCompleted": False},

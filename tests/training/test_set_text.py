@@ -189,6 +189,7 @@ def test_stored_sets_survive_their_text(groups: list[tuple[dict[str, Any], int, 
     assert write_planned(read, unit) == text
 
 
+PLAIN: dict[str, Any] = {"reps": 8, "isWarmup": False, "setKind": "normal", "isCompleted": True}
 CUSTOMER_SETS = st.lists(
     st.fixed_dictionaries(
         {
@@ -198,11 +199,13 @@ CUSTOMER_SETS = st.lists(
             "meters": optional(amounts(10_000_000)),
             "rpe": optional(amounts(10, 1)),
             "rir": optional(amounts(100)),
+            "isWarmup": st.booleans(),
+            "setKind": st.sampled_from(["normal", "drop", "failure"]),
             "isCompleted": st.booleans(),
             "round": optional(st.integers(1, 4)),
         }
     )
-    | st.just(dict.fromkeys(("load", "seconds", "meters", "rpe", "rir", "round")) | {"reps": 8, "isCompleted": True}),
+    | st.just(dict.fromkeys(("load", "seconds", "meters", "rpe", "rir", "round")) | PLAIN),
     min_size=1,
     max_size=10,
 )

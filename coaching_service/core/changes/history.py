@@ -16,6 +16,7 @@ from coaching_service.core.changes.store import (
     find_removed,
     list_batch,
     list_clients_created_by_batch,
+    list_created_by_batch,
     list_newest,
 )
 from coaching_service.core.database.context import Context
@@ -32,6 +33,7 @@ __all__ = [
     "list_batch",
     "list_by_ids",
     "list_clients_created_by_batch",
+    "list_created_by_batch",
     "list_newest",
     "list_numbered",
     "load_credentials",

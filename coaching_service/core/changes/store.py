@@ -161,6 +161,20 @@ async def list_clients_created_by_batch(ctx: Context, batch_id: ObjectId) -> lis
     return [group["_id"] for group in groups]
 
 
+async def list_created_by_batch(ctx: Context, batch_id: ObjectId, kind: str) -> list[ObjectId]:
+    """Return the documents of a kind that the changes of a batch have created."""
+    created = {"kind": kind, "action": "created"}
+    stages: list[PipelineStage] = [
+        {"$project": {"documents": 1}},
+        {"$unwind": "$documents"},
+        {"$match": {f"documents.{name}": value for name, value in created.items()}},
+        {"$group": {"_id": "$documents._id"}},
+        {"$sort": {"_id": 1}},
+    ]
+    where: Filter = {"batchId": batch_id, "documents": {"$elemMatch": created}}
+    return [group["_id"] for group in await changes.aggregate(ctx, where, *stages, hint=_BY_BATCH)]
+
+
 async def list_newest(ctx: Context, where: Filter, limit: int) -> list[StoredChange]:
     """Return at most `limit` numbered changes that match `where`, newest first, without their patches."""
     numbered = {"$and": [{"lastSeq": {"$gt": 0}}, where]}

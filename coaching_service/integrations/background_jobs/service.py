@@ -84,7 +84,9 @@ async def require_access(ctx: Context, job_id: ObjectId, *, writes: bool) -> Non
     """Raise Forbidden unless the caller is the owner or has requested a job of the company; NotFound without it."""
     if (readers := await store.find_readers(ctx, job_id)) is None:
         raise NotFound("job")
-    if ctx.caller.id != readers.get("requestedBy"):
+    if not ctx.caller.is_coach and ctx.caller.id != readers.get("customerId"):
+        raise NotFound("job")
+    if ctx.caller.is_coach and ctx.caller.id != readers.get("requestedBy"):
         access = owner() if writes else even_while_converting(owner())
         check_access(access, ctx.caller, writes=writes)
 

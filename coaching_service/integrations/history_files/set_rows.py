@@ -98,8 +98,7 @@ class Answers:
 class SetRow:
     """A set that was done; loads are in `load_unit` (None: the answer is missing), distances in meters.
 
-    `row` is the number of its row among the data rows of the file, from 1. The name of an exercise with assistance says
-    so.
+    `row` is the number of its row among the data rows of the file, from 1.
     """
 
     row: int
@@ -123,6 +122,12 @@ class SetRow:
     rpe: float | None
     rir: float | None
     is_completed: bool
+
+    @property
+    def exercise_name(self) -> str:
+        """The name of the exercise; one that was done with help says so, as some services write it."""
+        says_so = any(word in normalize(self.exercise) for word in _ASSISTED)
+        return f"{self.exercise} (Assisted)" if self.is_assistance and not says_so else self.exercise
 
 
 @dataclass(frozen=True)
@@ -251,7 +256,6 @@ class _RowReader:
             self._report("exercise", "REQUIRED", "is empty")
             return []
         load, load_unit = self._load_of(cells)
-        is_assistance = load is not None and load < 0
         row = SetRow(
             row=self._row_number,
             line=self._row.line,
@@ -261,14 +265,14 @@ class _RowReader:
             workout=_text(cells, "workout"),
             workout_notes=_text(cells, "workoutNotes"),
             minutes=self._minutes_of(cells, moment),
-            exercise=_assisted(exercise) if is_assistance else exercise,
+            exercise=exercise,
             superset=_text(cells, "superset"),
             notes=_text(cells, "notes"),
             kind=kind,
             reps=self._whole(cells, "reps"),
             load=None if load is None else abs(load),
             load_unit=load_unit,
-            is_assistance=is_assistance,
+            is_assistance=load is not None and load < 0,
             meters=self._meters_of(cells),
             seconds=self._number(cells, "seconds", values.read_seconds),
             rpe=self._number(cells, "rpe"),
@@ -394,11 +398,6 @@ class _RowReader:
             self._report(name, "VALUE_LEFT_OUT", "must be a whole number")
             return None
         return None if amount is None else int(amount)
-
-
-def _assisted(exercise: str) -> str:
-    """Return the name of an exercise that was done with help, as some services write it."""
-    return exercise if any(word in normalize(exercise) for word in _ASSISTED) else f"{exercise} (Assisted)"
 
 
 def _cell(cells: Cells, name: Field) -> Cell:

@@ -112,9 +112,9 @@ def _read(file: IO[bytes], answers: Answers, advance: Callable[[int], None]) -> 
         found.reported += not row.sets and not is_open
         for each in row.sets:
             found.sets += 1
-            found.exercises[each.exercise] += 1
+            found.exercises[each.exercise_name] += 1
             if each.is_assistance:
-                found.assisted.add(each.exercise)
+                found.assisted.add(each.exercise_name)
             found.first = each.day if found.first is None else min(found.first, each.day)
             found.last = each.day if found.last is None else max(found.last, each.day)
         for customer in {each.customer for each in row.sets}:

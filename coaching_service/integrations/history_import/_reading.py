@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO
 
 from coaching_service.integrations.history_files.sessions import Session, group_sessions, split_sessions
@@ -62,7 +62,7 @@ def read_content(
             is_first = True
             for each in row.sets:
                 if (reason := _reason(each, exercises, customers)) is None:
-                    yield each
+                    yield replace(each, exercise=each.exercise_name) if each.is_assistance else each
                 elif is_first:
                     content.report(each, *reason)
                 is_first = False
@@ -95,6 +95,6 @@ def _reason(
         return "customer", "OTHER_CLIENT", "is of another client than the import is for"
     if customer == SKIP:
         return "customer", "SKIPPED", "is of a client who is left out"
-    if exercises.get(key_of(row.exercise), SKIP) in (SKIP, None):
+    if exercises.get(key_of(row.exercise_name), SKIP) in (SKIP, None):
         return "exercise", "SKIPPED", "has the name of an exercise that is left out"
     return None

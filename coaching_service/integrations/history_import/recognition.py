@@ -6,7 +6,7 @@ from typing import IO
 
 from coaching_service.integrations.history_files import rosters
 from coaching_service.integrations.history_files.set_rows import SetFile, UnknownFormat
-from coaching_service.integrations.history_files.tables import UnreadableTable
+from coaching_service.integrations.history_files.tables import UnreadableTable, read_tables
 from coaching_service.integrations.history_import.answers import reading_answers
 from coaching_service.integrations.history_import.models import StoredAnswers
 
@@ -14,7 +14,7 @@ from coaching_service.integrations.history_import.models import StoredAnswers
 def is_history(file: IO[bytes], answers: StoredAnswers | None) -> bool:
     """Return whether a table has done sets; otherwise it has clients.
 
-    Raises UnknownFormat for one that has neither, UnreadableTable for a file that is no table.
+    Raises UnknownFormat for one that has neither.
     """
     if answers is None or answers["format"] == "customers":
         return False
@@ -24,18 +24,18 @@ def is_history(file: IO[bytes], answers: StoredAnswers | None) -> bool:
         for _ in SetFile(file, reading_answers(answers)).rows():
             break
     except UnknownFormat:
-        if _is_roster(file):
+        if _has_clients(file):
             return False
         raise
+    except UnreadableTable:
+        return False
     finally:
         file.seek(0)
     return True
 
 
-def _is_roster(file: IO[bytes]) -> bool:
+def _has_clients(file: IO[bytes]) -> bool:
+    """Return whether any of the headings is one of a table of clients."""
     file.seek(0)
-    try:
-        roster = rosters.read_roster(file)
-    except UnreadableTable:
-        return False
-    return bool(roster.rows)
+    tables = read_tables(file, rosters.count_headings)
+    return any(rosters.count_headings(table.headings) for table in tables)

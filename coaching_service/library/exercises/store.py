@@ -160,6 +160,13 @@ async def find_one(ctx: Context, exercise_id: ObjectId) -> StoredExercise | None
     return await exercises.find_one(ctx, {"_id": exercise_id, "deletedAt": None})
 
 
+async def find_versions(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, int]:
+    """Return the versions of those of some exercises that are the company's own and not deleted."""
+    where: Filter = {"_id": {"$in": list(ids)}, "deletedAt": None}
+    own = await exercises.find(ctx, where, fields=("version",), hint="_id_", ownership="own")
+    return {exercise["_id"]: exercise["version"] for exercise in own}
+
+
 async def find_usable_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseName]:
     """Return the names of exercises that are not deleted."""
     return [_to_name(each) for each in await _find_recent(ctx, ids) if each.get("deletedAt") is None]

@@ -177,6 +177,13 @@ async def find_identities(ctx: Context) -> list[CustomerIdentity]:
     return await customers.find(ctx, {}, fields=("name", "surname", "email", "externalId"), hint=BY_ID)
 
 
+async def find_versions(ctx: Context, ids: Collection[ObjectId]) -> dict[ObjectId, int]:
+    """Return the versions of some clients, but for those who have signed in, which is a change too."""
+    fields = ("version", "customerRoleData.firstLoginDate")
+    found = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=fields, hint=BY_ID)
+    return {each["_id"]: each["version"] + (each["customerRoleData"]["firstLoginDate"] is not None) for each in found}
+
+
 async def find_by_emails(ctx: Context, emails: Collection[str]) -> list[Customer]:
     """Return names and e-mail addresses of the clients with one of these addresses, without regard to case."""
     where, fields = {"email": {"$in": list(emails)}}, ("name", "surname", "email", TRAINER)

@@ -308,3 +308,6 @@ def _to_message(ctx: Context, stored: StoredMessage) -> Message:
     """Return a message as it is sent; one that has been delivered has no time of delivery."""
     attached = [attachments.present(ctx, file) for file in stored["attachments"]]
     return {**take(Message, {"deliverAt": None, **stored}), "attachments": attached}
+
+
+find_commented = store.find_commented

@@ -100,6 +100,16 @@ async def find_messages(
     return await messages.find(ctx, where, sort=MESSAGE_ORDER, limit=limit)
 
 
+async def find_commented(ctx: Context, customer_id: ObjectId, block_ids: Sequence[ObjectId]) -> set[ObjectId]:
+    """Return which of some workouts of a client there are messages about."""
+    where: Filter = {"customerId": customer_id, "about.wblockId": {"$in": list(block_ids)}}
+    return {
+        each["about"]["wblockId"]
+        for each in await messages.find(ctx, where, fields=("about.wblockId",))
+        if each["about"]
+    }
+
+
 async def find_whole_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> StoredMessage | None:
     """Return a message of a conversation as it is returned, or None."""
     return await messages.find_one(ctx, {"customerId": customer_id, "_id": message_id})

@@ -250,7 +250,7 @@ async def find_logged_on(ctx: Context, customer_id: ObjectId, dates: Sequence[st
 async def find_imported(ctx: Context, import_id: ObjectId, after: ObjectId | None, limit: int) -> list[ImportedSession]:
     """Return at most `limit` blocks of an import after an identifier, in order."""
     where: Filter = {"source.importId": import_id} | ({} if after is None else {"_id": {"$gt": after}})
-    fields = ("customerId", "date", "version", "items.customerSets.index")
+    fields = ("customerId", "date", "version", "items.type", "items.customerSets.index")
     listed = await blocks.find(ctx, where, sort=("_id",), limit=limit, fields=fields, hint=_BY_IMPORT)
     return cast("list[ImportedSession]", listed)
 

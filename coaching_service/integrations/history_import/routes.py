@@ -1,0 +1,25 @@
+"""The undo of an import over REST."""
+
+from __future__ import annotations
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.background_jobs.models import StoredCompanyJob
+from coaching_service.integrations.background_jobs.schemas import BackgroundJob
+from coaching_service.integrations.history_import import undoing
+
+routes = Routes("/coach/jobs", tag="Export", path_descriptions={"jobId": "The job of the import."})
+
+
+@routes.post("/{jobId}/undo", access=coach(), returns=BackgroundJob, status=202, errors=(Conflict,))
+async def undo_import(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
+    """Undo the import of a table of training history or clients.
+
+    It begins after the response, as a job: what the import created is removed, unless it has been changed or used
+    since; `failed` of the result has what stays. Records and figures of the clients follow. An import of an export of
+    a company, and one that has not ended, cannot be undone.
+    """
+    return await undoing.begin(ctx, job_id)
