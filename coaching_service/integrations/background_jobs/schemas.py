@@ -6,6 +6,7 @@ from marshmallow import fields
 
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Output
+from coaching_service.integrations.history_files.set_rows import ImportQuestion
 from coaching_service.library.imported_names.models import NameInFile
 
 _OPTIONAL = {"optional": True}
@@ -84,16 +85,6 @@ class JobResult(Output):
     )
 
 
-class HistoryQuestion(Output):
-    """What a file does not decide."""
-
-    code = Choice("LOAD_UNIT", "DISTANCE_UNIT", "DATE_ORDER", "CUSTOMER", "COLUMN")
-    message = fields.String(metadata={"description": "The question."})
-    options = fields.List(fields.String(), metadata={"description": "The possible answers, as they are sent."})
-    labels = fields.List(fields.String(), metadata={"description": "The options in words.", **_OPTIONAL})
-    name = fields.String(metadata={"description": "The client in the file whom it is about.", **_OPTIONAL})
-
-
 class HistoryCounts(Output):
     """How many records an import of history created, or would create."""
 
@@ -131,7 +122,7 @@ class ImportJobResult(JobResult):
     )
     created = fields.Nested(HistoryCounts, metadata=_OPTIONAL)
     questions = fields.List(
-        fields.Nested(HistoryQuestion),
+        fields.Nested(output_of(ImportQuestion)),
         metadata={"description": "Of history: what the file and the request leave open.", **_OPTIONAL},
     )
     names = fields.List(
