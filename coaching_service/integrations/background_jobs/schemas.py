@@ -85,21 +85,25 @@ class JobResult(Output):
     )
 
 
+def _count(of: str) -> fields.Integer:
+    return fields.Integer(metadata={"description": f"Number of {of}."})
+
+
 class HistoryCounts(Output):
     """How many records an import of history created, or would create."""
 
-    customers = fields.Integer()
-    sessions = fields.Integer()
-    sets = fields.Integer()
-    exercises = fields.Integer()
+    customers = _count("clients")
+    sessions = _count("workouts that were done")
+    sets = _count("sets that were done")
+    exercises = _count("exercises of the company")
 
 
 class RemovedCounts(Output):
     """How many records the undo of an import removed."""
 
-    customers = fields.Integer()
-    sessions = fields.Integer()
-    exercises = fields.Integer()
+    customers = _count("clients")
+    sessions = _count("workouts that were done")
+    exercises = _count("exercises of the company")
 
 
 class ImportJobResult(JobResult):

@@ -88,8 +88,8 @@ class BlockStart(TypedDict):
 class BlockSource(TypedDict):
     """Where a block was imported from: the format of the file, and the job that imported it."""
 
-    format: str
-    importId: ObjectId
+    format: Annotated[str, Description("The format of the file, such as `hevy`.")]
+    importId: Annotated[ObjectId, Description("The job that imported it.")]
 
 
 class BlockOrigin(TypedDict):
