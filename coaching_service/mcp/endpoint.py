@@ -20,6 +20,7 @@ from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import network_address, read_json_bytes
 from coaching_service.core.http.responses import to_json
 from coaching_service.mcp.message_handler import MessageHandler
+from coaching_service.mcp.narrowing import Narrowing, read_narrowing
 from coaching_service.mcp.replies import PARSE_ERROR, SESSION_HEADER, Reply, failure, malformed_body
 
 PATH = "/mcp"
@@ -73,7 +74,7 @@ class McpEndpoint:
 
     async def _authenticate_and_respond(self, request: web.Request) -> web.Response:
         try:
-            principal = request[PRINCIPAL] = await self.authenticate(self.services, request)
+            request[PRINCIPAL] = await self.authenticate(self.services, request)
         except (Unauthorized, InvalidApiKey):
             return self._challenge(request)
         if request.method != hdrs.METH_POST:
@@ -83,13 +84,17 @@ class McpEndpoint:
             return _error(415, "invalid_request", "The body must be JSON, sent with Content-Type: application/json")
         if (content_type := _negotiate(",".join(request.headers.getall(hdrs.ACCEPT, ())))) is None:
             return _error(406, "invalid_request", "Accept application/json and text/event-stream")
+        try:
+            narrowing = read_narrowing(request.query)
+        except BadRequest as error:
+            return _error(400, "invalid_request", str(error.message))
         ctx = Context(
             self.services,
-            principal,
+            narrowing.narrow(request[PRINCIPAL]),
             request_id=request[REQUEST_ID],
             network_address=network_address(request, self.proxies),
             interface="assistant",
-            load_caller=partial(self.authenticate, self.services, request),
+            load_caller=partial(self._load_caller, narrowing, request),
         )
         try:
             body = await read_json_bytes(ctx, request, self.body_limit)
@@ -99,6 +104,9 @@ class McpEndpoint:
         except BadRequest as error:
             return _response(failure(PARSE_ERROR, str(error.message), 400), _JSON)
         return _response(await self.messages.handle(ctx, decoded, request.headers), content_type)
+
+    async def _load_caller(self, narrowing: Narrowing, request: web.Request) -> Principal:
+        return narrowing.narrow(await self.authenticate(self.services, request))
 
     def _challenge(self, request: web.Request) -> web.Response:
         """Return the 401 that names the resource metadata; with `error` only when a credential was sent."""

@@ -28,6 +28,7 @@ from mcp.types import Tool as ToolDescription
 
 from coaching_service import __version__
 from coaching_service.core.auth.access import require_no_conversion
+from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context
@@ -49,6 +50,7 @@ from coaching_service.integrations.proposals.execution import (
 )
 from coaching_service.mcp import apps, confirmation, prompts
 from coaching_service.mcp.confirmation import Result, text_result
+from coaching_service.mcp.narrowing import add_client, is_listed, without_client
 from coaching_service.mcp.observation import Outcome, observing
 from coaching_service.mcp.transport import CallerRequest, Servers
 
@@ -114,14 +116,24 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
         if params is not None and params.cursor is not None:
             raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of tools is one page")
         caller = _request(request)
-        permitted = [(tool, each) for tool, each in descriptions if find_tool_denial(tool, caller.ctx.caller) is None]
-        if not caller.shows_views:
-            return ListToolsResult(tools=[description for tool, description in permitted if not tool.for_views])
-        return ListToolsResult(tools=[with_views[tool.name] for tool, _ in permitted])
+        principal = caller.ctx.caller
+        permitted = [
+            with_views[tool.name] if caller.shows_views else description
+            for tool, description in descriptions
+            if is_listed(tool, principal)
+            and find_tool_denial(tool, principal) is None
+            and (caller.shows_views or not tool.for_views)
+        ]
+        if principal.only_customer_id is not None:
+            permitted = [
+                each.model_copy(update={"input_schema": without_client(each.input_schema)}) for each in permitted
+            ]
+        return ListToolsResult(tools=permitted)
 
     async def call_tool(request: Request, params: CallToolRequestParams) -> Result:
         tool, caller = by_name.get(params.name), _request(request)
-        if tool is None or (tool.for_views and not caller.shows_views):
+        hidden = tool is None or not is_listed(tool, caller.ctx.caller) or (tool.for_views and not caller.shows_views)
+        if tool is None or hidden:
             raise MCPError(code=INVALID_PARAMS, message="Unknown tool: tools/list names the tools there are")
         outcome.begin()
         with observing(metrics, caller.ctx, tool.name, caller.application) as observation:
@@ -216,7 +228,7 @@ async def _call(
         return _error(f"The user declined; {_NOTHING_CHANGED}", _DO_NOT_REPEAT), "declined"
     try:
         require_no_conversion(tool.access, ctx.caller)
-        call = _parse(tool, params)
+        call = _parse(tool, params, ctx.caller)
         if was_asked and request.asks_by == "form":
             call = replace(call, token=params.request_state)
         ctx = await client_units.use_unit_of_client(ctx, call.arguments.get("customerId"))
@@ -280,9 +292,9 @@ async def _after_waiting(ctx: Context, call: Call) -> Context:
     return await client_units.use_unit_of_client(current, call.arguments.get("customerId"))
 
 
-def _parse(tool: Tool, params: CallToolRequestParams) -> Call:
+def _parse(tool: Tool, params: CallToolRequestParams, caller: Principal) -> Call:
     """Return the call with validated arguments. Raises InvalidArguments."""
-    sent = params.arguments or {}
+    sent = add_client(tool, caller, params.arguments or {})
     if tool.control is None:
         return Call(tool, validate_arguments(tool.takes, sent), sent)
     names = tool.control.fields.keys()

@@ -15,7 +15,10 @@ def resource_of(base_url: str) -> str:
 
 
 def is_our_resource(base_url: str, resource: str) -> bool:
-    """Return whether `resource` is the URL of the MCP endpoint or of the service, with or without a trailing slash."""
+    """Return whether `resource` is the URL of the MCP endpoint or of the service, with or without a trailing slash.
+
+    The endpoint may be narrowed by a query: the access token is the same.
+    """
     return _canonical(resource) in {_canonical(base_url), _canonical(resource_of(base_url))}
 
 
@@ -24,7 +27,7 @@ def _canonical(url: str) -> str | None:
         parts = urlsplit(url)
     except ValueError:
         return None
-    if parts.query or parts.fragment:
+    if parts.fragment:
         return None
     return f"{parts.scheme.lower()}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
 

@@ -39,9 +39,8 @@ RECORDED_FIELDS = {"answers": FORMS, "values": METRICS}
 
 async def load_visibility(ctx: Context) -> Visibility:
     """Return what the caller, a coach, may see now."""
-    scoped = ctx.caller.customers_scope == "assigned"
-    customer_ids = frozenset(await customers.list_assigned_ids(ctx)) if scoped else None
-    return Visibility(ctx.caller.permissions, customer_ids)
+    in_scope = await customers.list_ids_in_scope(ctx)
+    return Visibility(ctx.caller.permissions, None if in_scope is None else frozenset(in_scope))
 
 
 def area_of(kind: str, customer_id: ObjectId | None) -> Area | None:

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import MAX_STRINGS
-from coaching_service.people.customers import bulk_store, listing, service, store
+from coaching_service.people.customers import bulk_store, listing, service
 from coaching_service.people.customers._search import substring_filter
 from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.customers.models import CustomerFilter
@@ -16,23 +16,19 @@ from coaching_service.people.customers.models import CustomerFilter
 
 async def find_accessible(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, bool]:
     """Return the company's clients among `ids`, each with whether it is in the coach's scope."""
-    scoped = ctx.caller.customers_scope == "assigned"
-    return {
-        customer["_id"]: not scoped or customer["customerRoleData"]["assignedTo"] == ctx.caller.id
-        for customer in await bulk_store.find_by_ids(ctx, ids)
-    }
+    return {customer["_id"]: service.is_in_scope(ctx, customer) for customer in await bulk_store.find_by_ids(ctx, ids)}
 
 
 async def list_names(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]:
     """Return the full names of at most `limit` of `ids` in the coach's scope, in list order."""
-    scope = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
+    scope = service.limit_to_scope(ctx)
     customers = await bulk_store.find_names(ctx, scope | {"_id": {"$in": ids}}, limit)
     return [service.full_name(customer) for customer in customers]
 
 
 async def load_names(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
     """Return the full names of the clients `ids` in the coach's scope."""
-    scope = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
+    scope = service.limit_to_scope(ctx)
     customers = await bulk_store.find_names(ctx, scope | {"_id": {"$in": ids}}, len(ids))
     return {customer["_id"]: service.full_name(customer) for customer in customers}
 

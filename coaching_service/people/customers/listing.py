@@ -97,7 +97,7 @@ def build_list_filter(
     ctx: Context, archived: bool, groups: list[str] | None, trainers: list[ObjectId | None] | None
 ) -> tuple[Filter, bool]:
     """Return the filter of a list, and whether it selects all archived or all active clients of the company."""
-    where: Filter = {store.ARCHIVED: archived}
+    where: Filter = {store.ARCHIVED: archived} | service.limit_to_scope(ctx)
     if groups:
         where[store.GROUPS] = {"$in": groups}
     allowed: set[ObjectId | None] | None = set(trainers) if trainers else None
@@ -110,5 +110,4 @@ def build_list_filter(
 
 async def list_groups(ctx: Context) -> list[GroupCount]:
     """Return the groups of the clients in the coach's scope with the number of clients in each, by name."""
-    where: Filter = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
-    return await list_store.count_groups(ctx, where)
+    return await list_store.count_groups(ctx, service.limit_to_scope(ctx))

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import PipelineStage, now, version_conflict
+from coaching_service.core.database.documents import Filter, PipelineStage, now, version_conflict
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
@@ -84,13 +84,25 @@ def take_visible(ctx: Context, documents: list[Any]) -> list[Any]:
 def _require_in_scope(ctx: Context, customer: Customer) -> None:
     if not ctx.caller.is_coach and customer["_id"] != ctx.caller.id:
         raise NotFound("customer")
+    if ctx.caller.only_customer_id not in (None, customer["_id"]):
+        raise NotFound("customer")
     if not is_in_scope(ctx, customer):
         raise Forbidden("This client is assigned to another coach", code="CUSTOMER_OUT_OF_SCOPE")
 
 
 def is_in_scope(ctx: Context, customer: Customer) -> bool:
     """Return whether a client, read with SCOPE_FIELDS, is in the scope of the caller, a coach."""
+    if ctx.caller.only_customer_id not in (None, customer["_id"]):
+        return False
     return ctx.caller.customers_scope == "all" or customer["customerRoleData"]["assignedTo"] == ctx.caller.id
+
+
+def limit_to_scope(ctx: Context) -> Filter:
+    """Return the filter of the clients in the scope of the caller, a coach; empty: all."""
+    where: Filter = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
+    # An expression, because lists and their cursors have conditions of their own on _id.
+    only = ctx.caller.only_customer_id
+    return where | ({"$expr": {"$eq": ["$_id", only]}} if only is not None else {})
 
 
 async def get_visible_reference(ctx: Context, customer_id: ObjectId) -> CustomerReference:
@@ -118,10 +130,15 @@ async def find_references(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectI
 
 
 async def list_ids_in_scope(ctx: Context) -> list[ObjectId] | None:
-    """Return the clients that an employee with the scope `assigned` sees; None: the coach sees all."""
+    """Return the clients that an employee with the scope `assigned` sees; None: the coach sees all.
+
+    Of an address that is narrowed to one client, only this one.
+    """
+    only = ctx.caller.only_customer_id
     if ctx.caller.customers_scope == "all":
-        return None
-    return await store.find_ids_of_trainer(ctx, ctx.caller.id)
+        return None if only is None else [only]
+    assigned = await store.find_ids_of_trainer(ctx, ctx.caller.id)
+    return assigned if only is None else [each for each in assigned if each == only]
 
 
 async def select_ids_in_scope(ctx: Context, customer_id: ObjectId | None) -> list[ObjectId] | None:
@@ -358,6 +375,8 @@ async def find_own_load_unit(ctx: Context, customer_id: ObjectId) -> str | None:
 async def authorize_and_lock(ctx: Context, customer_id: ObjectId) -> None:
     """Lock a client that the caller may access, as `lock` does, in one command. Raises what get_visible raises."""
     if not ctx.caller.is_coach and customer_id != ctx.caller.id:
+        raise NotFound("customer")
+    if ctx.caller.only_customer_id not in (None, customer_id):
         raise NotFound("customer")
     trainer = ctx.caller.id if ctx.caller.customers_scope == "assigned" else None
     if await store.lock_and_mark_figures(ctx, customer_id, trainer=trainer):
