@@ -35,7 +35,7 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     copied = tool_change(await mcp.call("copy_schedule", **copy, repeat=2, exercises=["bench press"]))
     assert len(copied["workoutIds"]) == 2
     assert copied["summary"] == (
-        f"Copied {DAYS[0]} to {DAYS[1]} of «Ana»: 2 new workouts from {DAYS[2]} to {DAYS[5]}, load +2.5 of «bench press»; "
+        f"Copied {DAYS[0]} to {DAYS[1]} of «Ana»: 2 new workouts from {DAYS[2]} to {DAYS[5]}, load +2.5 of «Bench press»; "
         "«Bench press» 20 → 22.5 kg, 20 → 25 kg, 40 → 42.5 kg, 40 → 45 kg."
     )
     read = await lines(mcp, client, 4, 5)

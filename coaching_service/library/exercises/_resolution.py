@@ -92,6 +92,53 @@ def resolve(index: SearchIndex, text: str, use_counts: Mapping[ObjectId, int]) -
     return Resolution(match, [each for each in alternatives if each is not match][:MAX_ALTERNATIVES])
 
 
+def resolve_known(
+    index: SearchIndex, text: str, use_counts: Mapping[ObjectId, int], known: Sequence[int], *, loosely: bool
+) -> Resolution:
+    """Return what a name means, first among the exercises of one client: `known` are their numbers in the index.
+
+    Without an exercise of the client that is sure, the name means the only one that has all its words. But an exercise
+    of the library that has exactly this name comes first; and if the name means none of the library, because several
+    have its words, it stays open. `loosely`: the name is of one of the client's exercises, so several that have all its
+    words are alternatives, and the library comes last.
+    """
+    name = _Name.of(text)
+    if not name.text or len(text) > MAX_NAME_LENGTH:
+        return resolve(index, text, use_counts)
+    compared = {number: _compare(index, number, name) for number in known}
+    match = _choose([*compared.values()])
+    with_words = [candidate for number, candidate in compared.items() if _has_words_of(index, number, name)]
+    near = sorted(with_words, key=lambda candidate: -candidate.score)
+    if match is None and loosely and near:
+        match = near[0] if len(near) == 1 else None
+        return Resolution(match, [each for each in near if each is not match][:MAX_ALTERNATIVES])
+    if match is not None:
+        return Resolution(match, [each for each in near if each is not match][:MAX_ALTERNATIVES])
+    library = resolve(index, text, use_counts)
+    own = {candidate.exercise_id for candidate in near}
+    others = [each for each in library.alternatives if each.exercise_id not in own]
+    if library.match is None:
+        numbers = {entry["_id"]: number for number, entry in enumerate(index.entries)}
+        is_open = any(_has_words_of(index, numbers[each.exercise_id], name) for each in others)
+    else:
+        is_open = library.match.has_name
+    if len(near) == 1 and not is_open:
+        return Resolution(near[0], [])
+    return Resolution(library.match, [*near, *others][:MAX_ALTERNATIVES])
+
+
+def _has_words_of(index: SearchIndex, number: int, name: _Name) -> bool:
+    """Return whether an exercise has all words and numbers of a name, at least one word of them in its name."""
+    others = {one_spelling(word) for word in index.other_words(number)} | FILLERS
+    for line in index.lines(number):
+        written = _words_of(line.text)
+        for spelling in name.spellings:
+            words = set(spelling.words)
+            if words & set(written.words) and words <= {*written.words, *others} and spelling.has_same_numbers(written):
+                return True
+    return False
+
+
 def _choose(candidates: Sequence[Candidate]) -> Candidate | None:
     """Return the candidate that a name means; None if there is none, or several with the same name."""
     matching = [each for each in candidates if each.has_name and each.is_sure]

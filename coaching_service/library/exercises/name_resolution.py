@@ -3,41 +3,63 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import Unprepared, gather_reads
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import _search_entries, service, store
-from coaching_service.library.exercises._resolution import Candidate, Resolution, resolve
+from coaching_service.library.exercises._resolution import Candidate, Resolution, resolve, resolve_known
 from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedExerciseName
 from coaching_service.library.exercises.use_counts import load_use_counts
 
 
-async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedExerciseName]:
-    """Return what names of exercises mean, in the same order.
+@dataclass(frozen=True)
+class KnownExercises:
+    """The exercises of a client or workout, which `load` returns: names mean these first (see `resolve_known`)."""
+
+    owner_id: ObjectId
+    load: Callable[[Context], Awaitable[Collection[ObjectId]]]
+    loosely: bool
+
+    def key(self, name: str) -> str:
+        """Return what the meaning of a name is remembered by."""
+        return f"{self.owner_id} {self.loosely} {name}"
+
+
+async def resolve_names(
+    ctx: Context, names: Sequence[str], known: KnownExercises | None = None
+) -> list[ResolvedExerciseName]:
+    """Return what names of exercises mean, in the same order, first among `known` exercises.
 
     A transaction ends, and is repeated when they are resolved (see Unprepared): it holds nothing meanwhile.
     """
     if not names:
         return []
     if ctx.session is None:
-        return await _resolve(ctx, names)
-    if missing := [name for name in names if name not in ctx.resolved_names]:
-        raise Unprepared(lambda outside: _prepare(outside, missing))
-    return [cast("ResolvedExerciseName", ctx.resolved_names[name]) for name in names]
+        return await _resolve(ctx, names, known)
+    keys = [name if known is None else known.key(name) for name in names]
+    if missing := {key: name for key, name in zip(keys, names, strict=True) if key not in ctx.resolved_names}:
+        raise Unprepared(lambda outside: _prepare(outside, missing, known))
+    return [cast("ResolvedExerciseName", ctx.resolved_names[key]) for key in keys]
 
 
-async def _prepare(ctx: Context, names: Sequence[str]) -> None:
-    ctx.resolved_names.update(zip(names, await _resolve(ctx, names), strict=True))
+async def _prepare(ctx: Context, names: Mapping[str, str], known: KnownExercises | None) -> None:
+    ctx.resolved_names.update(zip(names, await _resolve(ctx, [*names.values()], known), strict=True))
 
 
-async def _resolve(ctx: Context, names: Sequence[str]) -> list[ResolvedExerciseName]:
+async def _resolve(ctx: Context, names: Sequence[str], known: KnownExercises | None) -> list[ResolvedExerciseName]:
     index, use_counts = await gather_reads(ctx, _search_entries.load_index(ctx, {}, "all"), load_use_counts(ctx))
+    known_ids = frozenset(await known.load(ctx)) if known is not None else frozenset()
 
     def resolve_each() -> list[Resolution]:
-        return [resolve(index, name, use_counts) for name in names]
+        numbers = [number for number, entry in enumerate(index.entries) if entry["_id"] in known_ids]
+        if known is None or not numbers:
+            return [resolve(index, name, use_counts) for name in names]
+        return [resolve_known(index, name, use_counts, numbers, loosely=known.loosely) for name in names]
 
     # A millisecond for each name: in a thread, other requests continue meanwhile.
     resolutions = resolve_each() if ctx.thread is not None else await asyncio.to_thread(resolve_each)

@@ -87,7 +87,7 @@ async def get_exercise_history(
     """Read a client's sessions with one exercise, newest first, and the progress of the last 12 weeks: sets, best set,
     estimated one-repetition maximum (Epley, with RIR or RPE), other bests and volume load, without warm-up sets."""
     if exercise_id is None:
-        [exercise_id] = await resolve_exercises(ctx, {"exercise": str(exercise)})
+        [exercise_id] = await resolve_exercises(ctx, {"exercise": str(exercise)}, customer_id, ["exercise"])
     today = await customers.get_local_date(ctx, customer_id)
     first = today - timedelta(days=today.weekday(), weeks=_WEEKS - 1)
     customer, names, sessions, weeks = await gather_reads(

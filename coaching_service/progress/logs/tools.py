@@ -33,7 +33,7 @@ from coaching_service.training.workouts.blocks.models import Block, BlockLog
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS, SessionFields
 from coaching_service.training.workouts.items.content import is_recorded
-from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.totals import planned_exercise_ids
 
 tools = Tools()
 _MAX_NAMES, _MAX_SHOWN = 50, 120
@@ -91,7 +91,7 @@ async def log_workout(
     block = await workouts.get(ctx, ClientCalendar(customer_id), workout_id)
     _require_past(block, await customers.get_local_date(ctx, customer_id))
     before: Mapping[str, Any] = {**block}
-    logs = await _read_logs(ctx, text, block["items"]) if text is not None else []
+    logs = await _read_logs(ctx, text, block) if text is not None else []
     sentences: list[str] = []
     for logged in logs:
         item = await service.log_item(ctx, customer_id, workout_id, logged.item["_id"], ParsedChange(logged.log))
@@ -110,10 +110,16 @@ async def log_workout(
     )
 
 
-async def _read_logs(ctx: Context, text: str, items: Sequence[WorkItem]) -> list[ItemText]:
+async def _read_logs(ctx: Context, text: str, block: Block) -> list[ItemText]:
     """Return the logs that a text describes; exercises may also have other names that mean them."""
+    items = block["items"]
+
+    async def list_planned(_: Context) -> Sequence[ObjectId]:
+        return [exercise_id for item in items for exercise_id in planned_exercise_ids(item)]
+
     names = list_other_names(text, items)[:_MAX_NAMES]
-    resolved = await name_resolution.resolve_names(ctx, names)
+    known = name_resolution.KnownExercises(block["_id"], list_planned, loosely=True)
+    resolved = await name_resolution.resolve_names(ctx, names, known)
     other_names = {about["name"]: about["match"]["_id"] for about in resolved if about["match"] is not None}
     return parse_log(ctx, text, items, other_names)
 

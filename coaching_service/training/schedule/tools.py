@@ -32,17 +32,21 @@ from coaching_service.training.schedule.models import (
     ProgressionChanges,
     SetsProgression,
 )
-from coaching_service.training.workout_text.mentions import resolve_exercises
+from coaching_service.training.workout_text.mentions import describe_readings, resolve_exercises
 from coaching_service.training.workout_text.tools import identify_workouts
 from coaching_service.training.workout_text.writing import write_item
+from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.done_work import regular_blocks
 from coaching_service.training.workouts.blocks.models import Block, DayBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items.content import is_recorded
+from coaching_service.training.workouts.items.totals import planned_exercise_ids
 from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS, MAX_SETS
 
 tools = Tools()
 _MAX_DAYS, _MAX_REPEAT, _MAX_EXERCISES = 366, 12, 50
-_MAX_NAMED = 10
+_MAX_NAMED, _MAX_LISTED = 10, 30
+_LAST_DATE = "9999-12-31"
 _CHANGES = ("addLoad", "addPercent", "addReps", "addSets", "setsPercent")
 
 
@@ -140,7 +144,7 @@ async def copy_schedule(
 ) -> Written:
     """Copy days of a client's calendar, such as last week, with nothing done; each copy may add load or repetitions to
     the one before."""
-    progression = await _read_progression(ctx, sent)
+    progression, named, read_as = await _read_progression(ctx, customer_id, sent)
     request = CopyRequest(start_date, end_date, target_date, repeat, progression, on_conflict)
     days = (days_between(start_date, end_date) + 1) * repeat
     last = str(last_day_of(target_date, days))
@@ -149,8 +153,8 @@ async def copy_schedule(
     removed = f", replacing {_count(len(result['removed']), 'workout')}" if result["removed"] else ""
     return Written(
         f"Copied {start_date} to {end_date} of {await _name(ctx, customer_id)}: {_count(len(created), 'new workout')} "
-        f"from {target_date} to {last}{_describe(sent)}{removed}{_describe_changes(ctx, result)}"
-        f"{describe_conflicts(result['conflicts'], on_conflict)}.",
+        f"from {target_date} to {last}{_describe(sent, named)}{removed}{_describe_changes(ctx, result)}"
+        f"{describe_conflicts(result['conflicts'], on_conflict)}.{read_as}",
         identify_workouts(created),
         find_reasons(
             today=await customers.get_local_date(ctx, customer_id),
@@ -165,13 +169,13 @@ async def copy_schedule(
 async def adjust_schedule(ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, **sent: Any) -> Written:
     """Change the loads, repetitions or number of sets that are planned on days of a client's calendar, of all exercises
     or some. Items with something done stay."""
-    progression = await _read_progression(ctx, sent)
-    result = await service.adjust(
-        ctx, ClientCalendar(customer_id), start_date, end_date, cast("Progression", progression)
-    )
+    progression, named, read_as = await _read_progression(ctx, customer_id, sent)
+    owner = ClientCalendar(customer_id)
+    result = await service.adjust(ctx, owner, start_date, end_date, cast("Progression", progression))
+    planned = "" if result["items"] else await _name_planned(ctx, owner, start_date, end_date)
     return Written(
         f"Adjusted {_count(result['items'], 'item')} of {await _name(ctx, customer_id)} from {start_date} to "
-        f"{end_date}{_describe(sent)}{_describe_changes(ctx, result)}.",
+        f"{end_date}{_describe(sent, named)}{_describe_changes(ctx, result)}.{read_as}{planned}",
         identify_workouts(result["changed"]),
         find_reasons(
             today=await customers.get_local_date(ctx, customer_id),
@@ -187,14 +191,18 @@ async def replace_exercise(
 ) -> Written:
     """Replace an exercise with another on a client's calendar from startDate on; sets stay, and so do items with
     something done."""
-    exercise_id, with_id = await resolve_exercises(ctx, {"exercise": exercise, "withExercise": with_exercise})
+    texts = {"exercise": exercise, "withExercise": with_exercise}
+    exercise_id, with_id = await resolve_exercises(ctx, texts, customer_id, ["exercise"])
     owner = ClientCalendar(customer_id)
     result = await service.replace_exercise(ctx, owner, exercise_id, with_id, start_date, end_date)
-    names = await exercises.get_names(ctx, [exercise_id, with_id])
+    found = await exercises.get_names(ctx, [exercise_id, with_id])
+    names = [found[each]["name"] for each in (exercise_id, with_id)]
+    planned = "" if result["items"] else await _name_planned(ctx, owner, start_date, end_date)
     dates = [str(block["date"]) for block in result["changed"]] or [start_date]
     return Written(
-        f"Replaced {typed(names[exercise_id]['name'])} with {typed(names[with_id]['name'])} in "
-        f"{_count(result['items'], 'item')} of {await _name(ctx, customer_id)}, {min(dates)} to {max(dates)}.",
+        f"Replaced {typed(names[0])} with {typed(names[1])} in {_count(result['items'], 'item')} of "
+        f"{await _name(ctx, customer_id)}, {min(dates)} to {max(dates)}."
+        f"{describe_readings(texts.values(), names)}{planned}",
         {"exerciseId": with_id, **identify_workouts(result["changed"])},
         find_reasons(
             today=await customers.get_local_date(ctx, customer_id),
@@ -234,8 +242,23 @@ def _name_blocks(blocks: Sequence[DayBlock]) -> str:
     return f"{_count(len(blocks), 'workout')}{f': {join_some(named, _MAX_NAMED)}' if named else ''}"
 
 
-async def _read_progression(ctx: Context, sent: Mapping[str, Any]) -> Progression | None:
-    """Return the progression of the arguments, or None. Raises InvalidFields for a name that means no exercise."""
+async def _name_planned(ctx: Context, owner: ClientCalendar, first: str, last: str | None) -> str:
+    """Return a sentence about the exercises that days have, with nothing done, and a space before it."""
+    blocks = await block_batches.read_between(ctx, owner, first, last or _LAST_DATE, service.MAX_BLOCKS)
+    open_items = [item for block in blocks for item in block["items"] if not is_recorded(item)]
+    ids = list(dict.fromkeys(each for item in open_items for each in planned_exercise_ids(item)))
+    names = await exercises.get_names(ctx, ids)
+    listed = join_some([typed(names[each]["name"]) for each in ids], _MAX_LISTED)
+    return f" Planned there, with nothing done: {listed or 'no exercise'}."
+
+
+async def _read_progression(
+    ctx: Context, customer_id: ObjectId, sent: Mapping[str, Any]
+) -> tuple[Progression | None, Sequence[str], str]:
+    """Return the progression of the arguments, the exercises it names, and how their names were read.
+
+    Raises InvalidFields for a name that means no exercise.
+    """
     load: LoadProgression = {}
     if sent["add_load"] is not None:
         load["add"] = sent["add_load"]
@@ -247,9 +270,10 @@ async def _read_progression(ctx: Context, sent: Mapping[str, Any]) -> Progressio
     if sent["sets_percent"] is not None:
         sets["percent"] = sent["sets_percent"]
     if not load and not sets and sent["add_reps"] is None:
-        return None
+        return None, (), ""
     named: Sequence[str] = sent["exercises"] or ()
-    ids = await resolve_exercises(ctx, {f"exercises.{index}": name for index, name in enumerate(named)})
+    texts = {f"exercises.{index}": name for index, name in enumerate(named)}
+    ids = await resolve_exercises(ctx, texts, customer_id, texts)
     progression: Progression = {
         "load": load or None,
         "reps": None if sent["add_reps"] is None else {"add": sent["add_reps"]},
@@ -259,11 +283,13 @@ async def _read_progression(ctx: Context, sent: Mapping[str, Any]) -> Progressio
     }
     if sent["rounding"] is not None:
         progression["rounding"] = sent["rounding"] or None
-    return progression
+    found = await exercises.get_names(ctx, ids)
+    names = [found[each]["name"] for each in ids]
+    return progression, names, describe_readings(named, names)
 
 
-def _describe(sent: Mapping[str, Any]) -> str:
-    """Return the change of the sets in words, such as `, load +2.5`."""
+def _describe(sent: Mapping[str, Any], named: Sequence[str]) -> str:
+    """Return the change of the sets in words, such as `, load +2.5`, with the exercises that are named."""
     words = {
         "add_load": "load {:+g}",
         "add_percent": "load {:+g}%",
@@ -272,7 +298,7 @@ def _describe(sent: Mapping[str, Any]) -> str:
         "sets_percent": "sets {:+g}%",
     }
     changes = [text.format(sent[name]) for name, text in words.items() if sent[name] is not None]
-    of = f" of {', '.join(map(typed, sent['exercises']))}" if changes and sent["exercises"] else ""
+    of = f" of {', '.join(map(typed, named))}" if named else ""
     return f", {', '.join(changes)}{of}" if changes else ""
 
 

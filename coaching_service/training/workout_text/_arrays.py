@@ -19,7 +19,9 @@ from coaching_service.training.workouts.items.models import ItemInput
 from coaching_service.training.workouts.sets.models import PlannedSet
 
 
-async def to_exercise_items(ctx: Context, entries: Sequence[ToolExerciseArguments]) -> list[ItemInput]:
+async def to_exercise_items(
+    ctx: Context, customer_id: ObjectId, entries: Sequence[ToolExerciseArguments]
+) -> list[ItemInput]:
     """Return exercises with their sets as items. Raises InvalidFields for names and sets that cannot be read."""
     exercises = {f"exercises.{index}": each for index, each in enumerate(entries)}  # by their path in the request
     errors: list[FieldError] = []
@@ -31,7 +33,7 @@ async def to_exercise_items(ctx: Context, entries: Sequence[ToolExerciseArgument
             errors += error.errors
     named = {path: str(each["name"]) for path, each in exercises.items() if each["exerciseId"] is None}
     try:
-        resolved = await resolve_exercises(ctx, {f"{path}.name": name for path, name in named.items()})
+        resolved = await resolve_exercises(ctx, {f"{path}.name": name for path, name in named.items()}, customer_id)
     except InvalidFields as error:
         errors += error.errors
     if errors:

@@ -63,7 +63,7 @@ async def apply_edits(
     Raises NotFound, Forbidden, and InvalidFields for a text or an item that cannot be read.
     """
     outcome, unit = Outcome(), ctx.caller.load_unit
-    await resolve_workouts(ctx, _parse_texts(edits, unit))
+    await resolve_workouts(ctx, _parse_texts(edits, unit), owner.customer_id)
     for number, edit in enumerate(edits):
         block = await service.get(ctx, owner, block_id)
         path = f"changes.{number}"
@@ -131,7 +131,7 @@ async def _add(
 ) -> None:
     unit = ctx.caller.load_unit
     parsed = parse_items(str(edit["text"]), unit, f"{path}.text")
-    await resolve_workouts(ctx, [parsed])
+    await resolve_workouts(ctx, [parsed], owner.customer_id)
     store_loads([each.item for each in parsed.items], ctx)
     for offset, new in enumerate(parsed.items):
         _join_superset(block, new)
@@ -157,7 +157,7 @@ async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkI
         change = store_loads(_read_sets_change(text, ctx.caller.load_unit, path), ctx)
     else:
         parsed = parse_items(text, ctx.caller.load_unit, path)
-        await resolve_workouts(ctx, [parsed])
+        await resolve_workouts(ctx, [parsed], owner.customer_id)
         store_loads([each.item for each in parsed.items], ctx)
         if len(parsed.items) != 1 or parsed.items[0].item["type"] != item["type"]:
             message = f"must describe one item of the type {item['type']}; remove the item and add another instead"

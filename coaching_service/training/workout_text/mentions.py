@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -16,16 +16,21 @@ from coaching_service.core.mcp.results import typed
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises.name_models import ResolvedExerciseName
+from coaching_service.library.exercises.name_resolution import KnownExercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.training.workout_text.lines import Kind, Mention, ParsedWorkout, Problem, Problems, error_in_line
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.reports.exercises import find_exercise_ids
 
 _MAX_NAMES = 200
 _NEAREST, _MIN_SCORE = 4, 60
 
 
-async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout]) -> str:
+async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout], customer_id: ObjectId | None = None) -> str:
     """Put the identifiers of what workouts mention into their items.
+
+    With a client, names of exercises mean first those on the client's calendar.
 
     Returns a sentence about names that were read as other names of exercises, with a space before it; empty for none.
     Raises TextError for all lines that cannot be read, and all names that mean nothing or more than one document, with
@@ -41,7 +46,7 @@ async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout]) -> s
     remarks = ""
     if of_kind["exercise"]:
         with problems.collect():
-            remarks = await _resolve_exercises(ctx, of_kind["exercise"])
+            remarks = await _resolve_exercises(ctx, of_kind["exercise"], customer_id)
     problems.raise_any()
     return remarks
 
@@ -66,28 +71,58 @@ async def _list_names(ctx: Context, kind: Literal["form", "metric set"]) -> dict
     return {each["_id"]: each["name"] for each in await metric_sets.list_all(ctx)}
 
 
-async def resolve_exercises(ctx: Context, texts: Mapping[str, str]) -> list[ObjectId]:
+async def resolve_exercises(
+    ctx: Context, texts: Mapping[str, str], customer_id: ObjectId | None = None, on_calendar: Collection[str] = ()
+) -> list[ObjectId]:
     """Return the exercises that texts name, or whose identifiers they are, with or without brackets, in order.
 
-    The keys are the paths of the texts in the request. Raises InvalidFields for the texts that do not mean exactly one
-    exercise, with the nearest ones.
+    The keys are the paths of the texts in the request. With a client, names mean first the exercises on the client's
+    calendar; those of the paths `on_calendar` are to be found there. Raises InvalidFields for the texts that do not
+    mean exactly one exercise, with the nearest ones.
     """
-    identifiers = {
-        path: parse_id(text.strip().removeprefix("[").removesuffix("]").lower()) for path, text in texts.items()
-    }
-    names = {path: texts[path] for path, identifier in identifiers.items() if identifier is None}
-    if names:
-        resolved = await name_resolution.resolve_names(ctx, list(names.values()))
-        errors: list[FieldError] = []
+    identifiers = {path: _read_id(text) for path, text in texts.items()}
+    errors: list[FieldError] = []
+    for loosely in (True, False):
+        names = {path: texts[path] for path, identifier in identifiers.items() if identifier is None}
+        names = {path: name for path, name in names.items() if (path in on_calendar) is loosely}
+        known = None if customer_id is None else _exercises_of(customer_id, loosely=loosely)
+        resolved = await name_resolution.resolve_names(ctx, list(names.values()), known)
         for path, about in zip(names, resolved, strict=True):
             if about["match"] is not None:
                 identifiers[path] = about["match"]["_id"]
             else:
                 message = f"is unknown: {describe_nearest('exercise', about)}"
                 errors.append({"field": path, "code": "UNKNOWN_NAME", "message": message})
-        if errors:
-            raise InvalidFields(errors)
+    if errors:
+        raise InvalidFields(errors)
     return [identifier for identifier in identifiers.values() if identifier is not None]
+
+
+def _read_id(text: str) -> ObjectId | None:
+    return parse_id(text.strip().removeprefix("[").removesuffix("]").lower())
+
+
+def _exercises_of(customer_id: ObjectId, *, loosely: bool) -> KnownExercises:
+    """Return the exercises on a client's calendar; reading them raises NotFound and Forbidden for the client."""
+
+    async def load(ctx: Context) -> Collection[ObjectId]:
+        await ClientCalendar(customer_id).require_access(ctx)
+        return await find_exercise_ids(ctx, customer_id)
+
+    return KnownExercises(customer_id, load, loosely)
+
+
+def describe_readings(texts: Iterable[str], names: Iterable[str]) -> str:
+    """Return a sentence about texts that were read as exercises with other names, with a space before it, or nothing.
+
+    The texts are names or identifiers of exercises, `names` the names of these exercises.
+    """
+    read_as = {
+        f"{typed(text)} as {typed(name)}"
+        for text, name in zip(texts, names, strict=True)
+        if _read_id(text) is None and normalize(text) != normalize(name)
+    }
+    return f" Read {', '.join(sorted(read_as))}." if read_as else ""
 
 
 def describe_nearest(kind: Kind, resolved: ResolvedExerciseName) -> str:
@@ -96,11 +131,12 @@ def describe_nearest(kind: Kind, resolved: ResolvedExerciseName) -> str:
     return _describe(kind, [(each["name"], each["_id"]) for each in candidates])
 
 
-async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention]) -> str:
+async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention], customer_id: ObjectId | None) -> str:
     names = list(dict.fromkeys(mention.name for mention in mentions))
     if len(names) > _MAX_NAMES:
         raise error_in_line(mentions[0].field, mentions[0].line, f"expected at most {_MAX_NAMES} different exercises")
-    resolved = {about["name"]: about for about in await name_resolution.resolve_names(ctx, names)}
+    known = None if customer_id is None else _exercises_of(customer_id, loosely=False)
+    resolved = {about["name"]: about for about in await name_resolution.resolve_names(ctx, names, known)}
     unknown = [name for name, about in resolved.items() if about["match"] is None]
     deleted_by_name = await name_resolution.find_deleted_names(ctx, unknown)
     problems = Problems()
@@ -115,12 +151,8 @@ async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention]) -> str:
             _unknown(mention, describe_nearest("exercise", about) + note, _names_of(about), deleted)
         )
     problems.raise_any()
-    read_as = [
-        f"{typed(name)} as {typed(about['match']['name'])}"
-        for name, about in resolved.items()
-        if about["match"] is not None and normalize(name) != normalize(about["match"]["name"])
-    ]
-    return f" Read {', '.join(read_as)}." if read_as else ""
+    matched = {name: about["match"]["name"] for name, about in resolved.items() if about["match"] is not None}
+    return describe_readings(matched.keys(), matched.values())
 
 
 def _match_names(mentions: Iterable[Mention], names: Mapping[ObjectId, str]) -> Iterator[Problem]:

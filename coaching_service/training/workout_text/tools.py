@@ -132,10 +132,10 @@ async def create_workout(
     owner = ClientCalendar(customer_id)
     read_as = ""
     if days is not None:
-        blocks, read_as = await _read_days(ctx, days)
+        blocks, read_as = await _read_days(ctx, customer_id, days)
         created = (await block_batches.create_blocks(ctx, owner, blocks))["created"]
     else:
-        items = await to_exercise_items(ctx, exercises or [])
+        items = await to_exercise_items(ctx, customer_id, exercises or [])
         block: NewBlock = {"name": name or "", "date": date or "", "isRest": False, "items": items}
         created = [await block_batches.create_block(ctx, owner, block, items_field="exercises")]
     dates = {str(block["date"]) for block in created}
@@ -146,9 +146,12 @@ async def create_workout(
     )
 
 
-async def _read_days(ctx: Context, days: Sequence[WorkoutDayArguments]) -> tuple[list[NewBlock], str]:
+async def _read_days(
+    ctx: Context, customer_id: ObjectId, days: Sequence[WorkoutDayArguments]
+) -> tuple[list[NewBlock], str]:
     """Return the blocks that texts describe, and how names were read. Raises InvalidFields, naming the line."""
-    read = await read_texts(ctx, [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)])
+    texts = [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)]
+    read = await read_texts(ctx, texts, customer_id=customer_id)
     blocks: list[NewBlock] = [
         cast("NewBlock", {**plan_of(day, items), "date": day["date"]})
         for day, items in zip(days, read.items, strict=True)

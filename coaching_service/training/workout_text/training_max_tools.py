@@ -16,7 +16,7 @@ from coaching_service.people.account.load_units import convert_entered_load, con
 from coaching_service.people.customers import service as customers
 from coaching_service.training.training_maxes import service
 from coaching_service.training.training_maxes.models import ReferenceLoads
-from coaching_service.training.workout_text.mentions import resolve_exercises
+from coaching_service.training.workout_text.mentions import describe_readings, resolve_exercises
 from coaching_service.training.workouts.sets.schemas import MAX_LOAD
 
 tools = Tools()
@@ -42,7 +42,7 @@ class TrainingMaxToSet(CustomerArgument):
 async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, value: float) -> Written:
     """Set the load to which a client's planned percentages (`@70%`) of an exercise refer, as in 5/3/1; without it they
     refer to the estimated one-repetition maximum. Planned loads follow at once."""
-    [exercise_id] = await resolve_exercises(ctx, {"exercise": exercise})
+    [exercise_id] = await resolve_exercises(ctx, {"exercise": exercise}, customer_id)
     unit, stored_unit = ctx.caller.load_unit, ctx.caller.company.load_unit
     before = (await service.load_reference_loads(ctx, customer_id, [exercise_id])).get(exercise_id)
     await service.set_training_max(ctx, customer_id, exercise_id, convert_entered_load(value, unit, stored_unit))
@@ -50,7 +50,8 @@ async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, v
     name = (await exercises.get_names(ctx, [exercise_id]))[exercise_id]["name"]
     return Written(
         f"Set the training maximum of {typed(name)} of {typed(customer['name'])}: "
-        f"{_describe(before, stored_unit, unit)} → {format_figure(value, f' {unit}')}.",
+        f"{_describe(before, stored_unit, unit)} → {format_figure(value, f' {unit}')}."
+        f"{describe_readings([exercise], [name])}",
         {"customerId": customer_id, "exerciseId": exercise_id},
         details={"value": value},
     )

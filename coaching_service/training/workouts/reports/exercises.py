@@ -106,6 +106,20 @@ async def find_done_exercises(
     return await blocks.aggregate(ctx, condition, *stages, hint=BY_DATE)
 
 
+async def find_exercise_ids(ctx: Context, customer_id: ObjectId) -> list[ObjectId]:
+    """Return every exercise that is on a client's calendar, planned or done, the one of the latest date first."""
+    stages: list[Stage] = [
+        {"$project": {"_id": 0, "date": 1, "exerciseId": "$items.exerciseIds"}},
+        {"$unwind": "$exerciseId"},
+        {"$unwind": "$exerciseId"},
+        {"$group": {"_id": "$exerciseId", "lastDate": {"$max": "$date"}}},
+        {"$sort": {"lastDate": -1, "_id": 1}},
+        {"$project": {"_id": 1}},
+    ]
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}}
+    return [each["_id"] for each in await blocks.aggregate(ctx, condition, *stages, hint=BY_DATE)]
+
+
 async def find_lift_results(
     ctx: Context,
     customer_id: ObjectId,
