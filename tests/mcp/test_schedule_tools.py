@@ -127,10 +127,10 @@ async def test_small_steps_are_exact_and_days_with_workouts_are_named(mcp: McpHt
     adjust = {**about, "startDate": DAYS[0], "endDate": DAYS[0]}
     adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, addLoad=2))
     assert adjusted["summary"].endswith("load +2; «Dumbbell press» 7 → 9 kg, 12 → 14 kg.")
-    adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, addLoad=3.5, rounding=0))
-    assert adjusted["summary"].endswith("9 → 12.5 kg, 14 → 17.5 kg.")
+    adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, addLoad=1.5, rounding=0))
+    assert adjusted["summary"].endswith("9 → 10.5 kg, 14 → 15.5 kg.")
     adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, addLoad=-4, rounding=4))
-    assert adjusted["summary"].endswith("12.5 → 8 kg, 17.5 → 12 kg.")
+    assert adjusted["summary"].endswith("10.5 → 8 kg, 15.5 → 12 kg.")
 
     copy = {**about, "startDate": DAYS[0], "endDate": DAYS[0], "targetDate": DAYS[7], "onConflict": "skip"}
     copied = tool_change(await mcp.call("copy_schedule", **copy))

@@ -38,7 +38,7 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "get_exercise_history": ("r", set()),
     "list_programs": ("r", set()),
     "get_program": ("r", set()),
-    "save_program": ("wd", {"MANY_DAYS"}),
+    "save_program": ("wd", {"PROGRAM_DAYS"}),
     "assign_program": ("wd", {"MANY_DAYS", "FAR_DATE", "MANY_CLIENTS"}),
     "list_metric_sets": ("r", set()),
     "get_metric_history": ("r", set()),

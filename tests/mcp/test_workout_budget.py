@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from tests.mcp.test_budgets import let_ten_minutes_pass
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change
 
@@ -58,6 +59,7 @@ async def test_month_of_logged_workouts_is_short(mcp: McpHttpClient, coach: Coac
         workout = tool_change(await mcp.call("create_workout", **known, days=written))["workoutId"]
         log: dict[str, Any] = {"workoutId": workout, "text": done, "durationMinutes": 62, "sessionRpe": 7}
         tool_change(await mcp.call("log_workout", **known, **log))
+        await let_ten_minutes_pass(coach)
 
     for days, budget in ((28, MONTH_BYTES), (7, WEEK_BYTES)):
         period = {"startDate": str(START), "endDate": str(START + timedelta(days=days - 1))}

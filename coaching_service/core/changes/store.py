@@ -181,6 +181,19 @@ async def list_newest(ctx: Context, where: Filter, limit: int) -> list[StoredCha
     return await changes.find(ctx, numbered, sort=NEWEST_FIRST, limit=limit, fields=_SUMMARY)
 
 
+async def is_written_with(ctx: Context, credential_id: ObjectId, document_id: ObjectId, version: int) -> bool:
+    """Return whether a version of a document was written by an assistant with this key or grant, in the last 30 days.
+
+    The change needs no number yet.
+    """
+    where: Filter = {
+        "credentialId": credential_id,
+        "via": "assistant",
+        "documents": {"$elemMatch": {"_id": document_id, "toVersion": version}},
+    }
+    return await changes.find_one(ctx, where, ("_id",)) is not None
+
+
 async def find_numbered(ctx: Context, change_ids: Sequence[ObjectId]) -> list[NumberedChange]:
     """Return changes with their events, in the order of their numbers; erased ones are left out."""
     read: Sequence[Any] = await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=_NUMBERED, hint="_id_")

@@ -18,6 +18,24 @@ class Reason(StrEnum):
     MANY_CLIENTS = "it concerns more than one client"
     FAR_DATE = "it has a date more than a year away"
     FAR_VALUE = "it has a value far from the last"
+    PROGRAM_DAYS = "it replaces days of a program"
+    OTHERS_VALUE = "it replaces a value that somebody else has recorded"
+    LOAD_RAISED = "a load becomes more than 1.5 times or 20 kg more than it was ten minutes ago"
+    MANY_CHANGES = "there were more than 30 changes in ten minutes"
+    MANY_CLIENT_DAYS = "more than 14 days of clients' schedules were changed in ten minutes"
+    MANY_REMOVED = "more than three workouts were removed in ten minutes"
+
+
+# Reasons that depend on what else an assistant has done, or has not: any call that writes can have them.
+OF_BUDGETS = frozenset(
+    {
+        Reason.OTHERS_VALUE,
+        Reason.LOAD_RAISED,
+        Reason.MANY_CHANGES,
+        Reason.MANY_CLIENT_DAYS,
+        Reason.MANY_REMOVED,
+    }
+)
 
 
 # What an access without the switch "mail and work on many clients" may not do.
@@ -37,12 +55,14 @@ def find_reasons(
     contacts: bool = False,
     done_work: bool = False,
     far_values: bool = False,
+    program_days: bool = False,
 ) -> tuple[Reason, ...]:
     """Return the reasons that hold for a change.
 
     `dates` (YYYY-MM-DD) are compared with `today`, the client's date. `days` is the number of days of the source or
     the target, whichever has more. `clients`: how many are changed. `contacts`: people receive mail or messages.
     `done_work`: what a client has done is overwritten. `far_values`: a value is far from the last of its kind.
+    `program_days`: workouts of a program are replaced.
     """
     checks = {
         Reason.CONTACT: contacts,
@@ -51,6 +71,7 @@ def find_reasons(
         Reason.MANY_CLIENTS: clients > 1,
         Reason.FAR_DATE: today is not None and any(is_far(today, date.fromisoformat(each)) for each in dates),
         Reason.FAR_VALUE: far_values,
+        Reason.PROGRAM_DAYS: program_days,
     }
     return tuple(reason for reason, holds in checks.items() if holds)
 

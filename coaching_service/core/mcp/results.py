@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason
@@ -93,6 +93,19 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
+class RaisedLoad(NamedTuple):
+    """A load of a client's exercise in the company's unit, before and after: in a new workout and in the copied one.
+
+    `unit` is `load`, or `maximum` for the training maximum, from which the loads of percentages follow.
+    """
+
+    customer_id: ObjectId
+    exercise_id: ObjectId
+    before: float
+    after: float
+    unit: str = "load"
+
+
 @dataclass(frozen=True)
 class Written:
     """What a tool that writes has done.
@@ -101,11 +114,13 @@ class Written:
     the argument's name that other tools have for them. `reasons`: why the coach has to confirm it (`find_reasons`);
     without a confirmation everything is rolled back and the sentence is shown as what would be done. `depends_on` is
     what was shown besides the documents that are changed, such as the versions of workouts that are copied: the
-    confirmation is void when it differs. `details` is further data.
+    confirmation is void when it differs. `raised`: loads of new workouts that differ from those of
+    the copied ones, and training maximums. `details` is further data.
     """
 
     line: str
     identifiers: Identifiers = field(default_factory=dict)
     reasons: Sequence[Reason] = ()
     depends_on: Sequence[object] = ()
+    raised: Sequence[RaisedLoad] = ()
     details: Mapping[str, Any] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from marshmallow import Schema
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.database.context import Context
-from coaching_service.core.mcp.arguments import Arguments, input_schema, optional
+from coaching_service.core.mcp.arguments import UNLISTED, Arguments, input_schema, optional
 from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.outputs import output_schema
 from coaching_service.core.mcp.results import Answer, Written
@@ -28,6 +28,7 @@ class WriteArguments(Arguments):
     """What every tool that writes takes besides its own arguments; the server consumes it."""
 
     idempotencyKey = Text(max_length=255, **optional("Once per key: repeat a call with the same."))
+    confirmationToken = Text(max_length=64, load_default=None, allow_none=True, metadata=UNLISTED)
 
 
 class ConfirmedArguments(WriteArguments):

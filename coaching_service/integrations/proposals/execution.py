@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -26,6 +26,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import OUTREACH, OUTREACH_DENIED, Reason
 from coaching_service.core.mcp.results import Answer, Written, mark_typed
 from coaching_service.core.mcp.tools import Tool
+from coaching_service.integrations.proposals import _budgets as budgets
 from coaching_service.integrations.proposals import _confirmations as confirmations
 from coaching_service.integrations.proposals import events, store
 from coaching_service.integrations.proposals._changes import describe_changes
@@ -56,7 +57,7 @@ class Call:
     """A call with validated arguments. `sent`: its arguments as they were sent, without those the server consumes.
 
     `token` confirms it: from the user whom the client has asked, or from the arguments where the chat may confirm.
-    `approval` confirms it too.
+    `approval` confirms it too. `id` is the same when its transaction is repeated.
     """
 
     tool: Tool
@@ -65,6 +66,7 @@ class Call:
     idempotency_key: str | None = None
     token: str | None = None
     approval: Approval | None = None
+    id: ObjectId = field(default_factory=ObjectId)
 
     def identity(self, ctx: Context) -> str:
         """Return what a confirmation is bound to: key or grant, tool, arguments, and units of their loads."""
@@ -221,8 +223,6 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
         raise RuntimeError(f"{call.tool.name} does not declare that it confirms {sorted(undeclared)}")
     if reasons & OUTREACH and not tx.caller.may_reach_out:
         raise Forbidden(OUTREACH_DENIED)
-    if call.approval is None and not reasons:
-        return
     # Not the reasons: what the assistant has done in the last minutes is one.
     shown = _digest([written.line, written.depends_on, _versions(tx)])
     if call.approval is not None:
@@ -230,11 +230,15 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
             raise ProposalStale
         return
     known = await confirmations.find(tx, token_hash(call.token), call.identity(tx)) if call.token else None
-    if known is None or known["shown"] != shown:
+    if known is not None and known["shown"] == shown:
+        await confirmations.delete(tx, known["_id"])
+        return
+    if not reasons:
+        reasons = await budgets.spend(tx, call.id, written.raised)
+    if reasons:
         ordered = sorted(reasons, key=_ORDER.index)
         changes, customer_ids = await describe_changes(tx), _concerned_clients(tx, call)
         raise Unconfirmed(call, written.line, ordered, shown, changes, customer_ids)
-    await confirmations.delete(tx, known["_id"])
 
 
 def _concerned_clients(tx: Context, call: Call) -> list[ObjectId]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from marshmallow import ValidationError, fields, validates_schema
 
@@ -20,7 +20,6 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramChange
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import _calendar_programs
-from coaching_service.training.schedule.days import days_between
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workout_text.tool_schemas import BlockArguments, workout_text
 from coaching_service.training.workouts.blocks import batches as block_batches
@@ -74,13 +73,21 @@ class _Day(PlannedBlock):
     text: str
 
 
+class _Replaced(NamedTuple):
+    """How many workouts of a program are new and were removed, and how names were read, in words."""
+
+    written: int
+    removed: int
+    remarks: str
+
+
 @tools.tool(
     "Save a program",
     access=coach(CUSTOMERS.VIEW, PROGRAMS.CREATE, PROGRAMS.EDIT),
     takes=SaveProgram(),
     writes=True,
     destructive=True,
-    confirms=(Reason.MANY_DAYS,),
+    confirms=(Reason.PROGRAM_DAYS,),
 )
 async def save_program(
     ctx: Context,
@@ -102,7 +109,6 @@ async def save_program(
             f"Created the program {typed(program['name'])} from {start_date} to {end_date}, "
             f"{program['numberOfDaysWithWorkouts']} days with workouts.",
             {"programId": program["_id"]},
-            find_reasons(days=days_between(start_date, end_date) + 1),
         )
     verb = "Created" if program_id is None else "Changed"
     if program_id is None:
@@ -112,18 +118,18 @@ async def save_program(
         sent = {"name": name, "description": description}
         change = {field: value for field, value in sent.items() if value is not None}
         await programs.update(ctx, program_id, cast("ProgramChange", change))
-    count, read_as = await _replace_days(ctx, ProgramPlan(program_id), days or [])
+    replaced = await _replace_days(ctx, ProgramPlan(program_id), days or [])
     program = await programs.get(ctx, program_id)
     return Written(
-        f"{verb} the program {typed(program['name'])}: {count} written, "
-        f"{program['numberOfDaysWithWorkouts']} days with workouts.{read_as}",
+        f"{verb} the program {typed(program['name'])}: {_describe_written(replaced)} written, "
+        f"{program['numberOfDaysWithWorkouts']} days with workouts.{replaced.remarks}",
         {"programId": program_id},
-        find_reasons(days=len({day["day"] for day in days or []})),
+        find_reasons(program_days=replaced.removed > 0),
     )
 
 
-async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) -> tuple[str, str]:
-    """Replace the workouts of some days. Returns how many, and how names were read, in words."""
+async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) -> _Replaced:
+    """Replace the workouts of some days."""
     read = await read_texts(ctx, [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)])
     items = {f"days.{index}.items": each for index, each in enumerate(read.items)}
     plans: list[BlockPlan] = [
@@ -134,5 +140,9 @@ async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) 
     removed = [block["_id"] for block in existing]
     if plans:
         await block_batches.write(ctx, owner, Batch(created=plans, removed=removed), existing)
-    words = "1 workout" if len(plans) == 1 else f"{len(plans)} workouts"
-    return f"{words} in place of {len(removed)}" if removed else words, read.remarks
+    return _Replaced(len(plans), len(removed), read.remarks)
+
+
+def _describe_written(replaced: _Replaced) -> str:
+    words = "1 workout" if replaced.written == 1 else f"{replaced.written} workouts"
+    return f"{words} in place of {replaced.removed}" if replaced.removed else words

@@ -14,7 +14,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import UNLISTED, Arguments, CustomerArgument, Dates, optional, require_range
 from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
-from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.results import RaisedLoad, Written, typed
 from coaching_service.core.mcp.tools import ToolHandler, Tools
 from coaching_service.core.validation import Choice, Date, Integer, ListOf, Number, Text
 from coaching_service.library.exercises import service as exercises
@@ -162,6 +162,10 @@ async def copy_schedule(
             days=days,
         ),
         depends_on=_describe_blocks(created, load_unit),
+        raised=[
+            RaisedLoad(customer_id, change["exerciseId"], change["before"], change["after"])
+            for change in result["loadChanges"]
+        ],
     )
 
 

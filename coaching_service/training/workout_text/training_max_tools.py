@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument
 from coaching_service.core.mcp.lists import format_figure
-from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.results import RaisedLoad, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Number, Text
 from coaching_service.library.exercises import service as exercises
@@ -45,25 +45,32 @@ async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, v
     [exercise_id] = await resolve_exercises(ctx, {"exercise": exercise}, customer_id)
     unit, stored_unit = ctx.caller.load_unit, ctx.caller.company.load_unit
     before = (await service.load_reference_loads(ctx, customer_id, [exercise_id])).get(exercise_id)
-    await service.set_training_max(ctx, customer_id, exercise_id, convert_entered_load(value, unit, stored_unit))
+    stored = convert_entered_load(value, unit, stored_unit)
+    await service.set_training_max(ctx, customer_id, exercise_id, stored)
     customer = await customers.get_visible_reference(ctx, customer_id)
     name = (await exercises.get_names(ctx, [exercise_id]))[exercise_id]["name"]
+    was = _load_of(before)
+    raised = [] if was is None else [RaisedLoad(customer_id, exercise_id, was, stored, unit="maximum")]
     return Written(
         f"Set the training maximum of {typed(name)} of {typed(customer['name'])}: "
         f"{_describe(before, stored_unit, unit)} → {format_figure(value, f' {unit}')}."
         f"{describe_readings([exercise], [name])}",
         {"customerId": customer_id, "exerciseId": exercise_id},
+        raised=raised,
         details={"value": value},
     )
 
 
+def _load_of(loads: ReferenceLoads | None) -> float | None:
+    """Return the load to which percentages have referred: the training maximum, else the estimate."""
+    if loads is None:
+        return None
+    return loads["estimatedOneRepMax"] if loads["trainingMax"] is None else loads["trainingMax"]
+
+
 def _describe(loads: ReferenceLoads | None, unit: str, target: str) -> str:
     """Return the load to which percentages have referred, in the unit `target`."""
-    if loads is None:
-        return "none"
-    is_estimate = loads["trainingMax"] is None
-    load = loads["estimatedOneRepMax"] if is_estimate else loads["trainingMax"]
-    if load is None:
+    if loads is None or (load := _load_of(loads)) is None:
         return "none"
     shown = format_figure(convert_stored_load(load, unit, target), f" {target}")
-    return f"{shown} (estimated)" if is_estimate else shown
+    return f"{shown} (estimated)" if loads["trainingMax"] is None else shown

@@ -1,0 +1,140 @@
+"""What an assistant may change without a confirmation in any ten minutes, over all calls of its key or grant.
+
+A call is counted before its transaction ends, outside of it: of calls at the same time, on whatever process, at least
+one sees the other, and none waits. A call that is not carried out is forgotten again. What a coach has approved and
+what an assistant undoes do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from coaching_service.core.changes import history
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.field_changes import set_path
+from coaching_service.core.database.models import DocumentFields
+from coaching_service.core.database.recording import DocumentChange
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.confirmation import Reason
+from coaching_service.core.mcp.results import RaisedLoad
+from coaching_service.integrations.proposals import _spending_store as store
+from coaching_service.integrations.proposals._spending_store import CallSpending, LoadRaise
+from coaching_service.people.account.load_units import convert_stored_load
+from coaching_service.training.workouts.plan_changes import is_plan_changed, list_load_changes
+
+MAX_WRITES, MAX_CLIENT_DAYS, MAX_REMOVED = 30, 14, 3
+MAX_RATIO, MAX_RAISE_KG = 1.5, 20
+
+
+async def spend(tx: Context, call_id: ObjectId, raised: Sequence[RaisedLoad]) -> set[Reason]:
+    """Count a call in whose transaction everything is written, or return why it has to be confirmed.
+
+    `call_id` is the same when the transaction is repeated. `raised`: loads of new workouts, and of what they copy.
+    """
+    if tx.changes.undoes:
+        return set()
+    outside = replace(tx, session=None, thread=None, recorder=None)
+    own = await _measure(tx, raised)
+    await store.put(outside, call_id, own)
+    recent = await store.list_recent(outside, other_than=call_id)
+    reasons = {
+        Reason.MANY_CHANGES: len(recent) + 1 > MAX_WRITES,
+        Reason.MANY_CLIENT_DAYS: own["days"] and len({*own["days"], *_days_of(recent)}) > MAX_CLIENT_DAYS,
+        Reason.MANY_REMOVED: own["removed"] and own["removed"] + sum(each["removed"] for each in recent) > MAX_REMOVED,
+        Reason.LOAD_RAISED: any(_is_too_much(tx, load, recent) for load in own["loads"]),
+        Reason.OTHERS_VALUE: await _replaces_value_of_others(tx),
+    }
+    found = {reason for reason, holds in reasons.items() if holds}
+    if found:
+        await store.remove(outside, call_id)
+    return found
+
+
+def _days_of(calls: Iterable[CallSpending]) -> Iterator[str]:
+    for call in calls:
+        yield from call["days"]
+
+
+# --- what a call changes ---------------------------------------------------------------------------------------------
+
+
+async def _measure(tx: Context, raised: Sequence[RaisedLoad]) -> CallSpending:
+    spending: CallSpending = {"days": [], "removed": 0, "loads": []}
+    for load in raised:
+        of = _key(load.customer_id, load.exercise_id, load.unit)
+        spending["loads"].append({"of": of, "before": load.before, "after": load.after})
+    changes = [each for each in tx.changes.documents.values() if each.client_id is not None]
+    for change, before, after in await _read_versions(tx, [each for each in changes if each.history.kind == "workout"]):
+        if before is not None and after is not None and not is_plan_changed(before, after):
+            continue  # only what was done
+        versions = [each for each in (before, after) if each is not None]
+        spending["days"] += [f"{change.client_id} {each['date']}" for each in versions]
+        spending["removed"] += after is None
+        if before is not None and after is not None:
+            spending["loads"] += [
+                {"of": _key(change.client_id, each.exercise_id, each.unit), "before": each.before, "after": each.after}
+                for each in list_load_changes(before, after)
+            ]
+    return {**spending, "days": sorted({*spending["days"]})}
+
+
+async def _read_versions(
+    tx: Context, changes: Sequence[DocumentChange]
+) -> list[tuple[DocumentChange, DocumentFields | None, DocumentFields | None]]:
+    """Return changed documents completely, before and after: None where they do not exist."""
+    if not changes:
+        return []
+    collection = declared_collections()[changes[0].collection]
+    stored: dict[ObjectId, Any] = {
+        each["_id"]: each
+        for each in await collection.find_whole(tx, [each.id for each in changes if each.action == "changed"])
+    }
+    versions = []
+    for change in changes:
+        before, after = change.before, change.after
+        if change.action == "changed":
+            after = stored[change.id]
+            before = dict(after)
+            for path, (value, _) in change.values.items():
+                set_path(before, path, value)
+            for path, (order, _) in change.added.items():
+                set_path(before, path, [each for each in after[path] if each["_id"] in order])
+        versions.append((change, before, after))
+    return versions
+
+
+def _key(customer_id: ObjectId | None, exercise_id: ObjectId, unit: str) -> str:
+    return f"{customer_id} {exercise_id} {unit}"
+
+
+# --- reasons ---------------------------------------------------------------------------------------------------------
+
+
+def _is_too_much(tx: Context, load: LoadRaise, recent: Sequence[CallSpending]) -> bool:
+    """Return whether a load is too much more than it was before the first change of the last ten minutes."""
+    original = load["before"]
+    for call in reversed(recent):
+        earlier = [each["before"] for each in call["loads"] if each["of"] == load["of"] and each["after"] == original]
+        original = min(earlier, default=original)
+    raised = load["after"] - original
+    most = convert_stored_load(MAX_RAISE_KG, unit="kg", target=tx.caller.company.load_unit)
+    is_load = not load["of"].endswith("percent")
+    return load["after"] > load["before"] and (
+        (is_load and raised > most) or (original > 0 and load["after"] > original * MAX_RATIO)
+    )
+
+
+async def _replaces_value_of_others(tx: Context) -> bool:
+    """Return whether the call replaces a value that was recorded last with another key or grant, or by a person."""
+    changes = [
+        each
+        for each in tx.changes.documents.values()
+        if each.history.kind == "metric_value" and each.action == "changed" and len({*each.values.get("value", ())}) > 1
+    ]
+    for change in changes:
+        if not await history.is_written_with(tx, tx.caller.credential_id, change.id, change.from_version):
+            return True
+    return False

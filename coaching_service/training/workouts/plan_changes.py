@@ -1,0 +1,80 @@
+"""What differs between two versions of a stored workout: its plan, and the planned loads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Set
+from itertools import zip_longest
+from typing import Any, NamedTuple, TypeAlias
+
+from coaching_service.core.fields import names_of
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.items.models import PLANNED, WorkItem
+from coaching_service.training.workouts.sets.models import PlannedSet
+
+Workout = Mapping[str, Any]
+# An item, None for those of one version only; an exercise; a unit; and whether the sets are warm-up sets.
+_Place: TypeAlias = tuple[ObjectId | None, ObjectId, str, bool]
+_PLANNED_FIELDS = ("date", "name", "description", "isRest", "position")
+
+
+class LoadChange(NamedTuple):
+    """A planned load of an exercise before and after a change.
+
+    `unit` is `load`, in the company's unit, or `percent` of the training maximum.
+    """
+
+    exercise_id: ObjectId
+    unit: str
+    before: float
+    after: float
+
+
+def is_plan_changed(before: Workout, after: Workout) -> bool:
+    """Return whether two versions of a workout differ in what is planned; what was done of it does not count."""
+    return _plan_of(before) != _plan_of(after)
+
+
+def _plan_of(workout: Workout) -> list[object]:
+    items: list[WorkItem] = workout["items"]
+    planned = [[item["_id"], *(item.get(name) for name in names_of(PLANNED[item["type"]]))] for item in items]
+    return [planned, *(workout.get(name) for name in _PLANNED_FIELDS)]
+
+
+def list_load_changes(before: Workout, after: Workout) -> list[LoadChange]:
+    """Return the planned loads that differ between two versions of a workout.
+
+    The sets of an exercise of an item are compared in their order, warm-up sets with warm-up sets; one without a
+    counterpart is compared with the highest load of the version before. A new item is compared with removed ones.
+    """
+    kept = {item["_id"] for item in before["items"]} & {item["_id"] for item in after["items"]}
+    old, new = _loads_of(before, kept), _loads_of(after, kept)
+    changes: list[LoadChange] = []
+    for key, loads in new.items():
+        if not (known := old.get(key)):
+            continue
+        _, exercise_id, unit, _ = key
+        for was, becomes in zip_longest(known, loads):
+            if becomes is not None and (compared := max(known) if was is None else was) != becomes:
+                changes.append(LoadChange(exercise_id, unit, compared, becomes))
+    return changes
+
+
+def _loads_of(workout: Workout, kept: Set[ObjectId]) -> dict[_Place, list[float]]:
+    loads: defaultdict[_Place, list[float]] = defaultdict(list)
+    items: list[WorkItem] = workout["items"]
+    for item in items:
+        item_id = item["_id"] if item["_id"] in kept else None
+        for exercise_id, planned in _planned_sets(item):
+            for unit, value in (("load", planned.get("load")), ("percent", planned.get("loadPercent"))):
+                if value is not None:
+                    loads[item_id, exercise_id, unit, planned["isWarmup"]].append(value)
+    return loads
+
+
+def _planned_sets(item: WorkItem) -> Iterator[tuple[ObjectId, PlannedSet]]:
+    if item["type"] == "EXERCISE":
+        yield from ((item["exerciseId"], planned) for planned in item["exerciseSets"])
+    elif item["type"] == "CIRCUIT":
+        for exercise in item["circuitExercises"]:
+            yield from ((exercise["exerciseId"], planned) for planned in exercise["sets"])

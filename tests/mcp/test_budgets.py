@@ -1,0 +1,204 @@
+"""What an assistant may do without a confirmation in any ten minutes, over all of its calls (contract, section 18)."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestServer
+
+from tests.support.assistants import authorize_assistant
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal
+from tests.support.training import Json, block_with, client_path, exercise_of, log, metric_set
+
+TODAY = datetime.now(UTC).date()
+DAYS = [str(TODAY + timedelta(days=number)) for number in range(60)]
+
+
+async def let_ten_minutes_pass(coach: CoachClient) -> None:
+    """Make what assistants have done older than ten minutes."""
+    earlier = {"$set": {"createdAt": {"$subtract": ["$createdAt", 600_001]}}}
+    await coach.ctx.db["assistantSpending"].update_many({"companyId": coach.ctx.company_id}, [earlier])
+
+
+def is_done(result: Json) -> bool:
+    assert not result.get("isError"), result
+    return bool(result["structuredContent"].get("executed", True))
+
+
+async def loads(coach: CoachClient, block: Json) -> list[float]:
+    items = (await coach.get(f"/coach/customers/{block['customerId']}/wblocks/{block['_id']}")).ok()["items"]
+    return [planned["load"] for item in items for planned in item["exerciseSets"]]
+
+
+async def test_more_than_thirty_changes_have_to_be_confirmed(
+    mcp: McpHttpClient, coach: CoachClient, public_server: TestServer
+) -> None:
+    ana = await coach.create_customer("Ana")
+    for number in range(30):
+        tool_change(await mcp.call("add_note", customerId=ana["_id"], text=f"Note {number}"))
+    more = {"customerId": ana["_id"], "text": "One more"}
+    proposal = tool_proposal(await mcp.call("add_note", **more), "MANY_CHANGES")
+    program = tool_proposal(await mcp.call("save_program", name="Base", days=[{"day": 1, "name": "A"}]), "MANY_CHANGES")
+    assert len((await coach.get(client_path(ana, "notes"))).ok()) == 30
+
+    grant = await authorize_assistant(coach.ctx)
+    async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as other:
+        tool_change(await other.call("add_note", customerId=ana["_id"], text="Of another assistant"))
+    await approve(coach, proposal)
+    assert program["summary"].startswith("Created the program «Base»")
+    tool_proposal(await mcp.call("add_note", **more, idempotencyKey="again"), "MANY_CHANGES")
+    await let_ten_minutes_pass(coach)
+    tool_change(await mcp.call("add_note", **more, idempotencyKey="again"))
+
+
+async def test_calls_at_the_same_time_share_one_budget(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    calls = [mcp.call("add_note", customerId=ana["_id"], text=f"Note {number}") for number in range(45)]
+    done = [is_done(result) for result in await asyncio.gather(*calls)]
+    stored = len((await coach.get(client_path(ana, "notes"))).ok())
+    assert stored == sum(done) <= 30
+
+
+async def test_what_a_coach_approves_does_not_use_up_the_budget(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    about = {"customerId": ana["_id"]}
+    for week in range(2):
+        days = [{"date": DAYS[20 * week + number], "name": "Legs"} for number in range(10)]
+        await approve(coach, tool_proposal(await mcp.call("create_workout", **about, days=days), "MANY_DAYS"))
+    tool_change(await mcp.call("create_workout", **about, days=[{"date": DAYS[40], "name": "Legs"}]))
+
+
+async def test_more_than_fourteen_client_days_have_to_be_confirmed(mcp: McpHttpClient, coach: CoachClient) -> None:
+    clients = [{"customerId": (await coach.create_customer(name))["_id"]} for name in ("Ana", "Ben")]
+    weeks = [[{"date": DAYS[7 * week + number], "name": "Legs"} for number in range(7)] for week in range(2)]
+    created = [tool_change(await mcp.call("create_workout", **client, days=weeks[0])) for client in clients]
+    for number in range(3):  # the same days again are no further days
+        tool_change(
+            await mcp.call("update_workout", **clients[0], workoutId=created[0]["workoutIds"][0], name=f"{number}")
+        )
+    one_more = {**clients[1], "days": weeks[1][:1]}
+    tool_proposal(await mcp.call("create_workout", **one_more), "MANY_CLIENT_DAYS")
+    week = {"startDate": DAYS[0], "endDate": DAYS[0], "targetDate": DAYS[30]}
+    tool_proposal(await mcp.call("copy_schedule", **clients[0], **week), "MANY_CLIENT_DAYS")
+    tool_change(await mcp.call("add_note", customerId=clients[0]["customerId"], text="No schedule"))
+
+    # Own changes of one client and up to seven days are undone without a confirmation.
+    tool_change(await mcp.call("undo", changeId=created[1]["changeId"]))
+    await let_ten_minutes_pass(coach)
+    tool_change(await mcp.call("create_workout", **one_more))
+
+
+async def test_logs_are_no_changes_of_the_schedule(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    past = [str(TODAY - timedelta(days=number)) for number in range(1, 17)]
+    blocks = [await block_with(coach, ana, exercise_of(squat), date=day) for day in past]
+    for block in blocks:
+        tool_change(await mcp.call("log_workout", customerId=ana["_id"], workoutId=block["_id"], text="Squat: 8, 8, 8"))
+
+
+async def test_more_than_three_removed_workouts_have_to_be_confirmed(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    about = {"customerId": ana["_id"]}
+    blocks = [await coach.schedule(ana, day, "Legs") for day in DAYS[:6]]
+    days = {"startDate": DAYS[0], "endDate": DAYS[3]}
+    tool_proposal(await mcp.call("clear_schedule", **about, **days), "MANY_REMOVED")
+    removed = [tool_change(await mcp.call("remove_workout", **about, workoutId=block["_id"])) for block in blocks[:3]]
+    proposal = tool_proposal(await mcp.call("remove_workout", **about, workoutId=blocks[3]["_id"]), "MANY_REMOVED")
+    day = {"startDate": DAYS[5], "endDate": DAYS[5], "targetDate": DAYS[4], "onConflict": "replace"}
+    tool_proposal(await mcp.call("copy_schedule", **about, **day), "MANY_REMOVED")
+    tool_change(await mcp.call("undo", changeId=removed[0]["changeId"]))
+    await approve(coach, proposal)
+    left = (await coach.get(client_path(ana, "wblock"), startDate=DAYS[0], endDate=DAYS[5])).ok()
+    assert len(left) == 3
+
+
+async def test_a_load_rises_by_half_or_20_kg_at_most_in_ten_minutes(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana, squat, curl = (
+        await coach.create_customer("Ana"),
+        *[await coach.create_exercise(name) for name in ("Squat", "Curl")],
+    )
+    heavy = {"type": "reps_load", "minPlannedReps": 5, "load": 100}
+    block = await block_with(
+        coach, ana, exercise_of(squat, heavy), exercise_of(curl, {**heavy, "load": 10}), date=DAYS[0]
+    )
+    days = {"customerId": ana["_id"], "startDate": DAYS[0], "endDate": DAYS[0], "rounding": 0}
+
+    tool_proposal(await mcp.call("adjust_schedule", **days, addPercent=1000), "LOAD_RAISED")
+    tool_proposal(await mcp.call("adjust_schedule", **days, addLoad=20.5, exercises=["Squat"]), "LOAD_RAISED")
+    tool_proposal(await mcp.call("adjust_schedule", **days, addPercent=51, exercises=["Curl"]), "LOAD_RAISED")
+    tool_change(await mcp.call("adjust_schedule", **days, addLoad=12, exercises=["Squat"]))
+    tool_change(await mcp.call("adjust_schedule", **days, addLoad=8, exercises=["Squat"]))
+    assert await loads(coach, block) == [120, 10]
+    tool_proposal(await mcp.call("adjust_schedule", **days, addLoad=1, exercises=["Squat"]), "LOAD_RAISED")
+    # Through other tools, and after it was lowered meanwhile.
+    edit = {"action": "change", "itemId": block["items"][0]["_id"], "text": "Squat: 1x5 @121kg"}
+    change = {"customerId": ana["_id"], "workoutId": block["_id"], "changes": [edit]}
+    tool_proposal(await mcp.call("update_workout_items", **change), "LOAD_RAISED")
+    tool_change(await mcp.call("adjust_schedule", **days, addLoad=-60, exercises=["Squat"]))
+    tool_change(await mcp.call("adjust_schedule", **days, addLoad=60, exercises=["Squat"]))
+    assert await loads(coach, block) == [120, 10]
+    tool_proposal(await mcp.call("adjust_schedule", **days, addLoad=1, exercises=["Squat"]), "LOAD_RAISED")
+    # Copies go on from what they copy.
+    copy = {"customerId": ana["_id"], "startDate": DAYS[0], "endDate": DAYS[0], "targetDate": DAYS[1], "addLoad": 2.5}
+    tool_proposal(await mcp.call("copy_schedule", **copy), "LOAD_RAISED")
+    tool_change(await mcp.call("copy_schedule", **copy, exercises=["Curl"]))
+
+    await let_ten_minutes_pass(coach)
+    tool_change(await mcp.call("adjust_schedule", **days, addLoad=20, exercises=["Squat"]))
+    assert await loads(coach, block) == [140, 10]
+
+
+async def test_percentages_and_training_maximums_rise_by_half_at_most(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    percent = {"type": "reps_load", "minPlannedReps": 5, "loadPercent": 60}
+    block = await block_with(coach, ana, exercise_of(squat, percent), date=DAYS[0])
+    (item,) = block["items"]
+    for value, is_too_much in ((90, False), (91, True), (60, False)):
+        edit = {"action": "change", "itemId": item["_id"], "text": f"Squat: 1x5 @{value}%"}
+        known = {"customerId": ana["_id"], "workoutId": block["_id"], "changes": [edit]}
+        assert is_done(await mcp.call("update_workout_items", **known)) is not is_too_much, value
+    for load, is_too_much in ((100, False), (120, False), (121, True), (90, False)):
+        maximum = {"customerId": ana["_id"], "exercise": "Squat", "value": load}
+        assert is_done(await mcp.call("set_training_max", **maximum)) is not is_too_much, load
+
+
+async def test_a_value_of_somebody_else_is_replaced_after_confirmation(
+    mcp: McpHttpClient, coach: CoachClient, public_server: TestServer
+) -> None:
+    ana, body = await coach.create_customer("Ana"), await metric_set(coach)
+    (await coach.post(client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    known = {"customerId": ana["_id"], "metricsSetId": body["_id"], "metricId": body["metrics"][0]["_id"]}
+    day = {**known, "date": str(TODAY)}
+    for value in (70, 71, 71):
+        tool_change(await mcp.call("record_metric", **day, value=value))
+    grant = await authorize_assistant(coach.ctx)
+    async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as other:
+        tool_proposal(await other.call("record_metric", **day, value=72), "OTHERS_VALUE")
+        tool_change(await other.call("record_metric", **day, value=71))
+    entry = {"metricId": known["metricId"], "date": str(TODAY), "value": 73}
+    own = await coach.as_client(ana)
+    (await own.post(f"/customer/metrics-sets/{body['_id']}/entries", entry)).ok(201)
+    await approve(coach, tool_proposal(await mcp.call("record_metric", **day, value=72), "OTHERS_VALUE"))
+
+
+async def test_days_of_a_program_are_replaced_after_confirmation(mcp: McpHttpClient, coach: CoachClient) -> None:
+    days = [{"day": number, "name": "Legs"} for number in range(1, 29)]
+    program = tool_change(await mcp.call("save_program", name="Four weeks", days=days))
+    known = {"programId": program["programId"]}
+    tool_change(await mcp.call("save_program", **known, days=[{"day": 29, "name": "Legs"}]))
+    tool_proposal(await mcp.call("save_program", **known, days=[{"day": 29, "name": "Arms"}]), "PROGRAM_DAYS")
+
+
+@pytest.mark.parametrize("failing", [{"workoutId": "0123456789abcdef01234567"}, {"text": "?"}])
+async def test_calls_that_fail_use_up_nothing(mcp: McpHttpClient, coach: CoachClient, failing: dict[str, Any]) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    block = await block_with(coach, ana, exercise_of(squat), date=str(TODAY))
+    (await log(coach, block, block["items"][0], customerSets=[{"reps": 8, "load": 60}])).ok()
+    known = {"customerId": ana["_id"], "workoutId": block["_id"], "text": "Squat: 8"}
+    assert (await mcp.call("log_workout", **known | failing))["isError"]
+    tool_proposal(await mcp.call("log_workout", **known), "DONE_WORK")
+    assert await coach.ctx.db["assistantSpending"].count_documents({"companyId": coach.ctx.company_id}) == 0
