@@ -115,6 +115,21 @@ def relative_url(url: str) -> str:
     return urlsplit(url)._replace(scheme="", netloc="").geturl()
 
 
+_SOURCES = {
+    "hevy": "Hevy",
+    "strong": "Strong",
+    "fitnotes": "FitNotes",
+    "stronglifts": "StrongLifts",
+    "gravl": "Gravl",
+    "trainheroic": "TrainHeroic",
+}
+
+
+def source_name(source: Mapping[str, object]) -> str:
+    """Return where a session was imported from, in words."""
+    return _SOURCES.get(str(source["format"]), "a file")
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "date": format_date,
     "datetime": format_datetime,
@@ -123,6 +138,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "number": format_number,
     "change": format_change,
     "quantity": quantity,
+    "source_name": source_name,
     "file_size": file_size,
     "document_options": document_options,
     "word_options": word_options,

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from typing import Any
 
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from coaching_service import features
 from coaching_service.core.jobs import worker
-from coaching_service.integrations.history_import import undoing
+from coaching_service.integrations.background_jobs import service as background_jobs
+from coaching_service.integrations.company_import import service as company_import
+from coaching_service.integrations.history_import import importing, undoing
 from tests.support.client import CoachClient
 from tests.support.doctor import is_numbered
 from tests.support.service_process import until
@@ -251,3 +259,96 @@ async def test_an_employee_imports_for_a_client_in_scope(coach: CoachClient) -> 
     assert (job["status"], len(await workouts(coach, ana))) == ("done", 2)
     archive = await import_file(helper, b"name\nBo\n", name="clients.csv", customerId=ana["_id"])
     assert archive["errors"][-1]["code"] == "OWNER_ONLY"
+
+
+async def test_an_import_that_is_cancelled_keeps_its_sessions_and_reports_them(
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The queue runs one batch at a time here: the first of two is stored when the job is cancelled."""
+    ana = await coach.create_customer("Ana")
+    monkeypatch.setattr(importing, "_BATCH_SESSIONS", 1)
+    monkeypatch.setattr(company_import, "_STEP_SECONDS", -1)
+    step = features.STEPS[company_import.IMPORT]
+    monkeypatch.delitem(features.STEPS, company_import.IMPORT)  # the service does not continue it
+    job = (await send(coach, SETS, name="sets.csv", customerId=ana["_id"])).ok(202)
+    while not await workouts(coach, ana):
+        await worker.run_due(coach.ctx.services, {company_import.IMPORT: step}, limit=1)
+    cancelled = (await coach.post(f"/coach/jobs/{job['_id']}/cancel")).ok()
+    monkeypatch.setitem(features.STEPS, company_import.IMPORT, step)
+
+    assert (cancelled["status"], cancelled["result"]["created"]["sessions"]) == ("cancelled", 1)
+    follow = background_jobs.FOLLOW
+    await worker.run_due(coach.ctx.services, {follow: features.STEPS[follow]})
+    reported = await until(lambda: events(coach, "history.imported"), "the event")
+    assert [each["data"]["sessions"] for each in reported] == [1]
+    records = (await coach.get(f"/coach/customers/{ana['_id']}/personal-records")).ok()
+    assert {each["date"] for each in records} == {"2025-01-06"}
+    removed = await undo(coach, job)
+    assert removed["result"]["removed"]["sessions"] == 1
+
+
+async def test_warm_up_sets_stay_warm_up_when_a_log_is_corrected(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    await import_file(coach, HEVY.encode(), name="workouts.csv", customerId=ana["_id"])
+    [block] = await workouts(coach, ana)
+    item = block["items"][0]
+    sets = [{"reps": 10, "load": 20}, {"reps": 9, "load": 61}]
+    logged = (await log(coach, block, item, customerSets=sets)).ok()
+    assert [each["isWarmup"] for each in logged["customerSets"]] == [True, False]
+    again = (await log(coach, block, item, customerSets=[{**each, "isWarmup": False} for each in sets])).ok()
+    assert [each["isWarmup"] for each in again["customerSets"]] == [False, False]
+
+
+async def test_a_copy_of_an_imported_session_plans_what_was_done(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    await import_file(coach, HEVY.encode(), name="workouts.csv", customerId=ana["_id"])
+    [block] = await workouts(coach, ana)
+    path = f"/coach/customers/{ana['_id']}/wblocks/{block['_id']}"
+    copied = (await coach.post(f"{path}/copy", {"date": "2026-03-02"})).ok(201)
+    assert (copied["source"], copied["startTime"], copied["items"][0]["customerSets"]) == (None, None, [])
+    assert [
+        (each["isWarmup"], each["load"], each["minPlannedReps"]) for each in copied["items"][0]["exerciseSets"]
+    ] == [
+        (True, 20.41, 10),
+        (False, 61.23, 8),
+    ]
+
+
+async def test_a_start_time_is_planned_and_validated(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    path = f"/coach/customers/{ana['_id']}/wblocks"
+    created = (await coach.post(path, {"name": "Legs", "date": "2026-03-02", "startTime": "07:30"})).ok(201)
+    assert (created["startTime"], created["source"]) == ("07:30", None)
+    (await coach.patch(f"{path}/{created['_id']}", {"startTime": "24:00"})).refused(400, "startTime")
+    assert (await coach.patch(f"{path}/{created['_id']}", {"startTime": None})).ok()["startTime"] is None
+
+
+CELLS = st.sampled_from(["", "5", "0", "x", "8.5", "-3", "1,5", "Rest Timer", "2025-02-01", "Squat"])
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["2025-01-06", "2025-01-07 10:00", "never", ""]),
+        st.sampled_from(["Squat", "Bench Press", "Unheard-of", ""]),
+        CELLS,
+        CELLS,
+        CELLS,
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=ROWS)
+async def test_rows_are_imported_or_reported(coach: CoachClient, rows: list[tuple[str, ...]]) -> None:
+    ana = await coach.create_customer("Ana")
+    out = io.StringIO()
+    csv.writer(out).writerows([("Date", "Exercise", "Reps", "Weight (kg)", "Seconds"), *rows])
+    job = await import_file(coach, out.getvalue().encode(), name="sets.csv", customerId=ana["_id"])
+    if not any(any(row) for row in rows):
+        assert job["errors"][-1]["message"] == "has no rows"
+        return
+    result = job["result"]
+    assert result["rows"] == sum(any(row) for row in rows) == result["imported"] + result["reported"]
+    left_out = {each["line"] for each in job["errors"] if each["code"] != "VALUE_LEFT_OUT"}
+    assert len(left_out) == result["reported"]
+    sets = sum(len(item["customerSets"]) for block in await workouts(coach, ana) for item in block["items"])
+    assert sets == result["created"]["sets"] == result["imported"]

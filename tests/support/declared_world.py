@@ -98,7 +98,7 @@ async def make_world(coach: CoachClient) -> World:
         (await coach.delete(f"/coach/webhooks/{surplus['_id']}")).ok(204)
     hook = (await coach.post("/coach/webhooks", {"url": "https://hooks.invalid/", "types": ["form.deleted"]})).ok(201)
     delivery = (await coach.post(f"/coach/webhooks/{hook['_id']}/test")).ok(201)
-    spreadsheet = _form(file=b"name\nAna\n", dryRun="true")
+    spreadsheet = _form(file=b"Date,Exercise,Reps\n2025-01-06,Push-Up,10\n", customerId=customer["_id"])
     job = (await coach.send("POST", "/coach/import", data=spreadsheet)).ok(202)
     while (await coach.get(f"/coach/jobs/{job['_id']}")).ok()["status"] in ("queued", "running"):
         await worker.run_due(coach.ctx.services, {company_import.IMPORT: company_import.run_step})

@@ -230,7 +230,7 @@ class _RowReader:
                 sets = []
                 self._report("sets", "OUT_OF_RANGE", f"must not be more than {_MOST_SETS_OF_A_ROW}")
                 break
-        if not sets and not self._problems:
+        if not sets and all(problem["code"] == "VALUE_LEFT_OUT" for problem in self._problems):
             self._report(None, "NOT_A_SET", "has no repetitions, load, time or distance")
         return FileRow(
             self._row.line,
@@ -280,8 +280,6 @@ class _RowReader:
             is_completed=normalize(_text(cells, "isCompleted")) not in _NOT_COMPLETED,
         )
         if all(value is None for value in (row.reps, row.load, row.meters, row.seconds)):
-            if not self._problems:
-                self._report(None, "NOT_A_SET", "has no repetitions, load, time or distance")
             return []
         return [row] * max(1, self._whole(cells, "sets") or 1)
 

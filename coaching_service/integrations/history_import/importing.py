@@ -12,6 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError
 from coaching_service.integrations.history_files.sessions import Session
 from coaching_service.integrations.history_files.set_rows import Answers, Problem
+from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.history_import import _clients
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import._documents import KnownSessions, Target, count_sets, done_sessions
@@ -97,6 +98,8 @@ class HistoryImport:
         except NotFound as error:
             raise HistoryRefused(f"has an answer that cannot be followed. {error.message}", "NOT_FOUND") from None
         found = decisions.survey
+        if not found.rows:
+            raise UnreadableTable("has no rows")
         if not work.get("mayImportAll", True) and decisions.new_customers:
             raise HistoryRefused("has clients that only the owner may create", "OWNER_ONLY")
         result = _first_result(decisions, is_dry_run=self._is_dry_run)

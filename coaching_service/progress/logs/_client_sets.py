@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import cast
+
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.items.content import exercise_ids
 from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, ItemLog, WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.sets.records import with_kind
 
 MAX_EXERCISE_SETS, MAX_CIRCUIT_SETS = 200, 2_000
 
@@ -17,11 +21,29 @@ def assign_exercises(item: WorkItem, log: ItemLog) -> ItemLog:
     Raises InvalidFields if a set has an exercise or a round that the item has not.
     """
     if item["type"] == "EXERCISE":
-        return {**log, "customerSets": _of_exercise(item, log)}
+        return {**log, "customerSets": with_kinds(item, _of_exercise(item, log))}
     if item["type"] == "CIRCUIT":
         for position, logged in enumerate(log["customerSets"]):
             require_in_circuit(item, logged["exerciseId"], logged["round"], f"customerSets.{position}.")
+        return {**log, "customerSets": with_kinds(item, log["customerSets"])}
     return log
+
+
+def with_kinds(item: ExerciseItem | CircuitItem, sets: Sequence[CustomerSet]) -> list[CustomerSet]:
+    """Return sets with their kinds: where it is not sent, that of the same set as it is stored."""
+    stored = {_place(logged): logged for logged in item["customerSets"]}
+    return [with_kind(_with_kind_of(stored.get(_place(sent)), sent)) for sent in sets]
+
+
+def _place(logged: CustomerSet) -> tuple[ObjectId | None, int | None, int]:
+    return logged["exerciseId"], logged["round"], logged["index"]
+
+
+def _with_kind_of(logged: CustomerSet | None, sent: CustomerSet) -> CustomerSet:
+    if logged is None:
+        return sent
+    kind = {name: value for name, value in with_kind(logged).items() if name in ("isWarmup", "setKind")}
+    return cast("CustomerSet", {**kind, **sent})
 
 
 def _of_exercise(item: ExerciseItem, log: ItemLog) -> list[CustomerSet]:

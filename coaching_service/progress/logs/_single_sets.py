@@ -18,6 +18,7 @@ from coaching_service.progress.logs._client_sets import (
     MAX_EXERCISE_SETS,
     exercise_of_set,
     require_in_circuit,
+    with_kinds,
 )
 from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, ItemLog, WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet
@@ -68,12 +69,9 @@ def _to_stored(item: ExerciseItem | CircuitItem, sent: CustomerSet, now: datetim
     else:
         exercise_id, round_number = sent["exerciseId"], sent["round"] or 1
         require_in_circuit(item, exercise_id, round_number)
-    return {
-        **sent,
-        "exerciseId": exercise_id,
-        "round": round_number,
-        "loggedAt": at.replace(microsecond=at.microsecond // 1000 * 1000),  # as precise as what is stored
-    }
+    at = at.replace(microsecond=at.microsecond // 1000 * 1000)  # as precise as what is stored
+    [done] = with_kinds(item, [{**sent, "exerciseId": exercise_id, "round": round_number, "loggedAt": at}])
+    return done
 
 
 def _wins(done: CustomerSet, stored: CustomerSet) -> bool:

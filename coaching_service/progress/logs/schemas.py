@@ -51,14 +51,13 @@ class NewCustomerSet(Input):
     rpe = Number(minimum=1, maximum=10, allow_none=True, load_default=None)
     rir = _amount(100)
     isWarmup = Boolean(
-        load_default=False, metadata={"description": "A warm-up set: it counts in no figure. Default: false."}
+        metadata={"description": "A warm-up set: it counts in no figure. Default: as the set was logged, else false."}
     )
     setKind = Choice(
         *SET_KINDS,
-        load_default="normal",
         metadata={
             "description": "`drop`: with less load, directly after the set before; `failure`: until no further "
-            "repetition was possible. Default: `normal`."
+            "repetition was possible. Default: as the set was logged, else `normal`."
         },
     )
     isCompleted = Boolean(load_default=True)
