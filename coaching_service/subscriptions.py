@@ -6,6 +6,7 @@ from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.integrations.load_unit import stored_loads
+from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library.exercises.events import LoadTypeChanged
 from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.lifecycle.erasure import tombstones
@@ -33,7 +34,7 @@ from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import notifications as message_mail
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation import waiting as waiting_messages
-from coaching_service.progress.conversation.events import MessageCreated, MessagesRead
+from coaching_service.progress.conversation.events import MessageCreated, MessagesRead, MessagesRecalled
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.metrics import service as metrics
@@ -86,4 +87,5 @@ def assemble() -> EventBus:
     events.subscribe(ItemLogged, compliance.mark_figures_due)
     events.subscribe(MessageCreated, message_mail.schedule_mail)
     events.subscribe(MessagesRead, message_mail.cancel_mail)
+    events.subscribe(MessagesRecalled, proposals.follow_recall)
     return events

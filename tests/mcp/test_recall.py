@@ -20,7 +20,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.progress.conversation import notifications, service, waiting
 from coaching_service.progress.conversation.models import Message
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_error
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
 from tests.support.service_process import until
 from tests.support.training import Json, block_with, client_path, task
 
@@ -181,3 +181,35 @@ async def test_nothing_is_delivered_to_a_deleted_client_or_after_a_rollback(coac
         await in_transaction(await as_assistant(coach), send_and_fail)
     await after_a_minute(coach)
     assert await listed(coach, client_path(ben, "messages")) == []
+
+
+async def test_a_proposal_shows_that_its_messages_were_recalled(coach: CoachClient, mcp: McpHttpClient) -> None:
+    session = await coach.interactive()
+    ana, ben = await coach.create_customer("Ana"), await coach.create_customer("Ben")
+    ids = [ana["_id"], ben["_id"]]
+
+    async def status_of(proposal: Json) -> str:
+        found = (await session.get(f"/coach/proposals/{proposal['proposalId']}")).ok()
+        listed = (await session.get(f"/coach/proposals?status={found['status']}")).ok()["docs"]
+        assert found["_id"] in [each["_id"] for each in listed]
+        return str(tool_result(await mcp.call("get_proposal", proposalId=found["_id"]))["status"])
+
+    both = tool_proposal(await mcp.call("send_message", customerIds=ids, text="Hi"), "CONTACT", "MANY_CLIENTS")
+    await approve(coach, both)
+    assert await status_of(both) == "executed"
+    for index, client in enumerate((ana, ben)):
+        path = client_path(client, "messages")
+        (waiting_message,) = (await session.get(path)).ok()["docs"]
+        (await session.delete(f"{path}/{waiting_message['_id']}")).ok(204)
+        assert await status_of(both) == ("executed", "recalled")[index]
+
+    single = tool_proposal(await mcp.call("send_message", customerId=ana["_id"], text="Hi"), "CONTACT")
+    change_id = (await approve(coach, single))["changeId"]
+    await after_a_minute(coach)
+    tool_change(await mcp.call("undo", changeId=change_id))
+    assert await status_of(single) == "recalled"
+
+    again = tool_proposal(await mcp.call("send_message", customerIds=ids, text="Hello"), "CONTACT", "MANY_CLIENTS")
+    batch_id = (await approve(coach, again))["changeId"]
+    (await session.post(f"/coach/changes/{batch_id}/undo")).ok()
+    assert await status_of(again) == "recalled"

@@ -16,10 +16,11 @@ from coaching_service.core.pagination import PartQuery
 from coaching_service.people.customers.models import CustomerReference
 from coaching_service.people.customers.schemas import NamedCustomer
 
-Status = Literal["pending", "executed", "rejected", "expired", "failed"]
+Status = Literal["pending", "executed", "rejected", "expired", "failed", "recalled"]
 _STATUS = (
     "`pending`: a coach has to decide; `executed`: approved and done; `rejected`; `expired`: nobody decided within 24 "
-    "hours; `failed`: approved, but the assistant was not allowed to do it any more."
+    "hours; `failed`: approved, but the assistant was not allowed to do it any more; "
+    "`recalled`: approved, and its messages were recalled, or deleted before the client had read them."
 )
 # The result of a tool as programs read it. It depends on the tool: docs/assistants.md describes each.
 ToolResult: TypeAlias = dict[str, Any]

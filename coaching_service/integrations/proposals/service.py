@@ -47,6 +47,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes.visibility import area_of, load_visibility
 from coaching_service.people.team import service as team
+from coaching_service.progress.conversation.events import MessagesRecalled
 
 EXPIRE = "expire_proposal"
 _NEWEST_FIRST = ("-createdAt", "-_id")
@@ -284,6 +285,11 @@ async def _load_assistant(services: Services, proposal: Proposal) -> Principal:
 async def _fail(ctx: Context, proposal: Proposal, error: Forbidden) -> None:
     result = {"code": error.code, "message": str(error)}
     await _decide(ctx, proposal, Decision("failed", _identify_coach(ctx), result))
+
+
+async def follow_recall(ctx: Context, event: MessagesRecalled) -> None:
+    """Show that the messages of a proposal were recalled."""
+    await store.set_recalled(ctx, event.change_id)
 
 
 @transactional

@@ -31,6 +31,7 @@ proposals = Documents[Proposal](
         Index(("status", *_NEWEST_FIRST)),
         Index(("coachId", *_NEWEST_FIRST)),
         Index(("customerIds",)),
+        Index(("result.changeId",), partial_filter=(("result.changeId", {"$exists": True}),)),
         Index(("call",), unique=True, partial_filter=_PENDING),
     ),
     private=private_of(Proposal),
@@ -102,6 +103,12 @@ async def decide(ctx: Context, proposal_id: ObjectId, decision: Decision) -> boo
     }
     where = {"_id": proposal_id, "status": "pending"}
     return await proposals.update(ctx, where, {"$set": fields}) is not None
+
+
+async def set_recalled(ctx: Context, change_id: ObjectId) -> None:
+    """Mark the proposal that was executed with a change, or a batch, as recalled; if there is one."""
+    where = {"status": "executed", "result.changeId": str(change_id)}
+    await proposals.set_derived(ctx, where, {"$set": {"status": "recalled"}})
 
 
 async def set_result(ctx: Context, proposal_id: ObjectId, result: ToolResult, text: str) -> None:

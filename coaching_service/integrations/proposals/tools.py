@@ -22,6 +22,7 @@ _SENTENCES: dict[Status, str] = {
     "executed": "The coach has approved it, and it is done.",
     "rejected": "The coach has rejected it; nothing was changed. Do not propose it again unless the user asks for it.",
     "expired": "Nobody decided within 24 hours; nothing was changed.",
+    "recalled": "The coach has approved it, and the messages were recalled; the client does not have them.",
     "failed": "The coach has approved it, but this access was not allowed to do it any more; nothing was changed.",
 }
 

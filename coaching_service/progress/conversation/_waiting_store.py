@@ -17,7 +17,7 @@ from coaching_service.progress.conversation.store import MESSAGE_ORDER
 
 waiting_messages = Documents[WaitingMessage](
     "waitingMessages",
-    (Index(("customerId", "isWaiting", *MESSAGE_ORDER)),),
+    (Index(("customerId", "isWaiting", *MESSAGE_ORDER)), Index(("changeId",))),
     private=("companyId", "isWaiting", "changeId", "via", "credentialId"),
     client_field="customerId",
     history=History("message", undo="creation"),
@@ -46,6 +46,11 @@ async def find_one(ctx: Context, customer_id: ObjectId, message_id: ObjectId) ->
     where = {"customerId": customer_id, "isWaiting": True, "_id": message_id}
     fields = (*WaitingMessage.__annotations__, "createdAt", "updatedAt", "version")
     return await waiting_messages.find_one(ctx, where, fields)
+
+
+async def count_of_change(ctx: Context, change_id: ObjectId) -> int:
+    """Return how many messages that were sent with a change, or a batch, have not been recalled."""
+    return await waiting_messages.count(ctx, {"changeId": change_id})
 
 
 async def end(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> bool:

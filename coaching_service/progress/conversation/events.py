@@ -19,6 +19,13 @@ class MessageCreated(DomainEvent):
 
 
 @dataclass(frozen=True)
+class MessagesRecalled(DomainEvent):
+    """All messages that an assistant has sent with a change, or a batch of changes, were recalled or deleted unread."""
+
+    change_id: ObjectId
+
+
+@dataclass(frozen=True)
 class MessagesRead(DomainEvent):
     """One side has read all messages of a conversation, or the last one that it had not read was deleted."""
 

@@ -23,6 +23,7 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import _delivery, _waiting_store, store
+from coaching_service.progress.conversation.events import MessagesRecalled
 from coaching_service.progress.conversation.models import MessageSubject, ShownMessage, WaitingMessage
 
 DELIVER = "deliver_message"
@@ -113,6 +114,13 @@ async def recall(ctx: Context, message: WaitingMessage) -> None:
     """Delete a message that waits, in the transaction of `ctx`, in which the client is locked."""
     await _waiting_store.delete(ctx, message["customerId"], message["_id"])
     await queue.cancel(ctx, message["_id"])
+    await _publish_recall(ctx, message["changeId"])
+
+
+async def _publish_recall(ctx: Context, change_id: ObjectId) -> None:
+    """Publish that all messages of a change are recalled, if they are."""
+    if not await _waiting_store.count_of_change(ctx, change_id):
+        await ctx.publish(MessagesRecalled(change_id))
 
 
 async def follow_undo(ctx: Context, event: DocumentsRestored) -> None:
@@ -120,6 +128,7 @@ async def follow_undo(ctx: Context, event: DocumentsRestored) -> None:
 
     Raises Conflict if the client has read one.
     """
+    change_ids: set[ObjectId] = set()
     for restored in event.of_kind("message"):
         message = restored.before
         if message is None or restored.after is not None:
@@ -129,6 +138,9 @@ async def follow_undo(ctx: Context, event: DocumentsRestored) -> None:
             await queue.cancel(ctx, message_id)
         else:
             await _delete_unread(ctx, customer_id, message_id)
+        change_ids.add(message["changeId"])
+    for change_id in change_ids:
+        await _publish_recall(ctx, change_id)
 
 
 async def _delete_unread(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> None:

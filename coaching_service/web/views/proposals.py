@@ -36,6 +36,7 @@ _STATUS_NAMES: dict[Status, str] = {
     "rejected": "Rejected",
     "expired": "Expired",
     "failed": "Not permitted",
+    "recalled": "Recalled",
 }
 
 
