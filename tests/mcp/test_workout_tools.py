@@ -200,7 +200,7 @@ async def test_items_are_added_changed_moved_and_removed(
     tool_change(await mcp.call("update_workout", **moved, name="First", order=0))
     assert [each["name"] for each in (await read(mcp, client))["docs"]] == ["«First»", "«Legs»"]
     line = tool_change(await mcp.call("update_workout", **known, date=NEXT_DAY))["summary"]
-    assert line.endswith(f"«Legs» on {NEXT_DAY}, before on {DAY}.")
+    assert line == f"Changed the workout «Legs» of «Ana», {DAY} → {NEXT_DAY}."
     tool_error(await mcp.call("update_workout", **known), "must have name, date or order")
     tool_change(await mcp.call("remove_workout", **moved))
     assert [each["name"] for each in (await read(mcp, client))["docs"]] == ["«Legs»"]

@@ -20,16 +20,17 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramChange
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import _calendar_programs
+from coaching_service.training.schedule.conflicts import join_some
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workout_text.tool_schemas import BlockArguments, workout_text
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
-from coaching_service.training.workouts.blocks.models import BlockPlan, PlannedBlock
+from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock, PlannedBlock
 from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.items.creation import resolve_items
 
 tools = Tools()
-_MAX_WORKOUTS, _MAX_DAYS = 100, 366
+_MAX_WORKOUTS, _MAX_DAYS, _NAMED = 100, 366, 10
 _CALENDAR = ("customerId", "startDate", "endDate")
 
 
@@ -74,10 +75,10 @@ class _Day(PlannedBlock):
 
 
 class _Replaced(NamedTuple):
-    """How many workouts of a program are new and were removed, and how names were read, in words."""
+    """How many workouts of a program are new, which were removed, and how names were read, in words."""
 
     written: int
-    removed: int
+    removed: Sequence[DayBlock]
     remarks: str
 
 
@@ -121,10 +122,10 @@ async def save_program(
     replaced = await _replace_days(ctx, ProgramPlan(program_id), days or [])
     program = await programs.get(ctx, program_id)
     return Written(
-        f"{verb} the program {typed(program['name'])}: {_describe_written(replaced)} written, "
+        f"{verb} the program {typed(program['name'])}: {_describe_written(replaced)}, "
         f"{program['numberOfDaysWithWorkouts']} days with workouts.{replaced.remarks}",
         {"programId": program_id},
-        find_reasons(program_days=replaced.removed > 0),
+        find_reasons(program_days=bool(replaced.removed)),
     )
 
 
@@ -140,9 +141,10 @@ async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) 
     removed = [block["_id"] for block in existing]
     if plans:
         await block_batches.write(ctx, owner, Batch(created=plans, removed=removed), existing)
-    return _Replaced(len(plans), len(removed), read.remarks)
+    return _Replaced(len(plans), existing, read.remarks)
 
 
 def _describe_written(replaced: _Replaced) -> str:
     words = "1 workout" if replaced.written == 1 else f"{replaced.written} workouts"
-    return f"{words} in place of {replaced.removed}" if replaced.removed else words
+    named = join_some([f"{typed(block['name'])} on day {block['day']}" for block in replaced.removed], _NAMED)
+    return f"{words} written in place of {named}" if named else f"{words} written"

@@ -17,6 +17,7 @@ from coaching_service.training.workout_text.lines import (
     ParsedItem,
     ParsedWorkout,
     Problem,
+    Problems,
     is_sets,
     parse_items,
     split_note,
@@ -24,7 +25,7 @@ from coaching_service.training.workout_text.lines import (
 from coaching_service.training.workout_text.mentions import resolve_workouts
 from coaching_service.training.workout_text.short_ids import find_item
 from coaching_service.training.workout_text.tool_schemas import ItemEditArguments
-from coaching_service.training.workout_text.writing import name_of, name_with_sets, superset_letters
+from coaching_service.training.workout_text.writing import name_of, name_with_sets, quote, superset_letters
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
 from coaching_service.training.workouts.blocks.models import Block
@@ -33,12 +34,18 @@ from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.content import PLANNED_FIELDS, is_recorded
 from coaching_service.training.workouts.items.models import WorkItem
 
+_ITEM_NOT_FOUND = "is not an item of this workout"
+
 
 @dataclass
 class Outcome:
-    """What edits have done: a sentence for each, the identifiers of new items, and whether done work is affected."""
+    """What edits have done: a sentence for each, the identifiers of new items, and whether done work is affected.
+
+    `remarks`: sentences about how names were read, each with a space before it.
+    """
 
     sentences: list[str] = field(default_factory=list)
+    remarks: str = ""
     added: list[ObjectId] = field(default_factory=list)
     changes_done_work: bool = False
 
@@ -63,7 +70,14 @@ async def apply_edits(
     Raises NotFound, Forbidden, and InvalidFields for a text or an item that cannot be read.
     """
     outcome, unit = Outcome(), ctx.caller.load_unit
-    await resolve_workouts(ctx, _parse_texts(edits, unit), owner.customer_id)
+    missing = _find_missing(await service.get(ctx, owner, block_id), edits)
+    problems = Problems()
+    with problems.collect():
+        outcome.remarks = await resolve_workouts(ctx, _parse_texts(edits, unit), owner.customer_id)
+    if missing and not problems.entries:
+        raise NotFound("workout item", "; ".join(f"{path}: Workout item not found" for path in missing))
+    problems.entries += [Problem(path, None, _ITEM_NOT_FOUND, _ITEM_NOT_FOUND) for path in missing]
+    problems.raise_any()
     for number, edit in enumerate(edits):
         block = await service.get(ctx, owner, block_id)
         path = f"changes.{number}"
@@ -74,7 +88,8 @@ async def apply_edits(
         if edit["action"] == "change":
             changed = await _change(ctx, owner, block, item, str(edit["text"]), f"{path}.text")
             outcome.changes_done_work |= is_recorded(item)
-            outcome.sentences.append(f"changed {name_with_sets(show_loads(changed, ctx, unit), unit)}")
+            before, after = (show_loads(each, ctx, unit) for each in (item, changed))
+            outcome.sentences.append(f"changed {_describe_change(before, after, unit)}")
         elif edit["action"] == "move":
             index = 1000 if edit["index"] is None else edit["index"]
             target = edit["toWorkoutId"] or block_id
@@ -86,6 +101,21 @@ async def apply_edits(
             outcome.changes_done_work |= is_recorded(item)
             outcome.sentences.append(f"removed {typed(name_of(item))}")
     return outcome
+
+
+def _find_missing(block: Block, edits: Sequence[ItemEditArguments]) -> list[str]:
+    """Return the paths of the items that edits name and the workout does not have."""
+    return [
+        f"changes.{number}.itemId"
+        for number, edit in enumerate(edits)
+        if edit["action"] != "add" and find_item(block["items"], str(edit["itemId"])) is None
+    ]
+
+
+def _describe_change(before: WorkItem, after: WorkItem, unit: str) -> str:
+    """Return an item before and after a change of its plan: `«Squat» 4x8 @60kg → 4x8 @62.5kg`."""
+    old, new = name_with_sets(before, unit), name_with_sets(after, unit)
+    return new if old == new else f"{old} → {new.removeprefix(quote(name_of(before))).strip()}"
 
 
 def _parse_texts(edits: Sequence[ItemEditArguments], load_unit: str) -> list[ParsedWorkout]:

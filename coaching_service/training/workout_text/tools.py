@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from coaching_service.core.auth.access import coach
@@ -39,16 +39,16 @@ from coaching_service.training.workout_text.writing import (
 )
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.done_work import has_nothing_done
+from coaching_service.training.workouts.blocks.done_work import has_nothing_done, regular_blocks
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
-from coaching_service.training.workouts.blocks.models import Block, BlockChange, NewBlock
+from coaching_service.training.workouts.blocks.models import Block, BlockChange, DayBlock, NewBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.plans import plan_of
 
 tools = Tools()
 # Of planned sets, which assistants read only where they differ.
 _DEFAULTS: dict[str, Any] = {"isAmrap": False, "perSide": False, "setKind": "normal"}
-_LISTED_IDENTIFIERS = 20
+_LISTED_IDENTIFIERS, _NAMED_BLOCKS = 20, 10
 
 
 @tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates(), returns=WorkoutTexts)
@@ -131,6 +131,7 @@ async def create_workout(
     in the next lines as `- NAME: SETS`; `task: TITLE | note`; `reminder HH:MM: text`; `form: NAME`; `metrics: SET`."""
     owner = ClientCalendar(customer_id)
     read_as = ""
+    there = await read_taken_days(ctx, owner, {day["date"] for day in days} if days else {date or ""})
     if days is not None:
         blocks, read_as = await _read_days(ctx, customer_id, days)
         created = (await block_batches.create_blocks(ctx, owner, blocks))["created"]
@@ -140,10 +141,29 @@ async def create_workout(
         created = [await block_batches.create_block(ctx, owner, block, items_field="exercises")]
     dates = {str(block["date"]) for block in created}
     return Written(
-        f"Created {await _name_workouts(ctx, customer_id, created)}.{read_as}",
+        f"Created {await _name_workouts(ctx, customer_id, created)}{describe_taken_days(there)}.{read_as}",
         identify_workouts(created),
         find_reasons(today=await customers.get_local_date(ctx, customer_id), dates=dates, days=len(dates)),
     )
+
+
+def _describe_change(before: str, after: str) -> str:
+    return before if before == after else f"{before} → {after}"
+
+
+async def read_taken_days(ctx: Context, owner: ClientCalendar, dates: Collection[str]) -> list[DayBlock]:
+    """Return the workouts that days of a client have, without check-ins. Raises NotFound and Forbidden."""
+    await owner.require_access(ctx)
+    return regular_blocks(await block_batches.read_days(ctx, owner, {"$in": sorted(dates)}))
+
+
+def describe_taken_days(blocks: Sequence[DayBlock]) -> str:
+    """Return the workouts that days had before, for the sentence of a tool; empty without any."""
+    if not blocks:
+        return ""
+    more = f" and {len(blocks) - _NAMED_BLOCKS} more" if len(blocks) > _NAMED_BLOCKS else ""
+    named = ", ".join(f"{typed(block['name'])} on {block['date']}" for block in blocks[:_NAMED_BLOCKS])
+    return f"; there {'was' if len(blocks) == 1 else 'were'} already {named}{more}"
 
 
 async def _read_days(
@@ -190,17 +210,21 @@ async def update_workout(
     owner = ClientCalendar(customer_id)
     before = await service.get(ctx, owner, workout_id)
     change: BlockChange = {}
+    there: list[DayBlock] = []
     if name is not None:
         change["name"] = name
     if date is not None and date != before["date"]:
         change["date"] = date
+        there = await read_taken_days(ctx, owner, {date})
     block = await service.update(ctx, owner, workout_id, change)
     if order is not None:
         block = await service.reorder(ctx, owner, workout_id, order)
-    moved = f", before on {before['date']}" if "date" in change else ""
-    position = "" if order is None else f", position {block['order']} of the day"
+    customer = await customers.get_visible_reference(ctx, customer_id)
+    named = _describe_change(typed(before["name"]), typed(block["name"]))
+    moved = _describe_change(str(before["date"]), str(block["date"]))
+    position = "" if order is None else f", position {before['order']} → {block['order']} of the day"
     return Written(
-        f"Changed {await _name_workouts(ctx, customer_id, [block])}{moved}{position}.",
+        f"Changed the workout {named} of {typed(customer['name'])}, {moved}{position}{describe_taken_days(there)}.",
         {"workoutId": workout_id},
         find_reasons(
             today=await customers.get_local_date(ctx, customer_id),
@@ -226,9 +250,9 @@ async def update_workout_items(
     superset, -) takes it out."""
     owner = ClientCalendar(customer_id)
     outcome = await apply_edits(ctx, owner, workout_id, changes)
-    block = await service.get(ctx, owner, workout_id)
+    named = await _name_workouts(ctx, customer_id, [await service.get(ctx, owner, workout_id)])
     return Written(
-        f"Changed items of {await _name_workouts(ctx, customer_id, [block])}: {'; '.join(outcome.sentences)}.",
+        f"Changed items of {named}: {'; '.join(outcome.sentences)}.{outcome.remarks}",
         {"workoutId": workout_id, "itemIds": outcome.added},
         find_reasons(done_work=outcome.changes_done_work),
     )
