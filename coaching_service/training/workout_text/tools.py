@@ -222,7 +222,8 @@ async def update_workout(
     customer = await customers.get_visible_reference(ctx, customer_id)
     named = _describe_change(typed(before["name"]), typed(block["name"]))
     moved = _describe_change(str(before["date"]), str(block["date"]))
-    position = "" if order is None else f", position {before['order']} → {block['order']} of the day"
+    place = _describe_change(str((block if "date" in change else before)["order"]), str(block["order"]))
+    position = "" if order is None else f", position {place} of the day"
     return Written(
         f"Changed the workout {named} of {typed(customer['name'])}, {moved}{position}{describe_taken_days(there)}.",
         {"workoutId": workout_id},

@@ -1,0 +1,66 @@
+"""A write says what the target days held, and what it changed as before and after."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient, tool_change, tool_error
+
+TODAY = datetime.now(UTC).date()
+DAYS = [str(TODAY + timedelta(days=number)) for number in range(4)]
+
+
+async def test_new_and_moved_workouts_name_what_their_days_held(mcp: McpHttpClient, coach: CoachClient) -> None:
+    about = {"customerId": (await coach.create_customer())["_id"]}
+    first = [{"date": DAYS[number], "name": name} for number, name in enumerate("AB")]
+    assert "already" not in tool_change(await mcp.call("create_workout", **about, days=first))["summary"]
+
+    more = [{"date": DAYS[number], "name": f"{number}"} for number in (0, 1, 2)]
+    created = tool_change(await mcp.call("create_workout", **about, days=more))
+    assert created["summary"].endswith(f"; there were already «A» on {DAYS[0]}, «B» on {DAYS[1]}.")
+
+    moved = {**about, "workoutId": created["workoutIds"][2], "date": DAYS[1], "name": "C", "order": 0}
+    line = tool_change(await mcp.call("update_workout", **moved))["summary"]
+    assert line == (
+        f"Changed the workout «2» → «C» of «Ana», {DAYS[2]} → {DAYS[1]}, position 0 of the day; "
+        f"there were already «B» on {DAYS[1]}, «1» on {DAYS[1]}."
+    )
+    stays = tool_change(await mcp.call("update_workout", **{**moved, "order": 2}))["summary"]
+    assert stays == f"Changed the workout «C» of «Ana», {DAYS[1]}, position 0 → 2 of the day."
+
+
+async def test_items_are_stated_before_and_after(mcp: McpHttpClient, coach: CoachClient) -> None:
+    about = {"customerId": (await coach.create_customer())["_id"]}
+    for name in ("Zercher squat", "Larsen press"):
+        await coach.create_exercise(name)
+    text = "Zercher squat: 4x8 @60kg\nLarsen press: 3x10"
+    days = [{"date": DAYS[0], "name": "A", "text": text}]
+    about["workoutId"] = tool_change(await mcp.call("create_workout", **about, days=days))["workoutId"]
+    [block] = await coach.calendar({"_id": about["customerId"]}, DAYS[0], DAYS[0])
+    squat, press = (item["_id"] for item in block["items"])
+
+    changes = [
+        {"action": "change", "itemId": squat, "text": "5x5 @70kg"},
+        {"action": "change", "itemId": press, "text": "zercher squats: 3x12"},
+    ]
+    line = tool_change(await mcp.call("update_workout_items", **about, changes=changes))["summary"]
+    assert line.endswith(
+        ": changed «Zercher squat» 4x8 @60kg → 5x5 @70kg; changed «Larsen press» 3x10 → «Zercher squat» 3x12. "
+        "Read «zercher squats» as «Zercher squat»."
+    )
+
+    wrong = [
+        {"action": "change", "itemId": "0" * 24, "text": "five by five"},
+        {"action": "remove", "itemId": "1" * 24},
+        {"action": "add", "text": "xyzzy: 3x8"},
+    ]
+    tool_error(
+        await mcp.call("update_workout_items", **about, changes=wrong),
+        *("changes.0.text", "changes.0.itemId is not an item", "changes.1.itemId is not an item", "changes.2.text"),
+    )
+    gone = [{"action": "remove", "itemId": digit * 24} for digit in "23"]
+    tool_error(
+        await mcp.call("update_workout_items", **about, changes=gone),
+        *("changes.0.itemId: Workout item not found", "changes.1.itemId: Workout item not found"),
+    )
