@@ -59,8 +59,10 @@ async def test_all_of_one_assistant_are_approved(mcp: McpHttpClient, coach: Coac
     for name in ("Ana", "Bo", "Cleo"):
         await propose(mcp, coach, name)
     today = await owner_page.get(TODAY)
+    later = await propose(mcp, coach, "Dora")  # the coach has not seen it
     (await owner_page.submit(today, f"{LIST}/approve-all")).says("3 proposals approved and done.")
     assert sorted(await coach.names()) == ["Ana", "Bo", "Cleo"]
+    (await owner_page.submit(await owner_page.get(later), f"{later}/reject")).ok()
     listed = (await owner_page.get(LIST)).says("Created the client Cleo", "Done", "decided by Olga Owner")
     assert not badge(listed)
     (await owner_page.get(f"{LIST}?status=pending")).ok().says("No such proposals")

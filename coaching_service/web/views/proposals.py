@@ -12,11 +12,11 @@ from marshmallow import fields
 from coaching_service.core.auth.access import session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import Conflict, Forbidden, InvalidFields
+from coaching_service.core.errors import Conflict, Forbidden, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.results import without_inner_marks
-from coaching_service.core.validation import Choice, Identifier
+from coaching_service.core.validation import Choice, Identifier, ListOf
 from coaching_service.integrations.proposals import service
 from coaching_service.integrations.proposals.models import Proposal, ProposedChange, Status
 from coaching_service.people.changes.service import name_kind
@@ -29,7 +29,7 @@ from coaching_service.web.urls import list_url
 pages = Pages("/app/proposals")
 _PATH = "/app/proposals"
 _PAGE_SIZE = 30
-_MOST_WAITING = 100
+_MOST_WAITING = 20  # shown at once, so that a coach sees what is approved together
 _STATUS_NAMES: dict[Status, str] = {
     "pending": "Waiting",
     "executed": "Done",
@@ -51,10 +51,10 @@ class _Decision(TypedDict):
     next: Annotated[str | None, fields.String()]
 
 
-class _AllOfAssistant(_Decision):
-    """The assistant whose proposals are approved."""
+class _SeveralProposals(_Decision):
+    """The proposals of one assistant that were shown: what it proposes later is not approved with them."""
 
-    assistantId: Annotated[ObjectId, Identifier()]
+    proposalId: Annotated[list[ObjectId], ListOf(Identifier(), minimum=1, maximum=_MOST_WAITING)]
 
 
 class DescribedChange(TypedDict):
@@ -70,7 +70,6 @@ class DescribedChange(TypedDict):
 class ProposingGroup(TypedDict):
     """The proposals of one assistant that wait."""
 
-    assistant_id: ObjectId
     name: str
     proposals: list[dict[str, Any]]
 
@@ -137,32 +136,31 @@ async def reject_proposal(ctx: Context, proposal_id: ObjectId, form: _Decision) 
 @pages.post(
     "/approve-all",
     access=session_only(),
-    form=_AllOfAssistant,
+    form=_SeveralProposals,
     on=proposals_page,
     request_class="bulk",
     idempotent=True,
 )
-async def approve_all_of_assistant(ctx: Context, form: _AllOfAssistant) -> Redirect:
-    """Approve what one assistant has proposed and is not decided, the oldest first."""
-    waiting = [each for each in await _list_waiting(ctx) if each["assistant"]["_id"] == form["assistantId"]]
+async def approve_all_of_assistant(ctx: Context, form: _SeveralProposals) -> Redirect:
+    """Approve what was shown of one assistant, the oldest first."""
     done = 0
-    for proposal in reversed(waiting):
-        with suppress(Conflict, Forbidden):  # it stays, or has failed; the others are done
-            await service.approve(ctx, proposal["_id"])
+    for proposal_id in reversed(form["proposalId"]):
+        with suppress(Conflict, Forbidden, NotFound):  # it stays, or has failed; the others are done
+            await service.approve(ctx, proposal_id)
             done += 1
-    if done == len(waiting):
+    if done == len(form["proposalId"]):
         return Redirect(local_path(form["next"], _PATH), f"{quantity(done, 'proposal')} approved and done.")
-    rest = quantity(len(waiting) - done, "proposal")
+    rest = quantity(len(form["proposalId"]) - done, "proposal")
     return Redirect(_PATH, f"{quantity(done, 'proposal')} approved and done. {rest} could not be done: see below.")
 
 
 async def list_waiting_by_assistant(ctx: Context) -> list[ProposingGroup]:
-    """Return what waits for the coach, by assistant; at most a few of each."""
+    """Return what waits for the coach, the newest first, by assistant."""
     waiting, groups = await _list_waiting(ctx), dict[ObjectId, ProposingGroup]()
     names = await _load_coach_names(ctx) if waiting else {}
     for proposal in waiting:
         assistant = proposal["assistant"]
-        new: ProposingGroup = {"assistant_id": assistant["_id"], "name": assistant["name"], "proposals": []}
+        new: ProposingGroup = {"name": assistant["name"], "proposals": []}
         groups.setdefault(assistant["_id"], new)["proposals"].append(_describe(proposal, names))
     return list(groups.values())
 
