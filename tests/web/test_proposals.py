@@ -8,7 +8,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_proposal
+from tests.support.mcp_client import McpHttpClient, tool_change, tool_proposal
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import Colleague, NewVisitor
 
@@ -107,6 +107,19 @@ async def test_an_access_that_is_gone_does_nothing(mcp: McpHttpClient, coach: Co
     (await session.delete(f"/coach/api-keys/{key['_id']}")).ok(204)
     (await owner_page.submit(page, f"{path}/approve")).says("Not permitted", "Nothing was changed")
     assert await session.names() == []
+
+
+async def test_a_recalled_message(mcp: McpHttpClient, coach: CoachClient, owner_page: Visitor) -> None:
+    customer = await coach.create_customer("Ana")
+    proposed = await mcp.call("send_message", customerId=customer["_id"], text="Hello")
+    path = f"{LIST}/{tool_proposal(proposed, 'CONTACT')['proposalId']}"
+    (await owner_page.submit(await owner_page.get(path), f"{path}/approve")).says("Approved and done.")
+    read = await mcp.call("get_proposal", proposalId=path.rpartition("/")[2])
+    change = read["structuredContent"]["result"]["changeId"]
+    tool_change(await mcp.call("undo", changeId=change))
+    page = (await owner_page.get(path)).ok()
+    page.says("Recalled", "The message was recalled.")
+    assert "not decided" not in page.text
 
 
 async def test_sign_in_returns_to_the_proposal(mcp: McpHttpClient, coach: CoachClient, new_visitor: NewVisitor) -> None:
