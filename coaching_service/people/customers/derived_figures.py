@@ -79,19 +79,26 @@ async def list_attention(
     reasons: Sequence[ReasonType] = (),
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
+    inactive_since: date | None = None,
     limit: int,
     after: str | None = None,
 ) -> CursorPage[Customer]:
     """Return part of the active clients in the coach's scope that need attention, highest score first.
+
+    `inactive_since`: instead those without a session after this date (new clients: created before it).
 
     For any of `reasons`, in any of `groups`, of any of `trainers` (None among them: clients without a trainer). Each
     has the fields of the attention list. Raises InvalidFields if `after` is not a cursor of this list with the same
     filters.
     """
     where = _attention_filter(ctx, reasons, groups, trainers)
-    filters = {"reason": sorted(set(reasons)), "groups": groups, "assignedTo": trainers}
+    filters = {"reason": sorted(set(reasons)), "groups": groups, "assignedTo": trainers, "inactive": inactive_since}
     list_part = ListPart(ctx, "attention", filters, store.BY_ATTENTION, size=limit, after=after)
-    clients = await figures_store.find_by_attention(ctx, where, list_part.condition(), limit=limit + 1)
+    if inactive_since is None:
+        clients = await figures_store.find_by_attention(ctx, where, list_part.condition(), limit=limit + 1)
+    else:
+        condition = list_part.condition()
+        clients = await figures_store.find_inactive(ctx, where, condition, inactive_since, limit=limit + 1)
     return list_part.by_cursor(clients, lambda entry: entry)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from coaching_service.core.database.backlogs import count_backlog
@@ -17,12 +17,14 @@ from coaching_service.people.customers.store import (
     ATTENTION_FIELDS,
     BY_ATTENTION,
     BY_ID,
+    BY_LAST_TRAINED,
     BY_ORDER,
     BY_RATE,
     BY_TRAINER,
     CHANGED_INDEX,
     DUE_INDEX,
     GROUPS,
+    LAST_TRAINED,
     ORDER,
     REASON,
     REASONS,
@@ -95,6 +97,24 @@ async def find_by_attention(ctx: Context, where: Filter, condition: Filter, *, l
     score = {SCORE: {"$gt": 0} | condition.get(SCORE, {})}
     return await customers.find(
         ctx, where | condition | score, sort=BY_ATTENTION, limit=limit, fields=ATTENTION_FIELDS, hint=_score_hint(where)
+    )
+
+
+async def find_inactive(ctx: Context, where: Filter, condition: Filter, since: date, *, limit: int) -> list[Customer]:
+    """Return at most `limit` clients of `where` without a session after a date, or created before it without any.
+
+    Highest score first; `condition` is the condition of a cursor. Each client has the fields of the attention list.
+    """
+    created = datetime(since.year, since.month, since.day, tzinfo=UTC) + timedelta(days=1)
+    never: Filter = {LAST_TRAINED: None, "createdAt": {"$lt": created}}
+    idle: Filter = {"$or": [{LAST_TRAINED: {"$lte": str(since)}}, never]}
+    return await customers.find(
+        ctx,
+        {"$and": [where, condition, idle]},
+        sort=BY_ATTENTION,
+        limit=limit,
+        fields=ATTENTION_FIELDS,
+        hint=BY_LAST_TRAINED,
     )
 
 

@@ -97,6 +97,13 @@ class Attention(TypedDict):
     unread: NotRequired[int | None]
 
 
+class ClientText(TypedDict):
+    """A text about a client (`_id`)."""
+
+    _id: ObjectId
+    text: str
+
+
 class DatedCount(TypedDict):
     """How many of something a client (`_id`) has, and the time (UTC) of the newest."""
 

@@ -12,6 +12,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
+from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Date
 from coaching_service.people.customers.models import ReasonType
 
@@ -33,6 +34,9 @@ WEIGHTS: Mapping[ReasonType, int] = {
 _WEIGHTS = ", ".join(f"`{name}` {weight}" for name, weight in WEIGHTS.items())
 
 
+MAX_INACTIVE_DAYS = 365
+
+
 class AttentionQuery(PartQuery):
     """Filters of the attention list; they combine with AND."""
 
@@ -48,6 +52,12 @@ class AttentionQuery(PartQuery):
         ]
     ]
     groups: NotRequired[Annotated[list[str], Description("Repeatable; any of the groups.")]]
+    inactiveDays: Annotated[
+        int | None,
+        Default(None),
+        QueryInteger(minimum=1, maximum=MAX_INACTIVE_DAYS),
+        Description("Only clients without a session in so many days; also those that need attention for nothing else."),
+    ]
 
 
 class DismissalFields(TypedDict):
@@ -116,6 +126,13 @@ class AttentionReason(TypedDict):
         ),
     ]
     count: Annotated[int, Description("The number of occurrences; 1 for a state such as `inactive`.")]
+    quote: Annotated[
+        str | None,
+        Description(
+            "What has caused it, in at most 120 characters, such as the beginning of the newest note; null if there is "
+            "nothing to quote, or the caller may not read it."
+        ),
+    ]
 
 
 class AttentionEntry(TypedDict):

@@ -34,6 +34,7 @@ async def list_attention(ctx: Context, query: AttentionQuery) -> CursorPage[Atte
         reasons=query["reason"],
         groups=query.get("groups"),
         trainers=parse_trainers(query.get("assignedTo")),
+        inactive_days=query["inactiveDays"],
         limit=query["limit"],
         after=query["after"],
     )

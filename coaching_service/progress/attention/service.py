@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.context import Context
@@ -20,10 +20,12 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Attention, Customer, FigureMark, ReasonType
 from coaching_service.progress.attention import store
 from coaching_service.progress.attention._loading import LoadedClient, load_clients
+from coaching_service.progress.attention._quotes import Quotes, quote_causes
 from coaching_service.progress.attention.models import (
     AttentionCustomer,
     AttentionDismissal,
     AttentionEntry,
+    AttentionReason,
     DismissalFields,
 )
 from coaching_service.progress.attention.reasons import find_reasons, summarize
@@ -41,23 +43,32 @@ async def list_attention(
     reasons: Sequence[ReasonType] = (),
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
+    inactive_days: int | None = None,
     limit: int,
     after: str | None = None,
 ) -> CursorPage[AttentionEntry]:
     """Return part of the active clients in the coach's scope that need attention, highest score first.
 
     With `reasons`: clients with one of them, all of whose reasons are listed; in any of `groups`, of any of `trainers`
-    (None among them: clients without a trainer). Raises InvalidFields if `after` is not a cursor of this list with the
+    (None among them: clients without a trainer). `inactive_days`: clients without a session in so many days, also
+    those that need attention for nothing else. Raises InvalidFields if `after` is not a cursor of this list with the
     same filters.
     """
     part = await derived_figures.list_attention(
-        ctx, reasons=reasons, groups=groups, trainers=trainers, limit=limit, after=after
+        ctx,
+        reasons=reasons,
+        groups=groups,
+        trainers=trainers,
+        inactive_since=None if inactive_days is None else ctx.caller.today() - timedelta(days=inactive_days),
+        limit=limit,
+        after=after,
     )
-    docs = [present(ctx, client) for client in part["docs"]]
+    quotes = await quote_causes(ctx, part["docs"])
+    docs = [present(ctx, client, quotes) for client in part["docs"]]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
 
-def present(ctx: Context, customer: Customer) -> AttentionEntry:
+def present(ctx: Context, customer: Customer, quotes: Quotes | None = None) -> AttentionEntry:
     """Return a client with the fields of the attention list as an entry of it."""
     photo, role = customer["profilePhoto"], customer["customerRoleData"]
     attention = customer.get("attention", _NOTHING)
@@ -71,7 +82,10 @@ def present(ctx: Context, customer: Customer) -> AttentionEntry:
         "lastTrainedDate": role["lastTrainedDate"],
         "complianceRate7d": role["complianceRate7d"],
     }
-    return {"customer": shown, "score": attention["score"], "reasons": attention["reasons"]}
+    reasons: list[AttentionReason] = [
+        {**reason, "quote": (quotes or {}).get((customer["_id"], reason["type"]))} for reason in attention["reasons"]
+    ]
+    return {"customer": shown, "score": attention["score"], "reasons": reasons}
 
 
 @transactional
@@ -111,7 +125,8 @@ async def dismiss_all(
         await store.set_dismissal(ctx, customer_id, reason_type, fields)
     changed = replace(loaded, dismissals={**loaded.dismissals, **dismissed})
     await _store(ctx, {customer_id: changed}, {customer_id: summarize(reasons, changed.dismissals, loaded.state.today)})
-    return present(ctx, await derived_figures.read_for_attention(ctx, customer_id))
+    customer = await derived_figures.read_for_attention(ctx, customer_id)
+    return present(ctx, customer, await quote_causes(ctx, [customer]))
 
 
 # --- renewal ---------------------------------------------------------------------------------------------------------

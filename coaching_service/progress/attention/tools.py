@@ -5,15 +5,16 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.mcp.arguments import optional
 from coaching_service.core.mcp.lists import Lines, ToolPart, format_figure, join_facts, list_answer
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Choice, ListOf, StringList
-from coaching_service.people.customers.models import Reason, ReasonType
+from coaching_service.core.validation import Choice, Integer, ListOf, StringList
+from coaching_service.people.customers.models import ReasonType
 from coaching_service.people.customers.nearest import match_groups
 from coaching_service.people.customers.tools import suggest_groups
 from coaching_service.progress.attention import service
-from coaching_service.progress.attention.models import WEIGHTS, AttentionEntry
+from coaching_service.progress.attention.models import MAX_INACTIVE_DAYS, WEIGHTS, AttentionEntry, AttentionReason
 from coaching_service.progress.attention.reasons import DATED_BY_NEWEST
 
 tools = Tools()
@@ -28,22 +29,41 @@ class AttentionFilter(ToolPart):
         maximum=len(WEIGHTS),
         metadata={"description": "Only clients with one of these reasons."},
     )
+    inactiveDays = Integer(
+        minimum=1,
+        maximum=MAX_INACTIVE_DAYS,
+        **optional("Instead of the company's days: only clients without a session in so many days."),
+    )
     groups = StringList(load_default=list, metadata={"description": "Only clients in any of these groups, by name."})
 
 
 @tools.tool("List clients who need attention", access=coach(CUSTOMERS.VIEW), takes=AttentionFilter(), returns=Lines)
 async def get_attention(
-    ctx: Context, reasons: list[ReasonType], groups: list[str], limit: int, after: str | None
+    ctx: Context,
+    reasons: list[ReasonType],
+    inactive_days: int | None,
+    groups: list[str],
+    limit: int,
+    after: str | None,
 ) -> Answer:
-    """List the active clients who need a coach, most urgent first, with all their reasons: how many of each, and since
-    when. inactive: no session for days; missed_workout: of the last 7 days. Begin here to find out what to do today."""
+    """List the active clients who need a coach, most urgent first, with all their reasons: how many of each, since
+    when, and what caused it. inactive: no session for days; missed_workout: of the last 7 days. Begin here to find out
+    what to do today."""
     wanted = await match_groups(ctx, groups)
     part = await service.list_attention(
-        ctx, reasons=reasons, groups=[*wanted.known, *wanted.unknown] or None, limit=limit, after=after
+        ctx,
+        reasons=reasons,
+        groups=[*wanted.known, *wanted.unknown] or None,
+        inactive_days=inactive_days,
+        limit=limit,
+        after=after,
     )
     lines = [_describe(entry) for entry in part["docs"]]
     ids = [entry["customer"]["_id"] for entry in part["docs"]]
-    return list_answer("Clients who need attention", part, lines, ids=ids, hint=suggest_groups(wanted))
+    title = (
+        "Clients who need attention" if inactive_days is None else f"Clients without a session in {inactive_days} days"
+    )
+    return list_answer(title, part, lines, ids=ids, hint=suggest_groups(wanted))
 
 
 def _describe(entry: AttentionEntry) -> str:
@@ -58,7 +78,8 @@ def _describe(entry: AttentionEntry) -> str:
     return f"{typed(name)} [{customer['_id']}]: {facts}"
 
 
-def _describe_reason(reason: Reason) -> str:
+def _describe_reason(reason: AttentionReason) -> str:
     count = f" x{reason['count']}" if reason["count"] > 1 else ""
     since = "newest" if reason["type"] in DATED_BY_NEWEST else "since"
-    return f"{reason['type']}{count} {since} {reason['since']:%Y-%m-%d}"
+    quote = f" {typed(reason['quote'])}" if reason["quote"] else ""
+    return f"{reason['type']}{count} {since} {reason['since']:%Y-%m-%d}{quote}"

@@ -21,6 +21,9 @@ from coaching_service.progress.compliance.models import ClientCompliance
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports.models import ScheduledBlock
 
+# Of clients without one below the percentage, in a row.
+_MAX_READS = 100
+
 
 async def list_stored(
     ctx: Context,
@@ -53,14 +56,28 @@ def _present_stored(client: CustomerRate) -> ClientCompliance:
 
 
 async def list_between(
-    ctx: Context, first: str, last: str, *, limit: int, after: str | None = None
+    ctx: Context, first: str, last: str, *, below: int | None = None, limit: int, after: str | None = None
 ) -> CursorPage[ClientCompliance]:
     """Return part of the active clients in the coach's scope, by name, with what they did of what was scheduled.
 
     From the date `first` to `last`, both included; days up to each client's yesterday count, and today once it is
-    completed. Raises InvalidFields if `after` is not a cursor of this list with the same dates.
+    completed. `below`: only clients with a percentage below it; a part may then have fewer clients than `limit`,
+    although there are more. Raises InvalidFields if `after` is not a cursor of this list with the same filters.
     """
-    filters = {"from": first, "to": last}
+    docs: list[ClientCompliance] = []
+    for _ in range(_MAX_READS):
+        part = await _read_between(ctx, first, last, below, limit=limit - len(docs), after=after)
+        docs += part["docs"]
+        after = part["nextCursor"]
+        if not part["hasMore"] or len(docs) == limit:
+            break
+    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
+
+
+async def _read_between(
+    ctx: Context, first: str, last: str, below: int | None, *, limit: int, after: str | None
+) -> CursorPage[ClientCompliance]:
+    filters = {"from": first, "to": last, "below": below}
     part = await derived_figures.list_clients_by_name(ctx, "compliance", filters, limit=limit, after=after)
     blocks_of: dict[ObjectId, list[ScheduledBlock]] = {client["_id"]: [] for client in part["docs"]}
     for block in await queries.find_scheduled_blocks(ctx, list(blocks_of), first, last):
@@ -69,7 +86,14 @@ async def list_between(
         _present_computed(client, blocks_of[client["_id"]], ctx.caller.today(client["timezone"]))
         for client in part["docs"]
     ]
+    if below is not None:
+        docs = [each for each in docs if _is_below(each, below)]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
+
+
+def _is_below(client: ClientCompliance, below: int) -> bool:
+    rate = client["workoutCompletionPercentage"]
+    return rate is not None and rate < below
 
 
 def _present_computed(client: Customer, blocks: list[ScheduledBlock], today: date) -> ClientCompliance:

@@ -45,7 +45,9 @@ async def list_compliance(ctx: Context, query: dict[str, Any]) -> CursorPage[Cli
     """
     limit, after = query["limit"], query["after"]
     if "period" not in query:
-        return await _company.list_between(ctx, query["from"], query["to"], limit=limit, after=after)
+        return await _company.list_between(
+            ctx, query["from"], query["to"], below=query.get("below"), limit=limit, after=after
+        )
     return await _company.list_stored(
         ctx,
         query["period"],

@@ -19,7 +19,7 @@ _NOT_A_PERIOD = Message("must be one of: 7, 30, 90", "INVALID_CHOICE")
 
 
 class ComplianceListQuery(CursorQuery):
-    """Either `period`, on request with `below` and `sort`; or `from` and `to`."""
+    """Either `period`, on request with `sort`; or `from` and `to`; with `below` on request."""
 
     class Meta(CursorQuery.Meta):
         include = {
@@ -40,7 +40,7 @@ class ComplianceListQuery(CursorQuery):
     below = QueryInteger(
         minimum=0,
         maximum=100,
-        metadata={"description": "Only clients whose percentage is below this one; with `period` only."},
+        metadata={"description": "Only clients whose percentage is below this one."},
     )
     sort = Choice(
         "percentage",
@@ -66,8 +66,6 @@ class ComplianceListQuery(CursorQuery):
                     if both_missing
                     else invalid("is required", "REQUIRED", name)
                 )
-        if "below" in data:
-            raise invalid("needs a period", "NOT_ALLOWED", "below")
         if data.get("sort") == "percentage":
             raise invalid("must be name with from and to", "NOT_ALLOWED", "sort")
         days = (date.fromisoformat(data["to"]) - date.fromisoformat(data["from"])).days + 1

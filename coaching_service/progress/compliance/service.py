@@ -147,3 +147,21 @@ def _first_of_days(end: date, days: int) -> date:
 async def mark_figures_due(ctx: Context, event: ScheduleChanged | CompletedWorkChanged | ItemLogged) -> None:
     """Mark the figures stored with a client as due: a background job computes them within 10 seconds."""
     await derived_figures.mark_due(ctx, [event.customer_id])
+
+
+async def describe_missed(ctx: Context, today_of: Mapping[ObjectId, date], days: int = 7) -> dict[ObjectId, str]:
+    """Return the workouts that clients have missed in the last days, the latest first. Access is not checked.
+
+    `today_of`: the clients with today's date where they are.
+    """
+    first = min(today_of.values()).toordinal() - days
+    blocks = await queries.find_scheduled_blocks(
+        ctx, list(today_of), str(date.fromordinal(first)), str(max(today_of.values()))
+    )
+    missed: dict[ObjectId, list[str]] = {}
+    for block in reversed(blocks):
+        client, today = block["customerId"], today_of[block["customerId"]]
+        is_past = str(date.fromordinal(today.toordinal() - days)) < block["date"] < str(today)
+        if is_past and block["isWorkout"] and block["completedItems"] < block["totalItems"]:
+            missed.setdefault(client, []).append(f"{block['name']} of {block['date']}")
+    return {client: ", ".join(names) for client, names in missed.items()}

@@ -42,9 +42,7 @@ class ComplianceQuery(ToolPart):
         maximum=max(_PERIODS),
         **optional("All clients: the last 7, 30 (default) or 90 days, instead of dates."),
     )
-    below = Integer(
-        minimum=1, maximum=100, **optional("All clients: only those below this percentage; not with dates.")
-    )
+    below = Integer(minimum=1, maximum=100, **optional("All clients: only those below this percentage."))
 
     @validates_schema
     def validate_combination(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -55,9 +53,10 @@ class ComplianceQuery(ToolPart):
             raise ValidationError(f"is required together with {given}", missing)
         if start is not None:
             require_range(start, end, _MAX_DAYS if one_client else _MAX_COMPANY_DAYS)
-        for name in ("period", "below"):
-            if data[name] is not None and (one_client or start is not None):
-                raise invalid("is only for all clients, without dates", "NOT_COMBINED", name)
+        if data["period"] is not None and (one_client or start is not None):
+            raise invalid("is only for all clients, without dates", "NOT_COMBINED", "period")
+        if data["below"] is not None and one_client:
+            raise invalid("is only for all clients", "NOT_COMBINED", "below")
         if data["period"] not in (None, *_PERIODS):
             raise invalid("must be 7, 30 or 90", "INVALID_CHOICE", "period")
 
@@ -79,8 +78,8 @@ async def get_compliance(
     if customer_id is not None:
         return await _read_one(ctx, customer_id, start_date, end_date)
     if start_date is not None and end_date is not None:
-        title = f"Compliance from {start_date} to {end_date}"
-        part = await _company.list_between(ctx, start_date, end_date, limit=limit, after=after)
+        title = f"Compliance from {start_date} to {end_date}" + (f", below {below}%" if below is not None else "")
+        part = await _company.list_between(ctx, start_date, end_date, below=below, limit=limit, after=after)
     else:
         days = period or _USUAL_PERIOD
         title = f"Compliance of the last {days} days" + (f", below {below}%" if below is not None else "")

@@ -136,6 +136,11 @@ async def count_own_unread(ctx: Context) -> int:
 count_unread = store.count_unread
 
 
+async def find_newest_unread_texts(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
+    """Return the newest message that no coach has read, of clients with any. Access is not checked."""
+    return {each["_id"]: each["text"] for each in await store.find_newest_unread(ctx, customer_ids) if each["text"]}
+
+
 def _last_message(
     ctx: Context, conversation: StoredConversation, messages: Mapping[ObjectId, StoredMessage]
 ) -> Message | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage, now
 from coaching_service.core.database.portable import CONVERSATIONS, RECORDS, FileRule, NotExported, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import in_transaction
@@ -17,7 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Text
 from coaching_service.core.video import VIDEO_TYPES
-from coaching_service.people.customers.models import DatedCount
+from coaching_service.people.customers.models import ClientText, DatedCount
 from coaching_service.progress.conversation.models import (
     AttachedFile,
     MailState,
@@ -181,6 +181,14 @@ async def count_unread(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[D
     where: Filter = {"customerId": {"$in": list(customer_ids)}, "unreadBy": "company"}
     group = {"_id": "$customerId", "count": {"$sum": 1}, "newest": {"$max": "$createdAt"}}
     return await messages.aggregate(ctx, where, {"$group": group}, hint=_BY_UNREAD)
+
+
+async def find_newest_unread(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[ClientText]:
+    """Return the newest message that the company has not read, of clients with any. Access is not checked."""
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "unreadBy": "company"}
+    order: PipelineStage = {"$sort": {"customerId": 1, "unreadBy": 1, "createdAt": 1}}
+    group = {"_id": "$customerId", "text": {"$last": {"$ifNull": ["$text", ""]}}}
+    return await messages.aggregate(ctx, where, order, {"$group": group}, hint=_BY_UNREAD)
 
 
 async def find_oldest_unread_time(ctx: Context, customer_id: ObjectId, side: Side) -> datetime | None:

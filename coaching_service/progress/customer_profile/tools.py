@@ -10,18 +10,32 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument
 from coaching_service.core.mcp.results import Answer
 from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Choice
 from coaching_service.people.customers.tools import CustomerText, answer_customer, describe_customer
 from coaching_service.people.team import service as team
 from coaching_service.progress.customer_profile import service
+from coaching_service.progress.customer_profile._brief import write_brief
 
 tools = Tools()
 
 
-@tools.tool("Read a client", access=coach(CUSTOMERS.VIEW), takes=CustomerArgument(), returns=CustomerText)
-async def get_customer(ctx: Context, customer_id: ObjectId) -> Answer:
+class ReadCustomer(CustomerArgument):
+    """The client, and how much to read."""
+
+    detail = Choice(
+        *("contact", "brief"),
+        load_default="contact",
+        metadata={"description": "brief: also program, goals, health, notes, records, messages, on one page."},
+    )
+
+
+@tools.tool("Read a client", access=coach(CUSTOMERS.VIEW), takes=ReadCustomer(), returns=CustomerText)
+async def get_customer(ctx: Context, customer_id: ObjectId, detail: str) -> Answer:
     """Read one client: contact details, groups, trainer, time zone with today's date there, and the share of scheduled
     workouts completed in 7, 30 and 90 days (percent). lastWorkoutDate is the last day anything is scheduled on, done or
     not, past or future."""
     customer, coaches = await gather_reads(ctx, service.get(ctx, customer_id), team.list_coaches(ctx))
     lines = describe_customer(ctx, customer, {coach["_id"]: coach["name"] for coach in coaches})
+    if detail == "brief":
+        lines += await write_brief(ctx, customer)
     return answer_customer(ctx, customer, lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from coaching_service.core.database.context import Context
@@ -14,6 +15,7 @@ from coaching_service.progress.form_requests.models import FormRequest
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports.models import PendingForm
 
+_MOST_OVERDUE = 1_000
 _ORDER = ("date", "_id", "items._id")
 # How far local time can be behind and ahead of UTC.
 _BEHIND, _AHEAD = timedelta(hours=12), timedelta(hours=14)
@@ -78,3 +80,13 @@ def _present(ctx: Context, pending: PendingForm) -> FormRequest:
         "witemId": item["_id"],
         "isOverdue": pending["date"] < str(ctx.caller.today(client["timezone"])),
     }
+
+
+async def describe_overdue(ctx: Context, customer_ids: Sequence[ObjectId], days: int) -> dict[ObjectId, str]:
+    """Return the latest form that each client has not answered in the last days. Access is not checked."""
+    since = str((now() - timedelta(days=days + 1)).date())
+    stored = await queries.find_pending_forms(
+        ctx, {}, dates={"$gte": since, **_possible_dates(overdue=True)}, customer_ids=customer_ids, limit=_MOST_OVERDUE
+    )
+    requests = [_present(ctx, pending) for pending in stored]
+    return {each["customer"]["_id"]: f"{each['formName']} of {each['date']}" for each in requests if each["isOverdue"]}

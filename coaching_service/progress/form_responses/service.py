@@ -17,7 +17,7 @@ from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import store
 from coaching_service.progress.form_responses._answers import find_error, is_blank
-from coaching_service.progress.form_responses.models import FormResponse, ReceivedResponse, ReviewFields
+from coaching_service.progress.form_responses.models import FormResponse, ReceivedResponse, ReviewFields, StoredResponse
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks.events import RecordedItemsRescheduled
 from coaching_service.training.workouts.items.models import FormAnswer, ItemForm
@@ -209,3 +209,18 @@ async def set_reviewed(ctx: Context, response_id: ObjectId, *, reviewed: bool) -
             data = {"responseId": response_id}
             ctx.changes.events.append(LoggedEvent("form.reviewed", customer["_id"], data, response_id))
     return {**store.present(response), "customer": customer}
+
+
+async def find_newest_unreviewed_texts(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
+    """Return the newest response without a review in words, of clients with any. Access is not checked."""
+    newest = await store.find_newest_unreviewed(ctx, customer_ids)
+    return {each["customerId"]: _describe_answers(each) for each in newest}
+
+
+def _describe_answers(response: StoredResponse) -> str:
+    answered = [each for each in response["answers"] if each["value"]]
+    texts = [each["value"] for each in answered if isinstance(each["value"], str)]
+    others = [
+        f"{each['label']} {each['value']}" for each in response["answers"] if isinstance(each["value"], int | float)
+    ]
+    return f"{response['formName']}: {'; '.join([*texts, *others])}" if texts or others else response["formName"]

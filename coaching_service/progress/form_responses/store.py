@@ -7,7 +7,7 @@ from typing import cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.documents import Documents, Filter, PipelineStage
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.fields import names_of
@@ -95,6 +95,15 @@ async def count_not_reviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> 
     where: Filter = {"customerId": {"$in": list(customer_ids)}, "reviewedAt": None}
     group = {"_id": "$customerId", "count": {"$sum": 1}, "newest": {"$max": "$updatedAt"}}
     return await responses.aggregate(ctx, where, {"$group": group}, hint=_NOT_REVIEWED)
+
+
+async def find_newest_unreviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[StoredResponse]:
+    """Return the newest response that no coach has reviewed, of clients with any. Access is not checked."""
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "reviewedAt": None}
+    order: PipelineStage = {"$sort": {"customerId": 1, "updatedAt": 1}}
+    group: PipelineStage = {"$group": {"_id": "$customerId", "newest": {"$last": "$$ROOT"}}}
+    newest: PipelineStage = {"$replaceRoot": {"newRoot": "$newest"}}
+    return await responses.aggregate(ctx, where, order, group, newest, hint=_NOT_REVIEWED)
 
 
 async def delete(ctx: Context, customer_id: ObjectId, item_id: ObjectId) -> None:

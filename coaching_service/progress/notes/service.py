@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 from coaching_service.core.database.context import Context
@@ -93,6 +94,12 @@ async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None
 
 
 count_health_notes = store.count_health_notes
+
+
+async def find_newest_health_texts(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
+    """Return the newest health note as plain text, of clients with any. Access is not checked."""
+    newest = await store.find_newest_health_notes(ctx, customer_ids)
+    return {each["_id"]: plain_text(each["text"]) for each in newest}
 
 
 def _feed_data(note: Note) -> dict[str, ObjectId | str]:

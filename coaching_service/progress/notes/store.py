@@ -7,12 +7,12 @@ from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.documents import Documents, Filter, PipelineStage
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers.models import DatedCount
+from coaching_service.people.customers.models import ClientText, DatedCount
 from coaching_service.progress.notes.html import sanitise
 from coaching_service.progress.notes.models import NewNote, Note, NoteAuthor, NoteChange
 
@@ -81,3 +81,11 @@ async def count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> 
     where: Filter = {"customerId": {"$in": list(customer_ids)}, "isHealth": True}
     group = {"_id": "$customerId", "count": {"$sum": 1}, "newest": {"$max": "$createdAt"}}
     return await notes.aggregate(ctx, where, {"$group": group}, hint=_HEALTH_NOTES)
+
+
+async def find_newest_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[ClientText]:
+    """Return the content of the newest note with the health flag, of clients with any. Access is not checked."""
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "isHealth": True}
+    order: PipelineStage = {"$sort": {"customerId": 1, "createdAt": 1}}
+    group = {"_id": "$customerId", "text": {"$last": "$content"}}
+    return await notes.aggregate(ctx, where, order, {"$group": group}, hint=_HEALTH_NOTES)

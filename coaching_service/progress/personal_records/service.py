@@ -143,6 +143,18 @@ async def count_by_date(ctx: Context, customer_ids: Sequence[ObjectId], first: s
     return await store.count_by_date(ctx, customer_ids, first, last, stage)
 
 
+async def describe_newest(ctx: Context, customer_ids: Sequence[ObjectId], first: str) -> dict[ObjectId, str]:
+    """Return the newest record of each client from the date `first` in words. Access is not checked."""
+    stage = exercise_queries.earlier_session_stage(ctx)
+    newest = await store.find_newest(ctx, customer_ids, first, stage)
+    named = await _add_names(ctx, newest)
+    return {
+        stored["customerId"]: f"{record['exerciseName']}: {record['type'].replace('_', ' ')} {record['value']:.10g} "
+        f"{'' if record['unit'] == 'count' else record['unit']}".rstrip()
+        for stored, record in zip(newest, named, strict=True)
+    }
+
+
 async def list_achieved(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[PersonalRecord]:
     """Return the records of a client that `count_by_date` counts. Raises what `list_records` raises."""
     await customers.get_visible(ctx, customer_id)

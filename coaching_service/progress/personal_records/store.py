@@ -66,6 +66,17 @@ async def list_achieved(
     return await records.aggregate(ctx, where, *stages, {"$project": private}, hint=_BY_DATE)
 
 
+async def find_newest(
+    ctx: Context, customer_ids: Sequence[ObjectId], first: str, earlier_session: PipelineStage
+) -> list[StoredRecord]:
+    """Return the newest record of each client from the date `first`, as `list_achieved` finds them."""
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first}}
+    order: PipelineStage = {"$sort": {"date": 1, "_id": 1}}
+    group: PipelineStage = {"$group": {"_id": "$customerId", "newest": {"$last": "$$ROOT"}}}
+    newest: PipelineStage = {"$replaceRoot": {"newRoot": "$newest"}}
+    return await records.aggregate(ctx, where, earlier_session, _IS_ACHIEVED, order, group, newest, hint=_BY_DATE)
+
+
 async def find_first_results(
     ctx: Context, customer_id: ObjectId, record_ids: Sequence[ObjectId], earlier_session: PipelineStage
 ) -> set[ObjectId]:

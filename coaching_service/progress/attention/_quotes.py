@@ -1,0 +1,124 @@
+"""What has caused the reasons of the clients in a list, in a few words: read with the list, in a few queries."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+
+from coaching_service.core.auth.permissions import FORMS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import local_date
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import Customer, ReasonType
+from coaching_service.progress.attention.reasons import ENDING_DAYS, OVERDUE_DAYS, RECORD_DAYS
+from coaching_service.progress.compliance import service as compliance
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.form_requests import service as form_requests
+from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.progress.notes import service as notes
+from coaching_service.progress.personal_records import service as personal_records
+
+MAX_QUOTE = 120
+Quotes = Mapping[tuple[ObjectId, ReasonType], str]
+_Reader = Callable[[Context, Sequence[Customer]], Awaitable[Mapping[ObjectId, str]]]
+
+
+async def quote_causes(ctx: Context, clients: Sequence[Customer]) -> Quotes:
+    """Return what has caused the reasons of clients, by client and reason: at most 120 characters each.
+
+    The newest note, message, answer or record; the workouts that were missed; forms and figures. Without answers of
+    forms if the caller may not see those.
+    """
+    with_reason: dict[ReasonType, list[Customer]] = {}
+    for client in clients:
+        for reason in client["attention"]["reasons"] if "attention" in client else ():
+            with_reason.setdefault(reason["type"], []).append(client)
+    readers = {each: reader for each, reader in _READERS.items() if each in with_reason}
+    if FORMS.VIEW not in ctx.caller.permissions:
+        readers = {each: reader for each, reader in readers.items() if not each.startswith("check_in_")}
+    read = await gather_reads(ctx, *(reader(ctx, with_reason[each]) for each, reader in readers.items()))
+    quotes = {
+        (client, reason): shorten(text)
+        for reason, texts in zip(readers, read, strict=True)
+        for client, text in texts.items()
+    }
+    for kind, describe in _FIGURES.items():
+        for client in with_reason.get(kind, ()):
+            if text := describe(client):
+                quotes[client["_id"], kind] = text
+    return quotes
+
+
+def shorten(text: str) -> str:
+    """Return a text in one line of at most 120 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_QUOTE else f"{line[: MAX_QUOTE - 1]}…"
+
+
+def _ids(clients: Sequence[Customer]) -> list[ObjectId]:
+    return [client["_id"] for client in clients]
+
+
+async def _read_notes(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+    return await notes.find_newest_health_texts(ctx, _ids(clients))
+
+
+async def _read_messages(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+    return await conversation.find_newest_unread_texts(ctx, _ids(clients))
+
+
+async def _read_responses(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+    return await form_responses.find_newest_unreviewed_texts(ctx, _ids(clients))
+
+
+async def _read_overdue(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+    return await form_requests.describe_overdue(ctx, _ids(clients), OVERDUE_DAYS)
+
+
+async def _read_missed(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+    today = {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
+    return await compliance.describe_missed(ctx, today)
+
+
+async def _read_records(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+    first = min(ctx.caller.today(client["timezone"]) for client in clients) - timedelta(days=RECORD_DAYS)
+    return await personal_records.describe_newest(ctx, _ids(clients), str(first))
+
+
+_READERS: Mapping[ReasonType, _Reader] = {
+    "health_note": _read_notes,
+    "unread_message": _read_messages,
+    "check_in_to_review": _read_responses,
+    "check_in_overdue": _read_overdue,
+    "missed_workout": _read_missed,
+    "personal_record": _read_records,
+}
+
+
+def _describe_inactive(client: Customer) -> str:
+    last = client["customerRoleData"]["lastTrainedDate"]
+    return f"Last session on {last}" if last else "No session yet"
+
+
+def _describe_compliance(client: Customer) -> str:
+    rate = client["customerRoleData"]["complianceRate30d"]
+    return "" if rate is None else f"{rate:.4g} % of the workout days of the last 30 days"
+
+
+def _describe_scheduled(client: Customer) -> str:
+    last = client["customerRoleData"]["lastWorkoutDate"]
+    return f"Last scheduled on {last}" if last else "Nothing was ever scheduled"
+
+
+def _describe_ending(client: Customer) -> str:
+    [since] = [each["since"] for each in client["attention"]["reasons"] if each["type"] == "program_ending"]
+    return f"Ends on {local_date(since, client['timezone'] or 'UTC') + timedelta(days=ENDING_DAYS)}"
+
+
+_FIGURES: Mapping[ReasonType, Callable[[Customer], str]] = {
+    "inactive": _describe_inactive,
+    "low_compliance": _describe_compliance,
+    "nothing_scheduled": _describe_scheduled,
+    "program_ending": _describe_ending,
+}

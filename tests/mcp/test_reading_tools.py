@@ -1,0 +1,150 @@
+"""Reads that answer a coach's question in one call, and the same over REST."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from tests.support.attention import renew
+from tests.support.client import CoachClient
+from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_result
+from tests.support.results import train
+from tests.support.training import block_with, client_path, form_of, log, own_log, task
+
+
+async def lines(mcp: McpHttpClient, tool: str, **arguments: Any) -> str:
+    """The text that a tool returns."""
+    result = await mcp.call(tool, **arguments)
+    assert not result.get("isError"), result
+    text: str = result["content"][0]["text"]
+    return text
+
+
+async def test_reasons_quote_their_cause(mcp: McpHttpClient, coach: CoachClient) -> None:
+    """As the client or a coach has written it, in 120 characters; over REST and for assistants."""
+    ana, today = await coach.create_customer("Ana"), coach.ctx.caller.today()
+    yesterday = str(today - timedelta(days=1))
+    long = "Left knee hurts on stairs. " * 10
+    (await coach.post(client_path(ana, "notes"), {"content": long, "isHealth": True})).ok(201)
+    own = await coach.as_client(ana)
+    (await own.post("/customer/messages", {"text": "Can I\ntrain on Friday?"})).ok(201)
+    answered = await block_with(coach, ana, form_of({"label": "How was it?", "type": "text"}), date=yesterday)
+    item = answered["items"][0]
+    answers = [{"questionId": item["form"]["questions"][0]["_id"], "value": "Hard"}]
+    (await own_log(own, answered, item, isCompleted=True, answers=answers)).ok()
+    await block_with(coach, ana, form_of(), date=yesterday)
+    await block_with(coach, ana, task(), date=yesterday, name="Legs")
+    squat = await coach.create_exercise("Squat")
+    for days, load in ((3, 100), (2, 110)):
+        await train(coach, ana, squat, (5, load), date=str(today - timedelta(days=days)))
+    await renew(coach)
+
+    (entry,) = (await coach.get("/coach/attention")).ok()["docs"]
+    quotes = {reason["type"]: reason["quote"] for reason in entry["reasons"]}
+    assert quotes["health_note"] == f"{long[:119]}…"
+    assert quotes["unread_message"] == "Can I train on Friday?"
+    assert quotes["check_in_to_review"] == "Check-in: Hard"
+    assert quotes["check_in_overdue"] == f"Check-in of {yesterday}"
+    assert quotes["missed_workout"] == f"Legs of {yesterday}"
+    assert quotes["personal_record"].startswith("Squat: ")
+    assert quotes["nothing_scheduled"] == f"Last scheduled on {yesterday}"
+    text = await lines(mcp, "get_attention")
+    assert "«Can I train on Friday?»" in text and f"«Legs of {yesterday}»" in text
+
+
+async def test_clients_without_a_session_in_some_days(mcp: McpHttpClient, coach: CoachClient) -> None:
+    """In any number of days, whatever the company's setting is: more and fewer than that."""
+    today = coach.ctx.caller.today()
+    for name, days in (("Two", 2), ("Five", 5), ("Nine", 9), ("Twelve", 12)):
+        client = await coach.create_customer(name)
+        block = await block_with(coach, client, task(), date=str(today - timedelta(days=days)))
+        (await log(coach, block, block["items"][0], isCompleted=True)).ok()
+    await coach.create_customer("New")
+    await renew(coach)
+    for days, expected in ((10, {"Twelve"}), (9, {"Nine", "Twelve"}), (4, {"Five", "Nine", "Twelve"}), (60, set())):
+        found = (await coach.get("/coach/attention", inactiveDays=days)).ok()["docs"]
+        assert {each["customer"]["name"] for each in found} == expected
+        text = await lines(mcp, "get_attention", inactiveDays=days)
+        assert {name for name in ("Two", "Five", "Nine", "Twelve", "New") if f"«{name}»" in text} == expected
+    first = (await coach.get("/coach/attention", inactiveDays=4, limit=1)).ok()
+    rest = (await coach.get("/coach/attention", inactiveDays=4, limit=5, after=first["nextCursor"])).ok()
+    assert len({each["customer"]["_id"] for each in (*first["docs"], *rest["docs"])}) == 3
+    (await coach.get("/coach/attention", inactiveDays=0)).refused(400)
+
+
+async def test_compliance_below_a_percentage_between_dates(mcp: McpHttpClient, coach: CoachClient) -> None:
+    yesterday = str(coach.ctx.caller.today() - timedelta(days=1))
+    for name, done in (("Ana", (True, True)), ("Bo", (True, False)), ("Cy", (False, False)), ("Di", ())):
+        client = await coach.create_customer(name)
+        for number, completed in enumerate(done):
+            day = str(coach.ctx.caller.today() - timedelta(days=number + 1))
+            block = await block_with(coach, client, task(), date=day)
+            if completed:
+                (await log(coach, block, block["items"][0], isCompleted=True)).ok()
+    first = str(coach.ctx.caller.today() - timedelta(days=6))
+    dates = {"from": first, "to": yesterday, "below": 60}
+    assert [each["name"] for each in (await coach.get("/coach/compliance", **dates)).ok()["docs"]] == ["Bo", "Cy"]
+    part = (await coach.get("/coach/compliance", **dates, limit=1)).ok()
+    rest = (await coach.get("/coach/compliance", **dates, after=part["nextCursor"])).ok()
+    assert [each["name"] for each in (*part["docs"], *rest["docs"])] == ["Bo", "Cy"]
+    text = await lines(mcp, "get_compliance", startDate=first, endDate=yesterday, below=60)
+    assert text.startswith(f"Compliance from {first} to {yesterday}, below 60%: 2\n«Bo»")
+
+
+async def test_brief_is_a_client_on_one_page(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana, today = await coach.create_customer("Ana"), coach.ctx.caller.today()
+    for content, flags in (
+        ("Run 10 km by May", {"isPinned": True}),
+        ("Knee", {"isHealth": True}),
+        ("Likes rowing", {}),
+    ):
+        (await coach.post(client_path(ana, "notes"), {"content": content, **flags})).ok(201)
+    (await (await coach.as_client(ana)).post("/customer/messages", {"text": "Hello"})).ok(201)
+    squat = await coach.create_exercise("Squat")
+    for days, load in ((3, 100), (2, 110)):
+        await train(coach, ana, squat, (5, load), date=str(today - timedelta(days=days)))
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Legs", "day": 1})).ok(201)
+    tool_change(await mcp.call("assign_program", customerId=ana["_id"], programId=program["_id"], startDate=TODAY))
+
+    text = await lines(mcp, "get_customer", customerId=ana["_id"], detail="brief")
+    assert f"Program:\n  «Base» [{program['_id']}] current, {TODAY} to {TODAY}" in text
+    assert f"Goals and pinned notes:\n  {TODAY}: «Run 10 km by May»" in text
+    assert f"Health:\n  {TODAY} health: «Knee»" in text
+    assert "«Likes rowing»" in text and "client «Ana»: «Hello»" in text
+    assert f"{today - timedelta(days=2)} «Squat» heaviest_load 110 kg" in text
+    assert "completed 100 / 100 / 100% in 7/30/90 days" in text
+    assert len(text) < 2_000
+    assert "Goals" not in await lines(mcp, "get_customer", customerId=ana["_id"])
+
+
+async def test_activity_of_some_types_and_of_own_changes(mcp: McpHttpClient, coach: CoachClient) -> None:
+    session = await coach.interactive()
+    ana = await coach.create_customer("Ana")
+    by_rest = await session.post(client_path(ana, "notes"), {"content": "By the coach"})
+    renamed = await session.patch(client_path(ana), {"phone": "1"})
+    noted = tool_change(await mcp.call("add_note", customerId=ana["_id"], text="By the assistant"))
+    day = [{"date": TODAY, "name": "Legs", "text": "task: Walk"}]
+    planned = tool_change(await mcp.call("create_workout", customerId=ana["_id"], days=day))
+    await coach.wait_until_numbered(planned["changeId"])
+
+    async def changes(**arguments: Any) -> set[str]:
+        docs = tool_result(await mcp.call("get_activity", **arguments))["docs"]
+        return {doc["line"].split("changeId ")[1][:24] for doc in docs}
+
+    rest_note, rest_change = by_rest.headers["X-Change-Id"], renamed.headers["X-Change-Id"]
+    assert await changes(types=["note_added"]) == {noted["changeId"], rest_note}
+    assert await changes(types=["personal_record"]) == set()
+    others = await changes(types=["change"])
+    assert {rest_change, planned["changeId"]} <= others and not {noted["changeId"], rest_note} & others
+    both = await changes(types=["note_added", "change"])
+    assert both == others | {noted["changeId"], rest_note}
+    assert await changes(mine=True, types=["note_added"]) == {noted["changeId"]}
+    own = await changes(mine=True)
+    assert own >= {noted["changeId"], planned["changeId"]} and not own & {rest_note, rest_change}
+
+    for client, text in ((coach, "By the assistant"), (session, "By the coach")):
+        feed = (await client.get("/coach/activity-feed", mine="true")).ok()["docs"]
+        assert [each["data"]["text"] for each in feed] == [text]
+    history = (await session.get("/coach/changes", mine="true")).ok()["docs"]
+    assert {each["_id"] for each in history} == {rest_note, rest_change}
