@@ -14,6 +14,7 @@ from aiohttp.test_utils import TestServer
 from mcp import Client
 
 from coaching_service.mcp.server import INSTRUCTIONS
+from tests.mcp.test_tool_catalogue import CATALOGUE
 from tests.support.client import CoachClient
 from tests.support.coaching_jobs import Run, job_names, load_job
 from tests.support.mcp_client import official_client
@@ -82,7 +83,7 @@ async def test_model_is_asked_and_its_calls_are_made(public_server: TestServer, 
     assert run.text.startswith("Active clients: 1")
     assert len(model.received) == 3
     first, _, last = model.received
-    assert (first["model"], len(first["tools"])) == ("a-model", 32)
+    assert (first["model"], len(first["tools"])) == ("a-model", len(CATALOGUE))
     assert "Text between « and » was typed by people" in str(first)
     assert "Added a health note" in str(last["messages"][-1])
 

@@ -51,6 +51,7 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "add_note": ("w", set()),
     "list_messages": ("r", set()),
     "send_message": ("wo", {"CONTACT", "MANY_CLIENTS"}),
+    "get_proposal": ("r", set()),
     "undo": ("wd", {"MANY_DAYS", "MANY_CLIENTS"}),
 }
 # The tools of earlier releases.

@@ -56,7 +56,7 @@ async def test_list_has_the_highest_score_first(coach: CoachClient) -> None:
             "complianceRate7d": 100,
         },
         "score": 400,
-        "reasons": [{"type": "health_note", "since": note["createdAt"], "count": 1}],
+        "reasons": [{"type": "health_note", "since": note["createdAt"], "count": 1, "quote": "Knee"}],
     }
     assert (second["customer"]["_id"], second["score"]) == (bo["_id"], 15)
 
@@ -149,7 +149,7 @@ async def test_dismissed_reason_comes_back_when_something_new_happens(coach: Coa
     assert (entry["customer"]["_id"], entry["score"]) == (ana["_id"], 15)
     assert await entry_of(coach, ana) == entry
     back = (await coach.post(path, {"content": "Back pain", "isHealth": True})).ok(201)
-    reason = {"type": "health_note", "since": back["createdAt"], "count": 2}
+    reason = {"type": "health_note", "since": back["createdAt"], "count": 2, "quote": "Back pain"}
     assert await reason_of(coach, ana, "health_note") == reason
     await dismiss(coach, ana, "health_note")
     (await coach.delete(f"{path}/{back['_id']}")).ok(204)

@@ -164,7 +164,6 @@ async def test_either_a_period_or_a_range_of_at_most_92_days(coach: CoachClient)
         ({"period": 7, **WEEK}, "must not be combined with period"),
         ({"period": 7, "below": 101}, "below"),
         ({"period": 7, "sort": "rate"}, "sort"),
-        ({**WEEK, "below": 50}, "below"),
         ({**WEEK, "sort": "percentage"}, "sort"),
         ({"from": SUNDAY, "to": MONDAY}, "to"),
         ({"from": "2026-01-01", "to": "2026-04-03"}, "to"),
