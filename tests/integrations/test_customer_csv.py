@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import aiohttp
 import pytest
 
-from coaching_service.integrations.company_import import _customer_rows
+from coaching_service.integrations.history_files import rosters
+from coaching_service.people.team import service as team
 from tests.contract.test_queries import profiling
-from tests.support.client import CoachClient
+from tests.support.client import UNKNOWN, CoachClient
 from tests.support.transfer import import_file, make_zip
 
 SHEET = """First name,Last name,E-mail,Phone,Birthday,Time zone,Tags,Shoe size
@@ -20,6 +22,13 @@ Bo,Berg,no address,,1990-02-30,Mars,,
 
 Ana,Ruiz,ANA@example.com,,,,,
 """
+
+
+def counts(job: dict[str, Any]) -> tuple[int, int, int, int]:
+    """Rows, imported, reported, and clients created; each row is imported or reported."""
+    result = job["result"]
+    assert result["rows"] == result["imported"] + result["reported"] == job["total"]
+    return result["rows"], result["imported"], result["reported"], result["created"]["customers"]
 
 
 def problems(job: dict[str, Any]) -> list[tuple[str, str | None]]:
@@ -35,14 +44,25 @@ async def test_a_dry_run_previews_the_problems_of_each_line(coach: CoachClient) 
     preview = await import_csv(coach, SHEET, dry_run=True)
 
     assert (preview["status"], preview["done"], preview["total"]) == ("done", 5, 5)
-    assert preview["result"] == {"dryRun": True, "imported": {"customers": 2}, "failed": 3}
-    assert problems(preview) == [
-        ("line 1", "Shoe size"),
-        ("line 4", "name"),
-        ("line 5", "email"),
-        ("line 5", "birthday"),
-        ("line 5", "timezone"),
-        ("line 7", None),
+    assert preview["result"] == {
+        "dryRun": True,
+        "format": "customers",
+        "rows": 5,
+        "imported": 3,
+        "reported": 2,
+        "created": {"customers": 3, "sessions": 0, "sets": 0, "exercises": 0},
+        "from": None,
+        "to": None,
+        "questions": [],
+        "names": [],
+    }
+    assert [(each["entry"], each["field"], each["code"]) for each in preview["errors"]] == [
+        ("line 1", "Shoe size", "UNKNOWN_COLUMN"),
+        ("line 4", "name", "EMPTY"),
+        ("line 5", "birthday", "VALUE_LEFT_OUT"),
+        ("line 5", "email", "VALUE_LEFT_OUT"),
+        ("line 5", "timezone", "VALUE_LEFT_OUT"),
+        ("line 7", None, "DUPLICATE"),
     ]
     assert preview["errors"][-1]["message"] == "is the same client as in line 2"
     assert (await coach.customers())["totalDocs"] == 0
@@ -51,8 +71,9 @@ async def test_a_dry_run_previews_the_problems_of_each_line(coach: CoachClient) 
 async def test_valid_lines_become_clients_without_an_invitation(coach: CoachClient) -> None:
     imported = await import_csv(coach, SHEET)
 
-    assert imported["result"] == {"dryRun": False, "imported": {"customers": 2}, "failed": 3}
-    ana, jose = (await coach.customers())["docs"]
+    assert counts(imported) == (5, 3, 2, 3)
+    ana, bo, jose = (await coach.customers())["docs"]
+    assert (bo["name"], bo["surname"], bo["email"], bo["birthday"], bo["timezone"]) == ("Bo", "Berg", None, None, None)
     assert (ana["name"], ana["surname"], ana["email"]) == ("Ana", "Ruiz", "ana@example.com")
     assert (ana["phone"], ana["birthday"], ana["timezone"]) == ("+34 600 000 000", "1990-05-01", "Europe/Madrid")
     assert ana["customerRoleData"]["groups"] == ["Online", "Morning"]
@@ -65,8 +86,8 @@ async def test_importing_the_same_sheet_again_adds_nobody(coach: CoachClient) ->
     await import_csv(coach, SHEET)
     again = await import_csv(coach, SHEET)
 
-    assert again["result"] == {"dryRun": False, "imported": {}, "failed": 5}
-    assert (await coach.customers())["totalDocs"] == 2
+    assert counts(again) == (5, 0, 5, 0)
+    assert (await coach.customers())["totalDocs"] == 3
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -95,9 +116,10 @@ async def test_quotes_delimiters_and_lines_within_cells(coach: CoachClient) -> N
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (";".join(["name", *(f"column {number}" for number in range(500))]) + "\nAna\n", "more than 500 columns"),
+        (";".join(["name", *(f"column {number}" for number in range(500))]) + "\nAna\n", "500 are possible"),
         ("name,first name\nAna,Bo\n", "several columns for: name"),
-        ("Surname\nRuiz\n", "heading name"),
+        ("Surname\nRuiz\n", "no column with names of clients; it has: Surname"),
+        ("Client,Exercise,Reps\nAna,Row,8\n", "has exercises, not clients"),
         ("name\n", "no rows"),
         ('name\n"Ana\n', "not a CSV file"),
         ("name\n" + "Ana\n" * 4, "more than 3 rows"),
@@ -106,7 +128,7 @@ async def test_quotes_delimiters_and_lines_within_cells(coach: CoachClient) -> N
 async def test_a_file_that_is_no_sheet_of_clients_fails(
     coach: CoachClient, text: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_customer_rows, "MAX_ROWS", 3)
+    monkeypatch.setattr(rosters, "MAX_CLIENTS", 3)
     job = await import_csv(coach, text)
     assert job["status"] == "failed"
     assert message in job["errors"][0]["message"]
@@ -127,19 +149,20 @@ async def test_external_identifiers_are_unique_in_the_file_and_in_the_company(co
     preview = await import_csv(coach, text, dry_run=True)
     job = await import_csv(coach, text)
 
-    assert problems(job) == [(f"line {line}", field) for line, field in LEFT_OUT]
+    assert problems(job) == [(f"line {line}", field) for line, field in PROBLEMS]
     assert preview["errors"] == job["errors"]
     assert preview["result"] == {**job["result"], "dryRun": True}
     clients = (await coach.customers())["docs"]
     assert [(client["name"], client["externalId"]) for client in clients] == [
         ("Bo", "crm-2"),
         ("Bo", "crm-3"),
+        ("Dan", None),
         ("Eve", None),
         ("First", "crm-1"),
     ]
 
 
-LEFT_OUT = ((2, "externalId"), (5, None), (6, "externalId"), (7, "externalId"))
+PROBLEMS = ((2, "externalId"), (5, None), (6, "externalId"), (7, "externalId"))
 
 
 async def test_known_clients_are_updated_with_the_filled_cells(coach: CoachClient) -> None:
@@ -149,12 +172,12 @@ async def test_known_clients_are_updated_with_the_filled_cells(coach: CoachClien
     sheet = "name,externalId,phone,surname,email\nAna,crm-1,,Flores,\nCy,crm-2,,,\nBo,,,,BO@example.com\n"
 
     preview = await import_file(coach, sheet.encode(), dry_run=True, name="c.csv", onConflict="update")
-    assert preview["result"] == {"dryRun": True, "imported": {"customers": 2}, "failed": 1}
+    assert counts(preview) == (3, 2, 1, 1)
     assert (await coach.get(f"/coach/customers/{ana['_id']}")).ok()["surname"] is None
 
     job = await import_file(coach, sheet.encode(), name="c.csv", onConflict="update")
 
-    assert job["result"] == {"dryRun": False, "imported": {"customers": 2}, "failed": 1}
+    assert counts(job) == (3, 2, 1, 1)
     assert [(error["entry"], error["code"]) for error in job["errors"]] == [("line 4", "ALREADY_EXISTS")]
     changed = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
     assert (changed["surname"], changed["phone"]) == ("Flores", "+34 600")
@@ -168,7 +191,7 @@ async def test_problems_have_a_code(coach: CoachClient) -> None:
     assert [(error["entry"], error["field"], error["code"]) for error in job["errors"]] == [
         ("line 1", "shoe size", "UNKNOWN_COLUMN"),
         ("line 2", "externalId", "EXTERNAL_ID_TAKEN"),
-        ("line 3", "email", "INVALID_EMAIL"),
+        ("line 3", "email", "VALUE_LEFT_OUT"),
         ("line 5", "externalId", "DUPLICATE"),
         ("line 6", None, "TOO_MANY_CELLS"),
     ]
@@ -186,7 +209,7 @@ async def test_problems_name_the_client_who_is_here_already(coach: CoachClient) 
     assert [(error["code"], error.get("_id", "absent")) for error in job["errors"]] == [
         ("EXTERNAL_ID_TAKEN", ana["_id"]),
         ("ALREADY_EXISTS", bo["_id"]),
-        ("INVALID_EMAIL", "absent"),
+        ("VALUE_LEFT_OUT", "absent"),
     ]
 
 
@@ -197,7 +220,7 @@ async def test_a_file_is_read_in_few_commands(coach: CoachClient) -> None:
     async with profiling(coach) as entries:
         job = await import_csv(coach, f"name,email,externalId\n{rows}")
         commands = await entries()
-    assert (job["result"]["imported"], job["result"]["failed"]) == ({"customers": 399}, 1)
+    assert counts(job) == (400, 399, 1, 399)
     reads = [each for each in commands if each["ns"].endswith(".customers")]
     assert len(reads) < 40
 
@@ -207,3 +230,112 @@ async def test_updating_is_only_for_csv_files(coach: CoachClient) -> None:
     form.add_field("file", make_zip({"header.json": b"{}"}), filename="export.zip")
     refused = (await coach.send("POST", "/coach/import", data=form)).refused(400)
     assert [(each["field"], each["code"]) for each in refused["errors"]] == [("onConflict", "NOT_SUPPORTED")]
+
+
+TRUECOACH = """Name,Email,Phone,Program,Start Date,Status,Notes,Tags
+Mara Quill,mara.quill@example.com,+1 555 0100,Base Strength,03/14/2025,Active,"Left knee, careful","remote, strength"
+Ivo Brandt,ivo.brandt@example.com,,Base Strength,11/02/2024,Archived,,"in-person"
+"""
+TRAINERIZE = """Full Name,First Name,Last Name,Email,Phone,Goal,Notes,Status,Start Date
+Mara Quill,Mara,Quill,mara.quill@example.com,+1 555 0100,Fat loss,Left knee,Active,2025-03-14
+Ivo Brandt,Ivo,Brandt,ivo.brandt@example.com,,Strength,,Deactivated,2024-11-02
+"""
+GYM = """First Name,Last Name,Email,Gender,Date of Birth,Client Status,Default Program,Default Location,Phone
+Mara,Quill,mara.quill@example.com,Female,04/12/1990,Active,CrossFit,Main,555-0100
+Ivo,Brandt,ivo.brandt@example.com,Male,11/30/1985,Inactive,CrossFit,Main,
+"""
+
+
+async def clients_of(coach: CoachClient) -> dict[str, dict[str, Any]]:
+    """All clients by their first word, with the texts of their notes."""
+    docs = [
+        each
+        for archived in ("false", "true")
+        for each in (await coach.get("/coach/customers", archived=archived, pageSize=50, pageNum=1)).ok()["docs"]
+    ]
+    for each in docs:
+        each["notes"] = [note["content"] for note in (await coach.get(f"/coach/customers/{each['_id']}/notes")).ok()]
+    return {each["name"].split()[0]: each for each in docs}
+
+
+async def test_a_roster_of_truecoach(coach: CoachClient) -> None:
+    job = await import_csv(coach, TRUECOACH)
+    assert counts(job) == (2, 2, 0, 2)
+    clients = await clients_of(coach)
+    assert (clients["Mara"]["name"], clients["Mara"]["notes"]) == ("Mara Quill", ["Left knee, careful"])
+    assert clients["Mara"]["customerRoleData"]["groups"] == ["remote", "strength"]
+    assert [clients[name]["customerRoleData"]["isArchived"] for name in ("Mara", "Ivo")] == [False, True]
+
+
+async def test_a_roster_of_trainerize_twice(coach: CoachClient) -> None:
+    """Goals are notes; a second import with `update` adds no note again, and restores who is active now."""
+    await import_csv(coach, TRAINERIZE)
+    clients = await clients_of(coach)
+    assert sorted(clients["Mara"]["notes"]) == ["Goal: Fat loss", "Left knee"]
+    assert (clients["Ivo"]["surname"], clients["Ivo"]["notes"]) == ("Brandt", ["Goal: Strength"])
+    assert clients["Ivo"]["customerRoleData"]["isArchived"]
+    again = TRAINERIZE.replace("Deactivated", "Active")
+    answers = {"mara quill": clients["Mara"]["_id"], "ivo.brandt@example.com": clients["Ivo"]["_id"]}
+    job = await import_file(coach, again.encode(), name="c.csv", customers=json.dumps(answers))
+    assert counts(job) == (2, 2, 0, 0)
+    assert {
+        name: (sorted(each["notes"]), each["customerRoleData"]["isArchived"])
+        for name, each in (await clients_of(coach)).items()
+    } == {
+        "Mara": (["Goal: Fat loss", "Left knee"], False),
+        "Ivo": (["Goal: Strength"], False),
+    }
+
+
+async def test_birthdays_in_the_order_of_the_file(coach: CoachClient) -> None:
+    job = await import_csv(coach, GYM)
+    assert counts(job) == (2, 2, 0, 2)
+    clients = await clients_of(coach)
+    assert [clients[name]["birthday"] for name in ("Mara", "Ivo")] == ["1990-04-12", "1985-11-30"]
+    assert clients["Ivo"]["customerRoleData"]["isArchived"]
+
+
+async def test_an_order_of_dates_that_the_file_leaves_open_is_asked_for(coach: CoachClient) -> None:
+    sheet = b"Name,Date of birth\nAna,03/04/1990\nBo,\n"
+    preview = await import_file(coach, sheet, dry_run=True, name="c.csv")
+    assert (preview["status"], counts(preview)) == ("done", (2, 2, 0, 2))
+    assert [(each["code"], each["options"]) for each in preview["result"]["questions"]] == [
+        ("DATE_ORDER", ["dmy", "mdy"])
+    ]
+    refused = await import_file(coach, sheet, name="c.csv")
+    assert (refused["status"], refused["errors"][-1]["code"]) == ("failed", "QUESTIONS_OPEN")
+    assert (await coach.customers())["totalDocs"] == 0
+    job = await import_file(coach, sheet, name="c.csv", dateOrder="dmy")
+    assert counts(job) == (2, 2, 0, 2)
+    assert (await clients_of(coach))["Ana"]["birthday"] == "1990-04-03"
+
+
+async def test_trainers_by_address_or_name_and_columns_by_answer(coach: CoachClient) -> None:
+    eli = await team.create_employee(coach.ctx, "Eli Roth", "eli-r@example.com", [], "all", "no hash")
+    sheet = (
+        "Athlete,Coach Email,ID,Box,Mood\nAna Ruiz,eli-r@example.com,17,Blue|Red,x\nBo,eli roth,18,,\nCy,Nobody,,,\n"
+    )
+    job = await import_file(coach, sheet.encode(), name="c.csv", columns='{"Box": "groups", "Mood": ""}')
+    assert counts(job) == (3, 3, 0, 3)
+    assert [(each["entry"], each["field"], each["code"]) for each in job["errors"]] == [
+        ("line 1", "Mood", "UNKNOWN_COLUMN"),
+        ("line 4", "assignedTo", "VALUE_LEFT_OUT"),
+    ]
+    clients = await clients_of(coach)
+    trainers = {name: each["customerRoleData"]["assignedTo"] for name, each in clients.items()}
+    assert trainers == {"Ana": str(eli["_id"]), "Bo": str(eli["_id"]), "Cy": None}
+    ana = clients["Ana"]
+    assert (ana["surname"], ana["externalId"]) == ("Ruiz", "17")
+    assert ana["customerRoleData"]["groups"] == ["Blue", "Red"]
+
+
+async def test_answers_about_clients(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana", email="ana@example.com")
+    sheet = b"name,email,phone\nAna,ana@example.com,1\nBo,,2\nCy,,3\n"
+    answers = json.dumps({"Ana": "create", "bo": "skip", "Cy": ana["_id"]})
+    job = await import_file(coach, sheet, name="c.csv", customers=answers)
+    assert counts(job) == (3, 2, 1, 1)
+    assert [(each["line"], each["code"]) for each in job["errors"]] == [(3, "SKIPPED")]
+    assert await coach.names() == ["Ana", "Cy"]
+    unknown = json.dumps({"Ana": UNKNOWN})
+    assert (await import_file(coach, sheet, name="c.csv", customers=unknown))["errors"][0]["code"] == "NOT_FOUND"

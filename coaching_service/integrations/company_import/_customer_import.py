@@ -1,42 +1,65 @@
-"""Importing a CSV file of clients: each row becomes a client, without an invitation."""
+"""Importing a table of clients: each row becomes a client, without an invitation."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import IO, cast
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import IO, Any, Literal, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import ExternalIdTaken
-from coaching_service.integrations.background_jobs.models import JobError
+from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.background_jobs.models import ImportWork, JobError
 from coaching_service.integrations.company_import._archive_reader import InvalidArchive
-from coaching_service.integrations.company_import._customer_rows import (
-    CustomerFile,
-    CustomerRow,
-    key_of,
-    read_customers,
-)
-from coaching_service.integrations.company_import._progress import Outcome, Progress
+from coaching_service.integrations.company_import._customer_rows import CustomerRow, Key, is_new, key_of, validate_rows
+from coaching_service.integrations.company_import._progress import Progress
+from coaching_service.integrations.history_files.rosters import Column, Roster, read_roster
+from coaching_service.integrations.history_files.set_rows import Question
+from coaching_service.integrations.history_import import answers as stored_answers
+from coaching_service.integrations.history_import.importing import HistoryRefused
+from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import CustomerDetails, NewCustomer, OnConflict
+from coaching_service.people.customers.models import CustomerChange, CustomerDetails, NewCustomer, OnConflict
+from coaching_service.people.team import service as team
+from coaching_service.progress.notes import service as notes
 
 BATCH = 200
+_ORDER_OPEN: Question = {
+    "code": "DATE_ORDER",
+    "message": "Are birthdays such as 03/04/1990 day and month, or month and day?",
+    "options": ["dmy", "mdy"],
+}
 
 
 class CustomerImport:
-    """An import of a CSV file of clients."""
+    """An import of a table of clients."""
 
-    def __init__(self, progress: Progress, file: CustomerFile) -> None:
-        self._progress, self._file = progress, file
+    def __init__(self, progress: Progress, roster: Roster, rows: list[CustomerRow]) -> None:
+        self._progress, self._roster, self._rows = progress, roster, rows
+        self._unnamed: dict[Key, ObjectId] | None = None  # clients without an address, once they are needed
 
     @classmethod
     async def open(cls, progress: Progress, file: IO[bytes]) -> CustomerImport:
-        """Read the file. Raises InvalidArchive."""
-        return cls(progress, await asyncio.to_thread(read_customers, file))
+        """Read the file. Raises UnreadableTable."""
+        sent = progress.work.get("answers")
+        columns = {each["heading"]: each["field"] for each in sent["columns"]} if sent else {}
+        order = sent["dateOrder"] if sent else None
+        roster = await asyncio.to_thread(
+            read_roster, file, order, cast("Mapping[str, Column | Literal['']]", columns) or None
+        )
+        answers = stored_answers.by_name(sent["customers"]) if sent else {}
+        coaches = await team.list_coaches(progress.ctx)
+        return cls(progress, roster, await asyncio.to_thread(validate_rows, roster, answers, coaches))
 
     async def start(self) -> None:
-        """Count the rows, and report the columns that are not known."""
+        """Count the rows, and report the columns that are not known. Raises HistoryRefused for an open question."""
+        if not self._rows:
+            raise InvalidArchive("has no rows")
+        for row in self._rows:
+            if row.target is not None:
+                await self._require_client(row.target)
         errors: list[JobError] = [
             {
                 "entry": "line 1",
@@ -44,62 +67,145 @@ class CustomerImport:
                 "code": "UNKNOWN_COLUMN",
                 "message": "is not a known column and is left out",
             }
-            for heading in self._file.ignored
+            for heading in self._roster.ignored
         ]
-        if not self._file.rows:
-            raise InvalidArchive("has no rows")
-
-        async def write(_: Context) -> None:
-            pass
-
-        await self._progress.start(len(self._file.rows), write, errors)
+        questions = [_ORDER_OPEN] if self._roster.is_order_open else []
+        result: HistoryResult = {
+            "dryRun": self._is_dry_run,
+            "format": "customers",
+            "rows": len(self._rows),
+            "imported": 0,
+            "reported": 0,
+            "created": {"customers": 0, "sessions": 0, "sets": 0, "exercises": 0},
+            "from": None,
+            "to": None,
+            "questions": questions,
+            "names": [],
+        }
+        await self._save({**self._progress.work, "isStarted": True, "plan": _plan(result)}, 0, errors, total=True)
+        if questions and not self._is_dry_run:
+            raise HistoryRefused("leaves a question open: DATE_ORDER. Answer it", "QUESTIONS_OPEN")
 
     async def run_batch(self) -> bool:
         """Import the next rows; returns False if there are none left. Raises Superseded."""
         first = self._progress.position[1]
-        rows = self._file.rows[first : first + BATCH]
+        rows = self._rows[first : first + BATCH]
         if not rows:
             return False
-        await self._check(rows)
-        accepted = [_entry(row.details) for row in rows if row.details is not None]
-        outcome = Outcome({"customers": len(accepted)}, _errors(rows), len(rows) - len(accepted))
-
-        async def write(tx: Context) -> None:
-            if not self._progress.work["isDryRun"]:
-                saved = await batch.save_many(tx, accepted, self._on_conflict)
-                if saved["created"] + saved["updated"] < len(accepted):  # a client was created since the check
-                    raise ExternalIdTaken
-
-        await self._progress.advance((0, first + len(rows)), len(rows), outcome, write)
+        new = await self._check(rows)
+        accepted = [row for row in rows if row.details is not None]
+        before = self._progress.work["plan"]["result"]
+        result: HistoryResult = {
+            **before,
+            "imported": before["imported"] + len(accepted),
+            "reported": before["reported"] + len(rows) - len(accepted),
+            "created": {**before["created"], "customers": before["created"]["customers"] + new},
+        }
+        work: ImportWork = {**self._progress.work, "record": first + len(rows), "plan": _plan(result)}
+        await self._save(work, len(rows), [problem for row in rows for problem in row.problems], accepted)
         return True
 
     def suspend(self) -> None:
         """Do nothing: the next step reads the file again."""
 
     @property
+    def _is_dry_run(self) -> bool:
+        return self._progress.work["isDryRun"]
+
+    @property
     def _on_conflict(self) -> OnConflict:
         return self._progress.work.get("onConflict", "error")
 
-    async def _check(self, rows: Sequence[CustomerRow]) -> None:
-        """Leave out rows of clients whom the company has."""
+    async def _require_client(self, customer_id: ObjectId) -> None:
+        if customer_id not in await customers.find_references(self._progress.ctx, [customer_id]):
+            raise HistoryRefused("has an answer with a client who does not exist", "NOT_FOUND")
+
+    async def _save(
+        self,
+        work: ImportWork,
+        done: int,
+        errors: Sequence[JobError],
+        accepted: Sequence[CustomerRow] = (),
+        *,
+        total: bool = False,
+    ) -> None:
+        async def write(tx: Context) -> None:
+            if not self._is_dry_run:
+                await self._store(tx, accepted)
+
+        fields: dict[str, Any] = {"work": work, "status": "running"}
+        if total:
+            fields["total"] = len(self._rows)
+        await self._progress.save(work, fields, write, done=done, errors=errors)
+
+    async def _store(self, tx: Context, rows: Sequence[CustomerRow]) -> None:
+        """Store the clients of rows, in the order of the file, with their notes."""
+        new = [row for row in rows if row.target is None]
+        saved = await batch.save_many(tx, [_entry(row) for row in new], self._on_conflict) if new else None
+        if saved is not None and saved["created"] + saved["updated"] < len(new):  # a client was created since the check
+            raise ExternalIdTaken
+        ids = iter([result["_id"] for result in saved["results"]] if saved is not None else [])
+        for row in rows:
+            if row.target is not None:
+                await customers.update_known(tx, await customers.get_visible(tx, row.target, None), _change(row))
+            customer_id = row.target or next(ids)
+            may_be_archived = row.target is not None or self._on_conflict == "update"
+            if row.source.is_archived or (row.source.has_status and may_be_archived):
+                await customers.set_archived(tx, customer_id, archived=row.source.is_archived)
+            if row.source.notes:
+                await _add_notes(tx, customer_id, row.source.notes)
+
+    async def _check(self, rows: Sequence[CustomerRow]) -> int:
+        """Leave out rows of clients whom the company has. Returns how many clients are new."""
         ctx = self._progress.ctx
-        valid = [(row, row.details) for row in rows if row.details is not None]
-        checked = await batch.check(ctx, [_entry(details) for _, details in valid], self._on_conflict)
+        valid = [row for row in rows if row.details is not None and row.target is None]
+        checked = await batch.check(ctx, [_entry(row) for row in valid], self._on_conflict)
         for index, errors in checked.errors.items():
             for error in errors:
-                valid[index][0].reject(error["field"], error["code"], error["message"], error.get("_id"))
-        new = [(row, details) for row, details in valid if details.get("externalId") not in checked.known]
-        emails = [email for _, details in new if (email := details.get("email"))]
-        known = {key_of(each): each["_id"] for each in await customers.find_by_emails(ctx, emails)}
-        for row, details in new:
-            if details.get("email") and (holder := known.get(key_of(details))) is not None:
+                valid[index].reject(error["field"], error["code"], error["message"], error.get("_id"))
+        new = [(row, details) for row in valid if (details := row.details) and _is_unknown(details, checked)]
+        candidates = [(row, details) for row, details in new if not is_new(row)]
+        known = await self._find_same([details for _, details in candidates])
+        for row, details in candidates:
+            if (holder := known.get(key_of(details))) is not None:
                 message = "is a client of the company already: name and e-mail address are the same"
                 row.reject(None, "ALREADY_EXISTS", message, holder)
+        return sum(row.details is not None for row, _ in new)
+
+    async def _find_same(self, clients: Sequence[CustomerDetails]) -> dict[Key, ObjectId]:
+        """Return clients of the company who may be these: with the same address, or with neither address nor ID."""
+        ctx = self._progress.ctx
+        emails = [email for each in clients if (email := each.get("email"))]
+        known = {key_of(each): each["_id"] for each in await customers.find_by_emails(ctx, emails)}
+        if any(not each.get("email") and not each.get("externalId") for each in clients):
+            if self._unnamed is None:
+                identities = await customers.list_identities(ctx)
+                self._unnamed = {key_of(each): each["_id"] for each in identities if not each["email"]}
+            with_id = {key_of(each) for each in clients if each.get("externalId")}
+            known |= {key: each for key, each in self._unnamed.items() if key not in with_id}
+        return known
 
 
-def _entry(details: CustomerDetails) -> NewCustomer:
-    return cast("NewCustomer", {**details, "sendInvitation": False})
+def _plan(result: HistoryResult) -> HistoryPlan:
+    return {"exercises": [], "customers": [], "dateOrder": None, "current": None, "result": result}
 
 
-def _errors(rows: Sequence[CustomerRow]) -> list[JobError]:
-    return [problem for row in rows for problem in row.problems]
+def _entry(row: CustomerRow) -> NewCustomer:
+    return cast("NewCustomer", {**(row.details or {}), "sendInvitation": False})
+
+
+def _change(row: CustomerRow) -> CustomerChange:
+    return cast("CustomerChange", {name: value for name, value in (row.details or {}).items() if name != "externalId"})
+
+
+def _is_unknown(details: CustomerDetails, checked: batch.Check) -> bool:
+    return details.get("externalId") not in checked.known
+
+
+async def _add_notes(tx: Context, customer_id: ObjectId, texts: Sequence[str]) -> None:
+    """Add notes with plain texts, unless the client has them already."""
+    existing = {note["content"] for note in await notes.list_notes(tx, customer_id)}
+    for text in texts:
+        content = escape(text).replace("\n", "<br>")
+        if content not in existing:
+            await notes.create(tx, customer_id, {"content": content, "isPinned": False, "isHealth": False})

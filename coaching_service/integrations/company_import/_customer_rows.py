@@ -1,163 +1,124 @@
-"""The rows of a CSV file of clients: columns by their heading, each row validated like a request."""
+"""The rows of a table of clients: each is validated like a request; optional values that are not valid are left out."""
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from marshmallow import ValidationError
 
-from coaching_service.core.csv_rows import restore
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.core.validation_messages import field_errors
 from coaching_service.integrations.background_jobs.models import JobError
-from coaching_service.integrations.company_import._archive_reader import InvalidArchive
-from coaching_service.people.customers.models import Customer, CustomerDetails
+from coaching_service.integrations.history_files.rosters import Roster, RosterRow
+from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
+from coaching_service.people.customers.models import Customer, CustomerDetails, CustomerIdentity
 from coaching_service.people.customers.schemas import CustomerFields as CustomerSchema
+from coaching_service.people.team.models import Coach
 
-MAX_ROWS, MAX_COLUMNS = 50_000, 500
-MAX_BYTES = 50_000_000
-_DELIMITERS = (",", ";", "\t")
-_NOT_LETTERS = re.compile(r"[^a-z]+")
-_SEPARATORS = re.compile(r"[;|]")
-# The headings of each column, without spaces, signs and accents.
-_HEADINGS = {
-    "name": ("name", "firstname", "givenname", "nombre"),
-    "surname": ("surname", "lastname", "familyname", "apellido", "apellidos"),
-    "email": ("email", "emailaddress", "mail", "correo", "correoelectronico"),
-    "phone": ("phone", "phonenumber", "telephone", "mobile", "telefono", "movil"),
-    "birthday": ("birthday", "birthdate", "dateofbirth", "dob", "fechadenacimiento"),
-    "timezone": ("timezone", "zonahoraria"),
-    "externalId": ("externalid", "externalidentifier"),
-    "groups": ("groups", "group", "tags", "grupos", "grupo"),
-}
-_COLUMN_OF = {heading: column for column, headings in _HEADINGS.items() for heading in headings}
 _SCHEMA = CustomerSchema(exclude=("metadata",))
+_LEFT_OUT = "VALUE_LEFT_OUT"
 
 Key = tuple[str, str, str]
 
 
 @dataclass
 class CustomerRow:
-    """A line of the file: the client to create or change, or its problems."""
+    """A row: the client to create or change, or its problems.
 
-    line: int
+    `answer`: the client of the company who is meant, `create`, or None. `details` is None for a row that is left out.
+    """
+
+    source: RosterRow
     details: CustomerDetails | None = None
+    answer: NameAnswer | None = None
     problems: list[JobError] = field(default_factory=list)
 
-    def reject(self, field_path: str | None, code: str, message: str, holder: ObjectId | None = None) -> None:
-        """Leave the row out. `holder` is the client because of whom it is left out."""
-        self.details = None
-        problem: JobError = {"entry": f"line {self.line}", "field": field_path, "code": code, "message": message}
+    @property
+    def target(self) -> ObjectId | None:
+        """The client of the company whom an answer names."""
+        return self.answer if isinstance(self.answer, ObjectId) else None
+
+    def report(self, field_path: str | None, code: str, message: str, holder: ObjectId | None = None) -> None:
+        """Report a problem. `holder` is the client because of whom the row is left out."""
+        line = self.source.line
+        problem: JobError = {
+            "entry": f"line {line}",
+            "line": line,
+            "field": field_path,
+            "code": code,
+            "message": message,
+        }
         self.problems.append(problem if holder is None else {**problem, "_id": holder})
 
-
-@dataclass(frozen=True)
-class CustomerFile:
-    """A CSV file of clients; `ignored` are headings that are not known."""
-
-    rows: list[CustomerRow]
-    ignored: list[str]
+    def reject(self, field_path: str | None, code: str, message: str, holder: ObjectId | None = None) -> None:
+        """Leave the row out."""
+        self.details = None
+        self.report(field_path, code, message, holder)
 
 
-def read_customers(file: IO[bytes]) -> CustomerFile:
-    """Return the rows of a CSV file. Raises InvalidArchive if it is none, too long, or has no column for names."""
-    content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise InvalidArchive(f"must not be larger than {MAX_BYTES} bytes")
-    text = _decode(content)
-    delimiter = _find_delimiter(text)
-    try:
-        lines = list(_read_lines(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)))
-    except csv.Error as error:
-        raise InvalidArchive(f"is not a CSV file: {error}") from None
-    if not lines:
-        raise InvalidArchive("has no headings")
-    headings = lines[0][1]
-    if len(headings) > MAX_COLUMNS:
-        raise InvalidArchive(f"must not have more than {MAX_COLUMNS} columns; it has {len(headings)}", "line 1")
-    columns = _columns(headings)
-    if repeated := [
-        str(column) for column, count in Counter(columns).items() if count > 1 and column not in (None, "groups")
-    ]:
-        raise InvalidArchive(f"has several columns for: {', '.join(repeated)}", "line 1")
-    if "name" not in columns:
-        raise InvalidArchive(f"has no column with the heading name; it has: {', '.join(headings)}"[:500], "line 1")
-    rows = [_read_row(number, columns, cells) for number, cells in lines[1:]]
+def validate_rows(roster: Roster, answers: Mapping[str, NameAnswer], coaches: Sequence[Coach]) -> list[CustomerRow]:
+    """Return the rows of a roster; `answers` are about clients by their name or e-mail address in the file."""
+    by_name = {normalize(name): answer for name, answer in answers.items()}
+    trainers = _trainers(coaches)
+    rows = [_validate(source, by_name, trainers) for source in roster.rows]
     _reject_duplicates(rows)
-    ignored = [heading for heading, column in zip(headings, columns, strict=True) if column is None and heading]
-    return CustomerFile(rows, ignored)
+    return rows
 
 
-def key_of(client: CustomerDetails | Customer) -> Key:
+def key_of(client: CustomerDetails | Customer | CustomerIdentity) -> Key:
     """Return what two rows of the same client have in common."""
     return normalize(client["name"]), normalize(client.get("surname") or ""), normalize(client.get("email") or "")
 
 
-def _decode(content: bytes) -> str:
-    """UTF-8, or the encoding in which spreadsheets on Windows save CSV files."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("cp1252", "replace")
-
-
-def _find_delimiter(text: str) -> str:
-    """Return the delimiter with which the headings have the most known columns, or else the most columns."""
-
-    def count(delimiter: str) -> tuple[int, int]:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        try:
-            headings: list[str] = next(filter(any, rows), [])
-        except csv.Error:
-            return 0, 0
-        return sum(column is not None for column in _columns(headings)), len(headings)
-
-    return max(_DELIMITERS, key=count)
-
-
-def _columns(headings: Sequence[str]) -> list[str | None]:
-    return [_COLUMN_OF.get(_NOT_LETTERS.sub("", normalize(heading))) for heading in headings]
-
-
-def _read_lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not empty, each with the number of its first line, from 1."""
-    count = end = 0
-    for cells in reader:
-        line, end = end + 1, reader.line_num
-        if any(cell.strip() for cell in cells):
-            count += 1
-            if count > MAX_ROWS + 1:
-                raise InvalidArchive(f"must not have more than {MAX_ROWS} rows")
-            yield line, cells
-
-
-def _read_row(line: int, columns: Sequence[str | None], cells: Sequence[str]) -> CustomerRow:
-    row = CustomerRow(line)
-    sent: dict[str, Any] = {}
-    for column, cell in zip(columns, cells, strict=False):
-        value = restore(cell.strip())
-        if column == "groups":
-            groups = [group for each in _SEPARATORS.split(value) if (group := each.strip())]
-            sent[column] = [*sent.get(column, ()), *groups]
-        elif column is not None and (value or column == "name"):
-            sent[column] = value
-    if len(cells) > len(columns):
-        row.reject(None, "TOO_MANY_CELLS", f"has {len(cells)} cells for {len(columns)} columns")
-    try:
-        details = cast("CustomerDetails", _SCHEMA.load(sent))
-    except ValidationError as error:
-        for each in field_errors(error):
-            row.reject(each["field"], each["code"], each["message"])
-    else:
-        row.details = None if row.problems else details
+def _validate(source: RosterRow, answers: Mapping[str, NameAnswer], trainers: Mapping[str, ObjectId]) -> CustomerRow:
+    row = CustomerRow(source)
+    keys = (source.full_name, source.details["name"], source.details.get("email", ""))
+    row.answer = next((answers[key] for each in keys if (key := normalize(each)) in answers), None)
+    if source.surplus:
+        row.reject(None, "TOO_MANY_CELLS", f"has {source.surplus} more cells than there are columns")
+        return row
+    if row.answer == SKIP:
+        row.reject("name", "SKIPPED", "is a client who is left out")
+        return row
+    for each in source.left_out:
+        row.report(each["field"], each["code"], each["message"])
+    sent: dict[str, Any] = dict(source.details)
+    if source.trainer:
+        trainer = trainers.get(normalize(source.trainer))
+        if trainer is None:
+            row.report(
+                "assignedTo", _LEFT_OUT, f"is not the e-mail address or name of one coach: {source.trainer[:50]}"
+            )
+        else:
+            sent["assignedTo"] = str(trainer)
+    row.details = _load(row, sent)
     return row
+
+
+def _load(row: CustomerRow, sent: dict[str, Any]) -> CustomerDetails | None:
+    """Return valid details; what is not valid is left out, and so is the row if it is the name."""
+    try:
+        return cast("CustomerDetails", _SCHEMA.load(sent))
+    except ValidationError as error:
+        errors = field_errors(error)
+    names = {each["field"].partition(".")[0] for each in errors}
+    if "name" in names:
+        for each in errors:
+            row.report(each["field"], each["code"], each["message"])
+        return None
+    for each in errors:
+        row.report(each["field"], _LEFT_OUT, each["message"])
+    return cast("CustomerDetails", _SCHEMA.load({name: value for name, value in sent.items() if name not in names}))
+
+
+def _trainers(coaches: Sequence[Coach]) -> dict[str, ObjectId]:
+    """Return coaches by e-mail address, and by name if no other one has it."""
+    names = [normalize(coach["name"]) for coach in coaches]
+    unique = {name: coach["_id"] for name, coach in zip(names, coaches, strict=True) if names.count(name) == 1}
+    return {**unique, **{normalize(coach["email"]): coach["_id"] for coach in coaches}}
 
 
 def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
@@ -168,10 +129,15 @@ def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
         if row.details is None:
             continue
         if (external_id := row.details.get("externalId")) is not None:
-            line = first_of_ids.setdefault(external_id, row.line)
-            if line != row.line:
+            line = first_of_ids.setdefault(external_id, row.source.line)
+            if line != row.source.line:
                 row.reject("externalId", "DUPLICATE", f"is the same as in line {line}")
                 continue
         first = first_of_names.setdefault(key_of(row.details), row)
         if first is not row and not (external_id and first.details and first.details.get("externalId")):
-            row.reject(None, "DUPLICATE", f"is the same client as in line {first.line}")
+            row.reject(None, "DUPLICATE", f"is the same client as in line {first.source.line}")
+
+
+def is_new(row: CustomerRow) -> bool:
+    """Whether an answer says that a client like one of the company is another one."""
+    return row.answer == CREATE

@@ -200,7 +200,10 @@ async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
         if is_limited:
             raise InvalidArchive("is an export of a company, which its owner may import", code="OWNER_ONLY")
         return await ArchiveImport.open(progress, file)
-    if "plan" in work or await asyncio.to_thread(is_history, file, work.get("answers")):
+    is_of_clients = work["plan"]["result"]["format"] == "customers" if "plan" in work else None
+    if is_of_clients is None:
+        is_of_clients = not await asyncio.to_thread(is_history, file, work.get("answers"))
+    if not is_of_clients:
         return HistoryImport(progress, file)
     if is_limited:
         raise InvalidArchive("is a table of clients, which the owner may import", code="OWNER_ONLY")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Literal, NotRequired, TypedDict
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
-from coaching_service.integrations.history_files._headings import read_heading
+from coaching_service.integrations.history_files._headings import FIELD_OF, read_heading, words_of
 from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
 from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, UnknownOrder
 
@@ -60,7 +61,10 @@ _COLUMN_OF: Mapping[str, Column] = {words: column for column, names in COLUMNS.i
 _JOINED: tuple[Column, ...] = ("groups", "notes")
 _ARCHIVED = {"archived", "deactivated", "inactive", "archivado", "inactivo", "desactivado", "cancelled", "canceled"}
 _ACTIVE = {"", "active", "activo", "current", "trial", "pending", "invited"}
-_SEPARATORS = re.compile(r"[,;|]")
+# A group in quotes may have a separator in its name.
+_GROUP = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,;|]*))\s*(?:[,;|]|$)')
+_MUST_BE_QUOTED = re.compile(r'[,;|"]')
+MAX_CLIENTS = 50_000
 
 
 class RosterDetails(TypedDict):
@@ -93,7 +97,9 @@ class RosterRow:
         notes: Texts of notes to add, among them the goal.
         trainer: The e-mail address or name of the trainer; empty without one.
         is_archived: Whether the client is archived.
+        has_status: Whether the row says whether the client is archived.
         left_out: Optional values that could not be read.
+        surplus: How many more cells the row has than there are headings.
     """
 
     line: int
@@ -101,7 +107,14 @@ class RosterRow:
     notes: list[str] = field(default_factory=list)
     trainer: str = ""
     is_archived: bool = False
+    has_status: bool = False
     left_out: list[LeftOut] = field(default_factory=list)
+    surplus: int = 0
+
+    @property
+    def full_name(self) -> str:
+        """The name of the client, with the surname."""
+        return f"{self.details['name']} {self.details.get('surname', '')}".strip()
 
 
 @dataclass
@@ -149,6 +162,10 @@ def read_roster(
     file.seek(0)
     for table in read_tables(file, count_headings):
         known = [column_of(heading, columns) for heading in table.headings]
+        if columns is None and "exercise" in {FIELD_OF.get(words) for words in words_of(table.headings)}:
+            raise UnreadableTable(
+                f"has exercises, not clients; it has: {', '.join(filter(None, table.headings))[:300]}"
+            )
         if {"name", "fullName"} & {*known}:
             return _read(table, known, date_order)
         raise UnreadableTable(
@@ -157,11 +174,24 @@ def read_roster(
     raise UnreadableTable("has no rows")
 
 
+def split_groups(cell: str) -> list[str]:
+    """Return the groups in a cell, separated by commas, semicolons or bars."""
+    return [group for quoted, plain in _GROUP.findall(cell) if (group := (quoted.replace('""', '"') or plain).strip())]
+
+
+def join_groups(groups: Iterable[str]) -> str:
+    """Return a cell that `split_groups` reads as these groups."""
+    quoted = ('"{}"'.format(each.replace('"', '""')) if _MUST_BE_QUOTED.search(each) else each for each in groups)
+    return "; ".join(quoted)
+
+
 def _read(table: Table, known: list[Column | None], date_order: DateOrder | None) -> Roster:
     repeated = [column for column, n in Counter(known).items() if column and n > 1 and column not in _JOINED]
     if repeated:
         raise UnreadableTable(f"has several columns for: {', '.join(repeated)}")
-    rows = list(table.rows)
+    rows = list(itertools.islice(table.rows, MAX_CLIENTS + 1))
+    if len(rows) > MAX_CLIENTS:
+        raise UnreadableTable(f"has more than {MAX_CLIENTS:,} rows: divide it into several files", rows[-1].line)
     order = date_order or _decided_order(rows, known)
     read = [_row_of(row, known, order) for row in rows]
     is_open = any(each["code"] == "DATE_ORDER" for row in read for each in row.left_out)
@@ -194,8 +224,9 @@ def _row_of(row: Row, known: Sequence[Column | None], order: DateOrder | None) -
     for name in ("email", "phone", "timezone", "externalId"):
         if text := _text(cells, name):
             read.details[name] = text
-    if groups := [group for cell in joined["groups"] for each in _SEPARATORS.split(cell) if (group := each.strip())]:
+    if groups := [group for cell in joined["groups"] for group in split_groups(cell)]:
         read.details["groups"] = list(dict.fromkeys(groups))
+    read.surplus = max(0, len(row.cells) - len(known))
     read.notes = joined["notes"] + ([f"Goal: {goal}"] if (goal := _text(cells, "goal")) else [])
     read.trainer = _text(cells, "trainer")
     _read_birthday(read, cells.get("birthday"), order)
@@ -230,6 +261,7 @@ def _read_birthday(row: RosterRow, cell: Cell, order: DateOrder | None) -> None:
 
 def _read_status(row: RosterRow, text: str) -> None:
     status = normalize(text)
+    row.has_status = status in _ARCHIVED | _ACTIVE and bool(status)
     row.is_archived = status in _ARCHIVED
     if status not in _ARCHIVED | _ACTIVE:
         row.left_out.append({"field": "status", "code": "VALUE_LEFT_OUT", "message": f"is not known: {text[:50]}"})

@@ -8,6 +8,7 @@ import io
 import itertools
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import IO, TypeAlias, cast
@@ -101,7 +102,8 @@ def _read_csv(file: IO[bytes], count_headings: CountHeadings) -> Iterator[tuple[
         delimiter = _delimiter_of(sample.decode(encoding, "replace"), count_headings)
         yield "", _rows_of_csv(text, delimiter)
     finally:
-        text.detach()
+        with suppress(ValueError):  # the file has been closed before all of it was read
+            text.detach()
 
 
 def _encoding_of(file: IO[bytes], sample: bytes) -> str:
@@ -143,15 +145,35 @@ def _delimiter_of(sample: str, count_headings: CountHeadings) -> str:
 
 
 def _rows_of_csv(text: io.TextIOWrapper, delimiter: str) -> Iterator[Row]:
-    reader, line = csv.reader(text, delimiter=delimiter), 1
+    lines = _Lines(text)
+    reader, line = csv.reader(lines, delimiter=delimiter), 1
     try:
         for cells in reader:
+            if lines.have_ended:  # the reader has looked for the end of a cell
+                raise UnreadableTable("is not a CSV file: a quotation mark is not closed", line)
             is_declaration = line == 1 and cells[:1] and cells[0].lstrip("\ufeff").casefold().startswith("sep=")
             if any(cell.strip() for cell in cells) and not is_declaration:
                 yield Row(line, tuple(restore(cell.strip("\ufeff ")) or None for cell in cells))
             line = reader.line_num + 1
     except csv.Error as error:
         raise UnreadableTable(f"cannot be read as CSV: {error}", line) from None
+
+
+class _Lines:
+    """The lines of a text; `have_ended` once a line was asked for behind the last one."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text, self.have_ended = text, False
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._text, None)
+        if line is None:
+            self.have_ended = True
+            raise StopIteration
+        return line
 
 
 # --- XLSX ------------------------------------------------------------------------------------------------------------
