@@ -56,6 +56,7 @@ async def test_one_row_for_each_logged_set(coach: CoachClient) -> None:
         "rpe": "8.5",
         "rir": "",
         "is_completed": "true",
+        "duration_minutes": "",
     }
     assert (exported[4]["exercise_title"], exported[4]["distance_km"], exported[4]["duration_seconds"]) == (
         "Squat",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from coaching_service.core.csv_rows import write_rows
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises.models import ExerciseName
+from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.training.workouts.items.models import WorkItem
@@ -37,6 +38,7 @@ _COLUMNS = (
     "rpe",
     "rir",
     "is_completed",
+    "duration_minutes",
 )
 _WEIGHT = {"kg": "weight_kg", "lb": "weight_lbs"}
 _SET_TYPES = {"drop": "dropset", "failure": "failure"}
@@ -85,28 +87,55 @@ def _rows_of_block(block: StoredBlock, names: Mapping[ObjectId, ExerciseName]) -
                 continue
             index = indexes[exercise_id] = indexes.get(exercise_id, -1) + 1
             meters = done["meters"]
-            yield [
+            row = [
                 block["name"],
-                block["date"],
-                None,
+                _start_of(block),
+                _end_of(block),
                 block["comment"],
                 names[exercise_id]["name"] if exercise_id in names else None,
                 group,
                 item["comment"],
                 index,
                 _set_type(item, exercise_id, done),
-                done["load"],
+                _load_of(done, names.get(exercise_id)),
                 done["reps"],
-                None if meters is None else meters / 1000,
+                None if meters is None else round(meters / 1000, 6),
                 done["seconds"],
                 done["rpe"],
                 done["rir"],
                 "true" if done["isCompleted"] else "false",
+                block["durationMinutes"],
             ]
+            yield [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in row]
+
+
+def _start_of(block: StoredBlock) -> str:
+    """Return the date of a block, with its time of day if it has one."""
+    clock = block.get("startTime")
+    return f"{block['date']} {clock}" if clock else str(block["date"])
+
+
+def _end_of(block: StoredBlock) -> str | None:
+    """Return when a block ended; None if its start or its duration is not known."""
+    if not block.get("startTime") or block["durationMinutes"] is None:
+        return None
+    end = datetime.fromisoformat(_start_of(block)) + timedelta(minutes=block["durationMinutes"])
+    return f"{end:%Y-%m-%d %H:%M}"
+
+
+def _load_of(done: CustomerSet, exercise: ExerciseName | None) -> float | None:
+    """Return the load of a set; help is negative, as in Hevy."""
+    load = done["load"]
+    helps = exercise is not None and exercise.get("loadType") == ASSISTANCE
+    return -load if load and helps else load
 
 
 def _set_type(item: WorkItem, exercise_id: ObjectId, done: CustomerSet) -> str:
-    """Return the type of a set in Hevy's words, from the planned set of the same index."""
+    """Return the type of a set in Hevy's words: its own, else the type of the planned set of the same index."""
+    if done.get("isWarmup"):
+        return "warmup"
+    if (kind := done.get("setKind", "normal")) in _SET_TYPES:
+        return _SET_TYPES[kind]
     for planned in _planned_sets(item, exercise_id):
         if planned["index"] == done["index"]:
             return "warmup" if planned["isWarmup"] else _SET_TYPES.get(planned.get("setKind", "normal"), "normal")

@@ -27,6 +27,9 @@ async def export_company(ctx: Context, query: dict[str, Any]) -> Download:
 
     A streamed ZIP archive of the account, the libraries and every client, with all files and a manifest, but without
     passwords, keys and tokens; POST /coach/import reads it. With `format=csv&kind=workouts` a CSV file of every logged
-    set, in the columns of Hevy's export. Both formats are described in docs/export-format.md.
+    set, in the columns of Hevy's export; with `kind=customers` one of every client, archived ones too. POST
+    /coach/import reads both. The formats are described in docs/export-format.md.
     """
-    return await (service.export_workouts(ctx) if query["format"] == "csv" else service.export_archive(ctx))
+    if query["format"] == "zip":
+        return await service.export_archive(ctx)
+    return await (service.export_customers(ctx) if query["kind"] == "customers" else service.export_workouts(ctx))

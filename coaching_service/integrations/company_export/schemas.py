@@ -15,7 +15,9 @@ class ExportQuery(Input):
     """What to export."""
 
     format = Choice("zip", "csv", load_default="zip", metadata={"description": "`zip`: everything. Default: `zip`."})
-    kind = Choice("workouts", metadata={"description": "What the CSV file contains: required with `format=csv`."})
+    kind = Choice(
+        "workouts", "customers", metadata={"description": "What the CSV file contains: required with `format=csv`."}
+    )
 
     @validates_schema
     def validate_kind(self, data: Mapping[str, Any], **_: Any) -> None:

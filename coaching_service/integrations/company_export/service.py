@@ -17,7 +17,7 @@ from coaching_service.core.database.portable import Portable, file_holders
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.company_export import _workout_rows
+from coaching_service.integrations.company_export import _customer_rows, _workout_rows
 from coaching_service.integrations.company_export.format import (
     ACCOUNT,
     ACTIVITY,
@@ -61,6 +61,18 @@ async def export_workouts(ctx: Context) -> Download:
 
     def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
         return _workout_rows.iterate(ctx)
+
+    return Download("text/csv; charset=utf-8", name, read_all)
+
+
+async def export_customers(ctx: Context) -> Download:
+    """Return all clients as CSV, one row for each, and record that it was made."""
+    company = await account.get(ctx)
+    await audit.record(ctx, "company.exported", kind="customers")
+    name = f"clients-{company['_id']}-{now():%Y-%m-%d}.csv"
+
+    def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
+        return _customer_rows.iterate(ctx)
 
     return Download("text/csv; charset=utf-8", name, read_all)
 

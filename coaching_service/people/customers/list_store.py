@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage
@@ -170,6 +170,13 @@ async def find_selected_page(
     where = where | containing if contains else where
     hint = EXTERNAL_ID_INDEX if "externalId" in where else BY_ID
     return await list_part.read(ctx, customers, where, hint=hint)
+
+
+def iterate_all(ctx: Context) -> AsyncIterator[Customer]:
+    """Iterate over all clients of the company, archived ones too: what a roster of them has."""
+    fields = ("name", "surname", "email", "phone", "birthday", "timezone", "externalId")
+    of_role = ("customerRoleData.groups", "customerRoleData.isArchived", "customerRoleData.assignedTo")
+    return customers.stream_own(ctx, (*fields, *of_role))
 
 
 async def find_identities(ctx: Context) -> list[CustomerIdentity]:

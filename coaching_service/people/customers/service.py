@@ -47,6 +47,7 @@ _SEARCHED_FIELDS = {"name", "surname", "email"}
 find_by_emails = list_store.find_by_emails
 list_identities = list_store.find_identities
 list_versions = list_store.find_versions
+iterate_all = list_store.iterate_all
 
 
 async def get(ctx: Context, customer_id: ObjectId) -> CustomerProfile:

@@ -264,5 +264,5 @@ async def find_completed_dates(
 def iterate_logged_blocks(ctx: Context) -> AsyncIterator[StoredBlock]:
     """Iterate over the blocks of all clients that have logged sets: blocks of a client follow each other, by date."""
     where: Filter = {"customerId": {"$ne": None}, "items.customerSets.0": {"$exists": True}}
-    fields = ("customerId", "date", *names_of(PlannedBlock, SessionFields), "items")
+    fields = ("customerId", "date", "startTime", *names_of(PlannedBlock, SessionFields), "items")
     return blocks.stream_own(ctx, fields, where)

@@ -1,0 +1,135 @@
+"""The service's own CSV files: what an export writes, an import reads as the same (contract 17)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from typing import Any
+
+import pytest
+
+from coaching_service.core.csv_rows import write_rows
+from coaching_service.people.team import service as team
+from tests.conftest import NewCompany
+from tests.support.client import CoachClient
+from tests.support.training import Json
+from tests.support.transfer import import_file
+
+Rows = list[dict[str, str]]
+WORDS = ("Ana", "José", "O'Brien", '"Rex"', "=Bo", "van der Berg", "李", "Mara, jr.", "A;B", "x|y", "💪")
+EXERCISES = ("Barbell Back Squat", "Pull-Up", "Leo's plank", "=Zottelkraxl", "Treadmill Run")
+COLUMNS = (
+    *("client_name", "title", "start_time", "description", "exercise_title", "superset_id", "exercise_notes"),
+    *("set_index", "set_type", "weight_kg", "reps", "distance_km", "duration_seconds", "rpe", "rir", "is_completed"),
+    "duration_minutes",
+)
+
+
+async def exported(coach: CoachClient, kind: str) -> Rows:
+    reply = await coach.get("/coach/export", format="csv", kind=kind)
+    assert reply.status == 200
+    return list(csv.DictReader(io.StringIO(reply.raw.decode("utf-8-sig"))))
+
+
+def to_csv(rows: Rows) -> bytes:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, rows[0])
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+def some_clients(chance: random.Random, coaches: list[str]) -> list[Json]:
+    clients = []
+    for number in range(40):
+        client: Json = {
+            "name": f"{chance.choice(WORDS)} {number}",
+            "surname": chance.choice([None, *WORDS]),
+            "email": chance.choice([None, f"Client{number}@example.com"]),
+            "phone": chance.choice([None, "+34 600 000 000", "0049-1"]),
+            "birthday": chance.choice([None, "1990-04-03", "2001-12-31"]),
+            "timezone": chance.choice([None, "Europe/Madrid"]),
+            "groups": chance.sample(WORDS, chance.randrange(4)),
+            "assignedTo": chance.choice([None, *coaches]),
+        }
+        if chance.random() < 0.5:
+            client["externalId"] = f"=crm;{number}"
+        clients.append(client)
+    return clients
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_clients_out_and_in_again_are_the_same(coach: CoachClient, seed: int) -> None:
+    chance = random.Random(seed)
+    hired = await team.create_employee(
+        coach.ctx, "Eli", f"eli-{coach.ctx.company_id}@example.com", [], "all", "no hash"
+    )
+    batch = {"customers": some_clients(chance, [str(hired["_id"]), str(coach.ctx.caller.id)])}
+    created = (await coach.post("/coach/customers/batch", batch)).ok()
+    ids = [each["_id"] for each in created["results"]]
+    (await coach.post("/coach/customers/bulk/archive", {"ids": chance.sample(ids, 10)})).ok()
+    first = await exported(coach, "customers")
+    assert len(first) == 40
+    assert {row["status"] for row in first} == {"active", "archived"}
+    (await coach.post("/coach/customers/bulk/delete", {"ids": ids})).ok()
+
+    job = await import_file(coach, to_csv(first), name="clients.csv")
+
+    assert (job["errors"], job["result"]["imported"]) == ([], 40)
+    assert await exported(coach, "customers") == first
+
+
+def some_set(chance: random.Random) -> list[Any]:
+    return [
+        chance.choice(["normal", "normal", "warmup", "dropset", "failure"]),
+        chance.choice([None, 60, 62.5, 100.25]),
+        chance.randrange(1, 15),
+        chance.choice([None, None, 0.4, 1.609]),
+        chance.choice([None, None, 45, 90.5]),
+        chance.choice([None, 8, 8.5]),
+        chance.choice([None, 0, 2]),
+        chance.choice(["true", "true", "false"]),
+    ]
+
+
+def some_sets(chance: random.Random) -> Rows:
+    rows: list[list[Any]] = []
+    for day in range(1, 8):
+        for session in range(chance.choice([1, 1, 2])):
+            start = f"2025-03-0{day}" + chance.choice(["", f" 0{7 + session}:05"])
+            title = f"{chance.choice(WORDS)} {session}"
+            about = chance.choice(["", "slept badly\n=1+1"])
+            minutes = chance.choice([None, 48, 62.5])
+            for exercise in chance.sample(EXERCISES, 3):
+                superset, note = chance.choice(["", "", "A"]), chance.choice(["", "-easy", "slow, then fast"])
+                about_set = ("Ana Ruiz", title, start, about, exercise, superset, note)
+                rows += [[*about_set, index, *some_set(chance), minutes] for index in range(chance.randrange(1, 4))]
+    return list(csv.DictReader(io.StringIO(write_rows([COLUMNS, *rows]).decode())))
+
+
+def amounts_of(row: dict[str, str]) -> list[str]:
+    names = ("start_time", "title", "exercise_title", "set_type", "weight_kg", "reps", "distance_km", "rpe", "rir")
+    return [row[name] for name in (*names, "duration_seconds", "is_completed", "duration_minutes", "description")]
+
+
+def without_ids(rows: Rows) -> Rows:
+    return [{name: value for name, value in row.items() if name not in ("client_id", "superset_id")} for row in rows]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_workouts_out_and_in_again_are_the_same(coach: CoachClient, new_company: NewCompany, seed: int) -> None:
+    sets = some_sets(random.Random(seed))
+    answers = '{"Ana Ruiz": "create"}'
+    job = await import_file(coach, to_csv(sets), name="workouts.csv", customers=answers, format="workouts")
+    assert (job["status"], job["result"]["imported"]) == ("done", len(sets)), job["errors"][:3]
+    first = await exported(coach, "workouts")
+    assert sorted(map(amounts_of, first)) == sorted(map(amounts_of, sets))
+    target = await new_company()
+
+    again = await import_file(target, to_csv(first), name="workouts.csv", customers=answers)
+
+    assert (again["result"]["format"], again["result"]["imported"]) == ("workouts", len(sets)), again["errors"][:3]
+    assert without_ids(await exported(target, "workouts")) == without_ids(first)
+    same = await import_file(coach, to_csv(first), name="workouts.csv")
+    assert (same["result"]["imported"], {each["code"] for each in same["errors"]}) == (0, {"ALREADY_THERE"})
