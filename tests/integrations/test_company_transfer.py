@@ -60,6 +60,7 @@ def test_exported_collection_without_a_history_needs_a_reason() -> None:
         replace(declared_collections()["planCounters"], no_history_reason="")
     assert {name for name, each in declared_collections().items() if each.no_history_reason} == {
         "conversations",
+        "importedNames",
         "planCounters",
     }
 

@@ -117,7 +117,7 @@ async def test_step_that_runs_while_its_job_is_cancelled_stores_nothing_more(
 
     await until(has_ended, "the job ends")
     ended = await read(coach, job)
-    assert (ended["status"], ended["done"], ended["result"]["imported"]) == ("cancelled", 0, {})
+    assert (ended["status"], ended["done"], ended["result"]["imported"]) == ("cancelled", 0, 0)
     assert await coach.names() == []
 
 

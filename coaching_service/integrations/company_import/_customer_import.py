@@ -101,7 +101,13 @@ class CustomerImport:
             "reported": before["reported"] + len(rows) - len(accepted),
             "created": {**before["created"], "customers": before["created"]["customers"] + new},
         }
-        work: ImportWork = {**self._progress.work, "record": first + len(rows), "plan": _plan(result)}
+        work: ImportWork = {
+            **self._progress.work,
+            "record": first + len(rows),
+            "imported": {"customers": result["imported"]} if result["imported"] else {},
+            "failed": result["reported"],
+            "plan": _plan(result),
+        }
         await self._save(work, len(rows), [problem for row in rows for problem in row.problems], accepted)
         return True
 

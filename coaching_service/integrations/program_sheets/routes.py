@@ -6,7 +6,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile, Routes
-from coaching_service.core.media import CSV
+from coaching_service.core.media import CSV, XLSX
 from coaching_service.integrations.program_sheets import models, service
 from coaching_service.integrations.program_sheets.models import ProgramImportOptions
 from coaching_service.integrations.program_sheets.schemas import IMPORTED_PROGRAM, ProgramImportFields
@@ -19,7 +19,7 @@ routes = Routes("/coach/programs", tag="Programs")
     access=coach(PROGRAMS.CREATE),
     multipart=MultipartBody(
         "file",
-        (CSV, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+        (CSV, XLSX),
         ProgramImportFields(),
         size_limit="plan",
         file_required=True,
