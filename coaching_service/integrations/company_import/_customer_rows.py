@@ -139,5 +139,5 @@ def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
 
 
 def is_new(row: CustomerRow) -> bool:
-    """Whether an answer says that a client like one of the company is another one."""
+    """Return whether an answer says that the row is a new client, although the company has the same."""
     return row.answer == CREATE

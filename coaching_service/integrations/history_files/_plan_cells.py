@@ -51,7 +51,7 @@ class ReadSets:
 
 
 def is_empty(cells: PlanCells) -> bool:
-    """Whether a row plans no sets."""
+    """Return whether a row plans no sets."""
     return all(cell is None for cell, _ in cells.values())
 
 

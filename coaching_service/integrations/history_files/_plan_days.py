@@ -25,7 +25,7 @@ LAST_DAY = 3_660
 
 
 def is_rest(text: str) -> bool:
-    """Whether a cell says that there is no training."""
+    """Return whether a cell says that there is no training."""
     return normalize(text) in _REST
 
 

@@ -149,7 +149,7 @@ def count_headings(cells: Sequence[Cell]) -> int:
 
 
 def is_roster(headings: Sequence[str]) -> bool:
-    """Whether headings are of a table of clients: they have a name."""
+    """Return whether headings are of a table of clients: they have a name."""
     return bool({column_of(heading) for heading in headings} & {"name", "fullName"})
 
 
