@@ -10,12 +10,13 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.http.responses import format_datetime
 from coaching_service.core.mcp.lists import format_time
 from coaching_service.integrations.proposals import service as proposals
-from coaching_service.integrations.proposals.execution import Unconfirmed
+from coaching_service.integrations.proposals.execution import TOKEN_LIFETIME, Unconfirmed
 from coaching_service.integrations.proposals.models import Proposal
 
 Result = dict[str, Any]
 
 _QUESTION = "confirm"
+_MINUTES = round(TOKEN_LIFETIME.total_seconds() / 60)
 _REFUSAL = "That confirmation is not valid: it was used, has expired, or something has changed since."
 
 
@@ -24,6 +25,21 @@ def ask(unconfirmed: Unconfirmed, token: str) -> Result:
     schema = {"type": "object", "properties": {}}
     message = f"{_describe(unconfirmed)} Do you agree?"
     return _input_required({"mode": "form", "message": message, "requestedSchema": schema}, token)
+
+
+def ask_in_chat(unconfirmed: Unconfirmed, token: str) -> Result:
+    """Return the result with which an assistant asks the coach in the chat, and then confirms the call itself."""
+    advice = f"Ask the coach. If they agree, repeat the call within {_MINUTES} minutes with the same arguments and"
+    hint = f"{_REFUSAL} {advice}" if unconfirmed.token_refused else advice
+    return text_result(f"{_describe(unconfirmed)} {advice} confirmationToken {token}") | {
+        "structuredContent": {
+            "executed": False,
+            "summary": unconfirmed.line,
+            "reasons": [reason.name for reason in unconfirmed.reasons],
+            "confirmationToken": token,
+            "hint": f"{hint} confirmationToken.",
+        }
+    }
 
 
 def ask_at_address(services: Services, unconfirmed: Unconfirmed, proposal: Proposal) -> Result:

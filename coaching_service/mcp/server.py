@@ -38,7 +38,7 @@ from coaching_service.core.mcp.arguments import InvalidArguments, validate_argum
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.slots import RequestSlots
-from coaching_service.integrations.proposals import client_units
+from coaching_service.integrations.proposals import allowance, client_units
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.integrations.proposals.execution import (
     Call,
@@ -118,16 +118,12 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
         caller = _request(request)
         principal = caller.ctx.caller
         permitted = [
-            with_views[tool.name] if caller.shows_views else description
+            _list(tool, with_views[tool.name] if caller.shows_views else description, principal)
             for tool, description in descriptions
             if is_listed(tool, principal)
             and find_tool_denial(tool, principal) is None
             and (caller.shows_views or not tool.for_views)
         ]
-        if principal.only_customer_id is not None:
-            permitted = [
-                each.model_copy(update={"input_schema": without_client(each.input_schema)}) for each in permitted
-            ]
         return ListToolsResult(tools=permitted)
 
     async def call_tool(request: Request, params: CallToolRequestParams) -> Result:
@@ -215,6 +211,14 @@ def _describe(tool: Tool) -> ToolDescription:
     )
 
 
+def _list(tool: Tool, description: ToolDescription, caller: Principal) -> ToolDescription:
+    """Return the description of a tool for a caller, who may confirm calls in the chat, or see only one client."""
+    schema = tool.input_schema_in_chat if caller.may_confirm and tool.confirms else tool.input_schema
+    if caller.only_customer_id is not None:
+        schema = without_client(schema)
+    return description if schema is tool.input_schema else description.model_copy(update={"input_schema": schema})
+
+
 async def _call(
     tool: Tool, request: CallerRequest, params: CallToolRequestParams, slots: RequestSlots
 ) -> tuple[Result, Outcome]:
@@ -228,7 +232,7 @@ async def _call(
         return _error(f"The user declined; {_NOTHING_CHANGED}", _DO_NOT_REPEAT), "declined"
     try:
         require_no_conversion(tool.access, ctx.caller)
-        call = _parse(tool, params, ctx.caller)
+        call = _parse(tool, params, ctx.caller, asks_user=request.asks_by is not None)
         if was_asked and request.asks_by == "form":
             call = replace(call, token=params.request_state)
         ctx = await client_units.use_unit_of_client(ctx, call.arguments.get("customerId"))
@@ -270,6 +274,8 @@ async def _ask(ctx: Context, request: CallerRequest, unconfirmed: Unconfirmed, *
     """Return the result that asks the coach to confirm a call: by the client, or by a proposal."""
     if request.asks_by == "form":
         return confirmation.ask(unconfirmed, await create_token(ctx, unconfirmed))
+    if request.asks_by is None and await allowance.has_room(ctx, unconfirmed.messages):
+        return confirmation.ask_in_chat(unconfirmed, await create_token(ctx, unconfirmed))
     proposal = await proposals.propose(ctx, unconfirmed)
     if request.asks_by == "url" and not was_asked:
         return confirmation.ask_at_address(ctx.services, unconfirmed, proposal)
@@ -292,8 +298,11 @@ async def _after_waiting(ctx: Context, call: Call) -> Context:
     return await client_units.use_unit_of_client(current, call.arguments.get("customerId"))
 
 
-def _parse(tool: Tool, params: CallToolRequestParams, caller: Principal) -> Call:
-    """Return the call with validated arguments. Raises InvalidArguments."""
+def _parse(tool: Tool, params: CallToolRequestParams, caller: Principal, *, asks_user: bool) -> Call:
+    """Return the call with validated arguments. Raises InvalidArguments.
+
+    `asks_user`: the client asks its user for confirmations, so the assistant cannot confirm it itself.
+    """
     sent = add_client(tool, caller, params.arguments or {})
     if tool.control is None:
         return Call(tool, validate_arguments(tool.takes, sent), sent)
@@ -301,7 +310,9 @@ def _parse(tool: Tool, params: CallToolRequestParams, caller: Principal) -> Call
     control = validate_arguments(tool.control, {name: sent[name] for name in sent if name in names})
     own = {name: value for name, value in sent.items() if name not in names}
     arguments = validate_arguments(tool.takes, own)
-    return Call(tool, arguments, own, control["idempotencyKey"])
+    call = Call(tool, arguments, own, control["idempotencyKey"])
+    may_confirm = caller.may_confirm and not asks_user
+    return replace(call, token=control.get("confirmationToken"), in_chat=True) if may_confirm else call
 
 
 def _error_result(error: ServiceError, tool: Tool) -> Result:

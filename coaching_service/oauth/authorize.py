@@ -130,9 +130,11 @@ def _redirect_url(services: Services, redirect_uri: str, state: str | None, valu
     return redirects.with_query(redirect_uri, {**values, "state": state, "iss": services.base_url})
 
 
-async def approve(ctx: Context, request: AuthorizationRequest, scopes: Collection[Scope]) -> str:
+async def approve(
+    ctx: Context, request: AuthorizationRequest, scopes: Collection[Scope], *, confirm_in_chat: bool
+) -> str:
     """Grant the client access on behalf of the caller; returns the URL to redirect to, with the code."""
-    code = await assistants.create_grant(ctx, request.grant_request, scopes)
+    code = await assistants.create_grant(ctx, request.grant_request, scopes, confirm_in_chat=confirm_in_chat)
     return _redirect_url(ctx.services, request.grant_request.redirect_uri, request.state, {"code": code})
 
 

@@ -16,6 +16,7 @@ from coaching_service.core.database.migrations import (
     step_0016_number_batches,
     step_0018_clients_may_import,
     step_0019_key_outreach,
+    step_0020_confirm_in_chat,
 )
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
@@ -105,6 +106,20 @@ async def test_clients_of_companies_before_it_may_import(old_database: Services)
 
     stored = await companies.find({}).sort("_id", 1).to_list(None)
     assert [each["clientsMayImport"] for each in stored] == [True, False]
+
+
+async def test_keys_and_assistants_from_before_do_not_confirm_in_the_chat(old_database: Services) -> None:
+    keys, grants = old_database.db["apiKeys"], old_database.db["assistantGrants"]
+    await keys.insert_one({"_id": 1, "companyId": 1, "hash": "a", "restrictions": {"readOnly": False}})
+    await keys.insert_one({"_id": 2, "companyId": 1, "hash": "b", "restrictions": {"confirmInChat": True}})
+    await grants.insert_one({"_id": 1, "companyId": 1, "code": {"hash": "a"}})
+
+    await step_0020_confirm_in_chat.apply(old_database.db, old_database.vault)
+
+    stored = await keys.find({}).sort("_id", 1).to_list(None)
+    assert [each["restrictions"]["confirmInChat"] for each in stored] == [False, True]
+    [grant] = await grants.find({}).to_list(None)
+    assert grant["confirmInChat"] is False
 
 
 async def test_keys_made_before_it_may_contact_people(old_database: Services) -> None:

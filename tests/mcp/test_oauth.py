@@ -89,6 +89,20 @@ async def test_read_only_assistant_does_not_see_write_tools(
     assert all(tool["annotations"]["readOnlyHint"] for tool in listed)
 
 
+@pytest.mark.parametrize("chosen", [None, "true"])
+async def test_coach_switches_approval_in_the_chat_on(
+    browser: Visitor, application: OAuthApplication, coach: CoachClient, chosen: str | None
+) -> None:
+    page = (await browser.get(application.authorize_url())).ok()
+    assert dict(page.form("/oauth/authorize").fields).get("confirmInChat") is None
+    answer = await browser.submit_only(page, "/oauth/authorize", decision="allow", confirmInChat=chosen)
+    (await application.exchange(redirect_query(answer)["code"])).ok()
+    [assistant] = (await (await coach.interactive()).get("/coach/assistants")).ok()
+    assert assistant["confirmInChat"] is (chosen is not None)
+    settings = (await browser.get("/app/settings/assistants")).ok()
+    assert ("Approved in the chat" in settings.text) is (chosen is not None)
+
+
 async def test_application_is_allowed_at_most_the_scopes_it_requests(
     browser: Visitor, application: OAuthApplication
 ) -> None:

@@ -95,6 +95,9 @@ async def test_read_only_key_sees_and_calls_only_read_tools(with_key: Any, coach
     assert await listed(mcp) == {tool.name for tool in TOOLS if not tool.writes}
     for tool in TOOLS:
         returned = await result(mcp, tool, world)
+        if tool.name == "get_proposal":
+            tool_error(returned, "Proposal not found")  # of another key
+            continue
         assert returned.get("isError", False) is tool.writes, tool.name
         if tool.writes:
             tool_error(returned, "read-only", "a key, that is not read-only")
@@ -115,7 +118,7 @@ async def test_restricted_key_sees_and_calls_only_permitted_tools(with_key: Any,
 
 async def test_every_tool_declares_a_permission(mcp: McpHttpClient) -> None:
     assert all(tool.access.audience == "coach" for tool in TOOLS)
-    assert {tool.name for tool in TOOLS if not tool.access.permissions} == {"undo"}
+    assert {tool.name for tool in TOOLS if not tool.access.permissions} == {"undo", "get_proposal"}
 
 
 @pytest.fixture(scope="module")

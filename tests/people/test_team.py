@@ -287,7 +287,11 @@ class TestKeys:
     async def test_restrictions_are_stored_as_sent(self, interactive: CoachClient) -> None:
         sent = {"readOnly": True, "permissions": ["forms.view"], "expiresAt": "2030-01-01T01:00:00+01:00"}
         created = (await interactive.post("/coach/api-keys", {"name": "A", "restrictions": sent})).ok(201)
-        assert created["restrictions"] == sent | {"expiresAt": "2030-01-01T00:00:00.000Z", "outreach": False}
+        assert created["restrictions"] == sent | {
+            "expiresAt": "2030-01-01T00:00:00.000Z",
+            "outreach": False,
+            "confirmInChat": False,
+        }
 
     async def test_restricted_key_of_the_owner_has_no_owner_access(self, coach: CoachClient) -> None:
         key = (await api_keys.create(coach.ctx, "Narrow", {"permissions": ["customers.view"]}))["key"]

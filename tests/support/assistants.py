@@ -30,7 +30,7 @@ def pkce() -> tuple[str, str]:
 
 
 async def authorize_assistant(
-    ctx: Context, name: str = "Claude", scopes: Sequence[Scope] = SCOPES
+    ctx: Context, name: str = "Claude", scopes: Sequence[Scope] = SCOPES, *, confirm_in_chat: bool = False
 ) -> AuthorizedAssistant:
     """Authorize an assistant as the coach of `ctx`, and exchange the code for its first tokens."""
     verifier, challenge = pkce()
@@ -39,7 +39,7 @@ async def authorize_assistant(
         "a-client", name, "https://claude.ai/callback", "claude.ai", challenge, resource, redirect_uri_given=False
     )
     before = {grant["_id"] for grant in await assistants.list_assistants(ctx)}
-    code = await assistants.create_grant(ctx, request, scopes)
+    code = await assistants.create_grant(ctx, request, scopes, confirm_in_chat=confirm_in_chat)
     tokens = await assistants.exchange_code(ctx.services, code, "a-client", verifier, None, refreshable=True)
     (grant,) = [grant for grant in await assistants.list_assistants(ctx) if grant["_id"] not in before]
     return AuthorizedAssistant(grant, tokens)

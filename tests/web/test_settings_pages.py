@@ -214,6 +214,14 @@ async def test_selected_permissions_restrict_an_api_key(owner_page: Visitor, ano
     assert (await anonymous.with_key(secret_on(created)).get("/me")).ok()["permissions"] == ["customers.view"]
 
 
+async def test_key_page_has_a_switch_for_approval_in_the_chat(coach: CoachClient, owner_page: Visitor) -> None:
+    for chat in (None, "true"):
+        await owner_page.submit(await owner_page.get(KEYS), KEYS, name=f"Key {chat}", confirmInChat=chat)
+    keys = (await (await coach.interactive()).get("/coach/api-keys")).ok()
+    chosen = {key["name"]: key["restrictions"]["confirmInChat"] for key in keys}
+    assert (chosen["Key None"], chosen["Key true"]) == (False, True)
+
+
 async def test_assistants_contact_people_only_with_a_key_that_says_so(coach: CoachClient, owner_page: Visitor) -> None:
     for outreach in (None, "true"):
         await owner_page.submit(await owner_page.get(KEYS), KEYS, name=f"Key {outreach}", outreach=outreach)

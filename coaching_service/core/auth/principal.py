@@ -50,9 +50,10 @@ class Principal:
     `permissions` are already narrowed by the restrictions of the credential; `customers_scope` is `all` or `assigned`;
     `credential_id` identifies the key or session. `restricted`: an API key with fewer rights than the coach who
     created it. `may_read` and `may_reach_out` restrict assistants: reading, and sending mail and messages or changing
-    several clients at once. `application` is the name of the OAuth application of an assistant. `only_customer_id` and
-    `tool_groups` are what the address of an assistant is narrowed to: one client, groups of tools. `timezone` and
-    `own_load_unit` are known of a client; else the company's apply.
+    several clients at once. `may_confirm`: an assistant may confirm calls itself, within limits. `application` is the
+    name of the OAuth application of an assistant. `only_customer_id` and `tool_groups` are what the address of an
+    assistant is narrowed to: one client, groups of tools. `timezone` and `own_load_unit` are known of a client; else
+    the company's apply.
     """
 
     id: ObjectId
@@ -69,6 +70,7 @@ class Principal:
     restricted: bool = False
     may_read: bool = True
     may_reach_out: bool = True
+    may_confirm: bool = False
     application: str | None = None
     only_customer_id: ObjectId | None = None
     tool_groups: frozenset[str] | None = None

@@ -31,10 +31,16 @@ class WriteArguments(Arguments):
     confirmationToken = Text(max_length=64, load_default=None, allow_none=True, metadata=UNLISTED)
 
 
-class ConfirmedArguments(WriteArguments):
-    """What a tool that may have to be confirmed takes besides its own arguments."""
+_TOKEN = {"type": "string", "description": "From the call to confirm, once the coach agrees."}
 
-    confirmationToken = Text(max_length=64, **optional("From the call to confirm."))
+
+class ConfirmedArguments(WriteArguments):
+    """What a tool that may have to be confirmed takes besides its own arguments.
+
+    The token is listed only for an assistant that may confirm in the chat, and ignored from others.
+    """
+
+    confirmationToken = Text(max_length=64, load_default=None, allow_none=True, metadata=UNLISTED)
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,11 @@ class Tool:
     def output_schema(self) -> dict[str, Any] | None:
         """The JSON Schema of the data of its results; None for a tool that writes."""
         return None if self.returns is None else output_schema(self.returns)
+
+    @property
+    def input_schema_in_chat(self) -> dict[str, Any]:
+        """The JSON Schema of its arguments for an assistant that may confirm a call itself."""
+        return {**self.input_schema, "properties": {**self.input_schema["properties"], "confirmationToken": _TOKEN}}
 
     async def call(self, ctx: Context, arguments: Mapping[str, Any]) -> Returned:
         """Call the handler with validated arguments and return its result."""

@@ -7,8 +7,9 @@ proposal. A call that is not confirmed is rolled back.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -28,11 +29,12 @@ from coaching_service.core.mcp.results import Answer, Written, mark_typed
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.integrations.proposals import _budgets as budgets
 from coaching_service.integrations.proposals import _confirmations as confirmations
-from coaching_service.integrations.proposals import events, store
+from coaching_service.integrations.proposals import allowance, events, store
 from coaching_service.integrations.proposals._changes import describe_changes
 from coaching_service.integrations.proposals.models import Decision, Proposal, ProposedChange
 from coaching_service.people.customers import service as customers
 
+TOKEN_LIFETIME = confirmations.LIFETIME
 _ORDER = list(Reason)
 
 
@@ -56,8 +58,8 @@ class Approval:
 class Call:
     """A call with validated arguments. `sent`: its arguments as they were sent, without those the server consumes.
 
-    `token` confirms it: from the user whom the client has asked, or from the arguments where the chat may confirm.
-    `approval` confirms it too. `id` is the same when its transaction is repeated.
+    `token` confirms it: from the user whom the client has asked, or, `in_chat`, from the arguments. `approval` confirms
+    it too. `id` is the same when its transaction is repeated.
     """
 
     tool: Tool
@@ -65,6 +67,7 @@ class Call:
     sent: Any
     idempotency_key: str | None = None
     token: str | None = None
+    in_chat: bool = False
     approval: Approval | None = None
     id: ObjectId = field(default_factory=ObjectId)
 
@@ -77,8 +80,9 @@ class Call:
 class Unconfirmed(Exception):
     """The call was rolled back: the coach has to confirm it first.
 
-    `shown` is the hash of what it would do, and `changes` says it in words. `customer_ids`: the clients it concerns.
-    `token_refused`: a token was sent that is not valid, or confirmed something else than what would be done now.
+    `messages`: how many people it writes to. `shown` is the hash of what it would do, and `changes` says it in words.
+    `customer_ids`: the clients it concerns. `token_refused`: a token was sent that is not valid, or confirmed something
+    else than what would be done now.
     """
 
     def __init__(
@@ -91,6 +95,7 @@ class Unconfirmed(Exception):
         customer_ids: Sequence[ObjectId],
     ) -> None:
         super().__init__(line)
+        self.messages = _count_messages(reasons, customer_ids)
         self.call, self.line, self.reasons, self.shown = call, line, reasons, shown
         self.changes, self.customer_ids = changes, customer_ids
 
@@ -150,8 +155,13 @@ async def carry_out(ctx: Context, call: Call) -> Output:
 async def create_token(ctx: Context, unconfirmed: Unconfirmed) -> str:
     """Return a token that confirms a call that was not confirmed."""
     token = new_token()
-    await confirmations.create(ctx, token_hash(token), unconfirmed.call.identity(ctx), unconfirmed.shown)
+    await confirmations.create(ctx, token_hash(token), _bound_call(ctx, unconfirmed.call), unconfirmed.shown)
     return token
+
+
+def _bound_call(ctx: Context, call: Call) -> str:
+    """Return what a token confirms: a call, and whether the assistant or the user of the client confirms it."""
+    return f"{call.identity(ctx)} {'chat' if call.in_chat else 'user'}"
 
 
 async def _write_once(ctx: Context, call: Call, key: str) -> Output:
@@ -166,28 +176,41 @@ async def _write_once(ctx: Context, call: Call, key: str) -> Output:
         return StoredResponse(200, body), ObjectId(about_new) if about_new else None
 
     try:
-        stored = orjson.loads((await run_once(ctx, claim, about, work)).body)
+        response = await run_once(ctx, claim, about, work)
     except RequestInProgress as error:
         raise Conflict("The first call with this idempotencyKey is still running", code=error.code) from None
     except IdempotencyKeyReused as error:
         message = "This idempotencyKey was used with another call or other arguments"
         raise Conflict(message, code=error.code) from None
-    return Output(stored["text"], stored["data"])
+    stored = orjson.loads(response.body)
+    output = Output(stored["text"], stored["data"])
+    if response.replayed and (approval := call.approval) is not None:  # the call was carried out before
+        return await in_transaction(ctx, lambda tx: _settle(tx, approval, partial(_return, output)))
+    return output
+
+
+async def _return(output: Output) -> Output:
+    return output
 
 
 async def _write(tx: Context, call: Call) -> Output:
-    if (approval := call.approval) is None:
+    if call.approval is None:
         return await _write_confirmed(tx, call)
+    return await _settle(tx, call.approval, lambda: _write_confirmed(tx, call))
+
+
+async def _settle(tx: Context, approval: Approval, work: Callable[[], Awaitable[Output]]) -> Output:
+    """Mark a proposal as executed, and store the result of `work`, which carries it out. Raises ProposalClosed."""
+    proposal = approval.proposal
     decision = Decision("executed", {"_id": approval.coach.id, "name": approval.coach.name})
     tx.changes.approved_by = decision.by
-    if not await store.decide(tx, approval.proposal["_id"], decision):
+    if not await store.decide(tx, proposal["_id"], decision):
         raise ProposalClosed
-    output = await _write_confirmed(tx, call)
-    await store.set_result(tx, approval.proposal["_id"], output.data, output.text)
-    events.report_decision(tx, approval.proposal, decision)
-    client = events.only_client(approval.proposal)
+    output = await work()
+    await store.set_result(tx, proposal["_id"], output.data, output.text)
+    events.report_decision(tx, proposal, decision)
     as_coach = replace(tx, principal=approval.coach)
-    await audit.record(as_coach, "proposal.approved", proposalId=approval.proposal["_id"], about=client)
+    await audit.record(as_coach, "proposal.approved", proposalId=proposal["_id"], about=events.only_client(proposal))
     return output
 
 
@@ -229,9 +252,7 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
         if shown != call.approval.proposal["shown"]:
             raise ProposalStale
         return
-    known = await confirmations.find(tx, token_hash(call.token), call.identity(tx)) if call.token else None
-    if known is not None and known["shown"] == shown:
-        await confirmations.delete(tx, known["_id"])
+    if await _use_token(tx, call, shown, reasons):
         return
     if not reasons:
         reasons = await budgets.spend(tx, call.id, written.raised)
@@ -239,6 +260,24 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
         ordered = sorted(reasons, key=_ORDER.index)
         changes, customer_ids = await describe_changes(tx), _concerned_clients(tx, call)
         raise Unconfirmed(call, written.line, ordered, shown, changes, customer_ids)
+
+
+async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[Reason]) -> bool:
+    """Use up the token of a call; returns whether it confirms what the call would do."""
+    if call.token is None:
+        return False
+    known = await confirmations.find(tx, token_hash(call.token), _bound_call(tx, call))
+    if known is None or known["shown"] != shown:
+        return False
+    if call.in_chat and not await allowance.use(tx, _count_messages(reasons, _concerned_clients(tx, call))):
+        return False
+    await confirmations.delete(tx, known["_id"])
+    return True
+
+
+def _count_messages(reasons: Collection[Reason], customer_ids: Sequence[ObjectId]) -> int:
+    """Return how many people a call writes to."""
+    return max(1, len(customer_ids)) if Reason.CONTACT in reasons else 0
 
 
 def _concerned_clients(tx: Context, call: Call) -> list[ObjectId]:

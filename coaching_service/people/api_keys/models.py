@@ -21,6 +21,7 @@ class ApiKeyRestrictions(TypedDict):
     """What a key may not do although its coach may; null: no restriction.
 
     `outreach`: an assistant that uses the key over /mcp may send mail and messages, and change several clients at once.
+    `confirmInChat`: it may confirm calls itself, within limits.
     """
 
     readOnly: Annotated[bool, Default(False)]
@@ -34,6 +35,14 @@ class ApiKeyRestrictions(TypedDict):
         Description(
             "Over /mcp, whether an assistant with this key may contact people and change several clients at once. It "
             "does not restrict REST."
+        ),
+    ]
+    confirmInChat: Annotated[
+        bool,
+        Default(False),
+        Description(
+            "Over /mcp, whether an assistant with this key may confirm itself what otherwise waits for the coach's "
+            "approval: up to 5 messages and 20 other calls in 10 minutes."
         ),
     ]
 

@@ -36,7 +36,13 @@ from coaching_service.people.api_keys.models import (
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
-_DEFAULTS: ApiKeyRestrictions = {"readOnly": False, "permissions": None, "expiresAt": None, "outreach": False}
+_DEFAULTS: ApiKeyRestrictions = {
+    "readOnly": False,
+    "permissions": None,
+    "expiresAt": None,
+    "outreach": False,
+    "confirmInChat": False,
+}
 
 
 async def create(
@@ -192,6 +198,7 @@ def _to_principal(key: ApiKeyWithCoach) -> Principal:
         permissions=permissions,
         read_only=restrictions["readOnly"],
         may_reach_out=restrictions["outreach"],
+        may_confirm=restrictions["confirmInChat"],
         restricted=restricted,
     )
 

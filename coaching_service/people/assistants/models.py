@@ -58,6 +58,13 @@ class Grant(Stored):
             "What the coach allows. `outreach`: sending mail and messages, and changing several clients at once."
         ),
     ]
+    confirmInChat: Annotated[
+        bool,
+        Description(
+            "Whether the assistant may confirm itself what otherwise waits for the coach's approval: up to 5 messages "
+            "and 20 other calls in 10 minutes."
+        ),
+    ]
     lastUsedAt: Annotated[datetime | None, Description("To the minute.")]
 
 

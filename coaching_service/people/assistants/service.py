@@ -80,8 +80,13 @@ class TokenPair:
 
 
 @transactional
-async def create_grant(ctx: Context, request: GrantRequest, scopes: Collection[Scope]) -> str:
-    """Store the caller's consent to `scopes`, and return the code, which can be exchanged for tokens once."""
+async def create_grant(
+    ctx: Context, request: GrantRequest, scopes: Collection[Scope], *, confirm_in_chat: bool = False
+) -> str:
+    """Store the caller's consent to `scopes`, and return the code, which can be exchanged for tokens once.
+
+    `confirm_in_chat`: the assistant may confirm calls itself, within limits.
+    """
     authorization_code = new_token()
     code: AuthorizationCode = {
         "hash": token_hash(authorization_code),
@@ -98,6 +103,7 @@ async def create_grant(ctx: Context, request: GrantRequest, scopes: Collection[S
         "readOnly": "change" not in scopes,
         "scopes": [scope for scope in SCOPES if scope in scopes],
         "requested": request.requested,
+        "confirmInChat": confirm_in_chat,
     }
     grant = await store.create(ctx, fields, code)
     await audit.record(ctx, "assistant.granted", grantId=grant["_id"], clientName=request.client_name)
@@ -216,6 +222,7 @@ def _to_principal(grant: GrantWithCoach) -> Principal:
         read_only="change" not in scopes,
         may_read="read" in scopes,
         may_reach_out="outreach" in scopes,
+        may_confirm=grant["confirmInChat"],
         restricted="change" not in scopes,
         application=grant["clientName"],
     )

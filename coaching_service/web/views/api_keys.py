@@ -32,6 +32,7 @@ class _NewKey(TypedDict):
     permissions: Annotated[list[str], Permissions(), Default(list)]
     expires: Annotated[str | None, Date()]
     outreach: Annotated[bool, Default(False)]
+    confirmInChat: Annotated[bool, Default(False)]
 
 
 @pages.get("", access=session_only(), template="settings/api_keys.html")
@@ -64,6 +65,7 @@ async def create_api_key(ctx: Context, form: _NewKey) -> Render:
         "permissions": form["permissions"] or None,
         "expiresAt": _end_of_day(ctx, form["expires"]) if form["expires"] else None,
         "outreach": form["outreach"],
+        "confirmInChat": form["confirmInChat"],
     }
     key = await api_keys.create(ctx, form["name"], restrictions)
     repeat_notice = f"{key['name']} has already been created. Select Show to see its secret."

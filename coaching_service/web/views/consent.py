@@ -21,6 +21,7 @@ class _Decision(TypedDict):
     read: Annotated[bool, Default(False)]
     change: Annotated[bool, Default(False)]
     outreach: Annotated[bool, Default(False)]
+    confirmInChat: Annotated[bool, Default(False)]
 
 
 @pages.get("/authorize", access=public(), template="oauth/consent.html", with_request=True, external_redirect=True)
@@ -45,7 +46,8 @@ async def decide(ctx: Context, request: web.Request, form: _Decision) -> web.Res
     scopes = [scope for scope in authorization.grant_request.offered if form[scope]]
     if not scopes:
         raise BadRequest("Choose at least one kind of access, or deny")
-    return _redirect_to_client(await authorize.approve(ctx, authorization, scopes))
+    location = await authorize.approve(ctx, authorization, scopes, confirm_in_chat=form["confirmInChat"])
+    return _redirect_to_client(location)
 
 
 async def _read_authorization(ctx: Context, request: web.Request) -> authorize.AuthorizationRequest:

@@ -40,6 +40,7 @@ from coaching_service.core.database.migrations import (
     step_0017_training_load,
     step_0018_clients_may_import,
     step_0019_key_outreach,
+    step_0020_confirm_in_chat,
 )
 
 COLLECTION = "migrations"
@@ -94,6 +95,7 @@ STEPS = (
     Step(17, "training_load", step_0017_training_load.apply, "0.3"),
     Step(18, "clients_may_import", step_0018_clients_may_import.apply, "0.3"),
     Step(19, "key_outreach", step_0019_key_outreach.apply, "0.3"),
+    Step(20, "confirm_in_chat", step_0020_confirm_in_chat.apply, "0.3"),
 )
 
 
