@@ -76,13 +76,15 @@ _NOTHING = {"date": "2026-01-05"}  # for parameters that are not identifiers
 
 
 def fill_path(route: Route, identifiers: dict[str, str]) -> str:
-    """The path of the route with these identifiers, or an unknown one for a parameter without."""
+    """The path of the route with these identifiers, or an unknown one for a parameter without.
+
+    An identifier may be of one operation only ("rejectProposal/proposalId"), or of the paths that begin with a parameter.
+    """
     path = route.path
     for wire, _ in route.path_parameters:
-        owner_key = f"{route.path_parameters[0][0]}/{wire}"
-        path = path.replace(
-            f"{{{wire}}}", identifiers.get(owner_key, identifiers.get(wire, _NOTHING.get(wire, UNKNOWN)))
-        )
+        keys = (f"{route.operation_id}/{wire}", f"{route.path_parameters[0][0]}/{wire}", wire)
+        known = next((identifiers[key] for key in keys if key in identifiers), None)
+        path = path.replace(f"{{{wire}}}", known or _NOTHING.get(wire, UNKNOWN))
     return path
 
 
@@ -92,7 +94,8 @@ async def call(client: CoachClient, route: Route, path: str, own: World, headers
     Uses a session where the route needs one, and a client's session where it is for clients.
     """
     client = await client_for(client, route, own)
-    return await client.send(route.method, path, headers=headers, **request_options(route, own))
+    dry = route.multipart is not None and route.example.get("dryRun") == "true"
+    return await client.send(route.method, path, headers=headers, dry=dry, **request_options(route, own))
 
 
 def request_options(route: Route, own: World) -> dict[str, Any]:

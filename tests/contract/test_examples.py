@@ -48,7 +48,7 @@ async def test_the_response_examples_are_real_responses(new_company: NewCompany,
             reply = await call(coach, unconditional(route), fill_path(route, world), world)
             responses[route.operation_id] = reply.ok(route.status)
         if route.takes_dry_run and route.status == 201:
-            dry = replace(route, example={**route.example, "dryRun": True})
+            dry = replace(route, example={**route.example, "dryRun": "true" if route.multipart else True})
             shown = (await call(coach, dry, fill_path(route, world), world)).ok(200)
             responses[f"{route.operation_id}{DRY_RUN_EXAMPLE}"] = shown
 

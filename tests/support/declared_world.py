@@ -107,12 +107,11 @@ async def make_world(coach: CoachClient) -> World:
     bulk = (await coach.post("/coach/customers/bulk/unarchive", {"ids": [customer["_id"]]}, headers=later)).ok(202)
     while (await coach.get(f"/coach/jobs/{bulk['jobId']}")).ok()["status"] in ("queued", "running"):
         await worker.run_due(coach.ctx.services, {bulk_jobs.STEP: bulk_jobs.run_step})
-    call = {"name": "send_message", "arguments": {"customerId": customer["_id"], "text": "Well done"}}
-    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-    proposed = (await coach.post("/mcp", request)).ok()["result"]["structuredContent"]
+    proposed, rejected = [await _propose_message(coach, customer, text) for text in ("Well done", "See you tomorrow")]
     return {
         "externalId": number,
-        "proposalId": proposed["proposalId"],
+        "proposalId": proposed,
+        "rejectProposal/proposalId": rejected,
         "webhookId": hook["_id"],
         "deliveryId": delivery["_id"],
         "jobId": job["_id"],
@@ -154,3 +153,11 @@ async def make_world(coach: CoachClient) -> World:
         "wblockId/formItemId": check_in["_id"],
         "circuitId": circuit["_id"],
     }
+
+
+async def _propose_message(coach: CoachClient, customer: dict[str, Any], text: str) -> str:
+    """The identifier of a proposal of an assistant to write to a client."""
+    call = {"name": "send_message", "arguments": {"customerId": customer["_id"], "text": text}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    proposed = (await coach.post("/mcp", request)).ok()["result"]["structuredContent"]
+    return str(proposed["proposalId"])
