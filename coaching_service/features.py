@@ -15,14 +15,17 @@ from coaching_service.integrations.background_jobs import routes as background_j
 from coaching_service.integrations.background_jobs import service as background_jobs_service
 from coaching_service.integrations.calendar_feed import routes as calendar_feed
 from coaching_service.integrations.company_export import routes as company_export
+from coaching_service.integrations.company_import import checked_files
 from coaching_service.integrations.company_import import checks as company_import_checks
 from coaching_service.integrations.company_import import routes as company_import
 from coaching_service.integrations.company_import import service as company_import_service
 from coaching_service.integrations.history_import import following as history_following
 from coaching_service.integrations.history_import import routes as history_import
+from coaching_service.integrations.history_import import tools as history_import_tools
 from coaching_service.integrations.history_import import undoing as history_undoing
 from coaching_service.integrations.load_unit import routes as load_unit
 from coaching_service.integrations.load_unit import service as load_unit_service
+from coaching_service.integrations.own_import import routes as own_import
 from coaching_service.integrations.program_sheets import routes as program_sheets
 from coaching_service.integrations.proposals import notifications as proposals_notifications
 from coaching_service.integrations.proposals import routes as proposals
@@ -132,6 +135,7 @@ ROUTES: tuple[Routes, ...] = (
     logs.own_routes,
     own_today.own_routes,
     own_profile.routes,
+    own_import.routes,
     visibility.routes,
     training_maxes.routes,
     exercises.routes,
@@ -193,6 +197,7 @@ TOOLS: tuple[Tools, ...] = (
     customer_profile_tools.tools,
     workouts_tools.tools,
     logs_tools.tools,
+    history_import_tools.tools,
     schedule_tools.tools,
     training_max_tools.tools,
     exercises_tools.tools,
@@ -278,6 +283,7 @@ _STEPS: Steps = {
     check_in_scheduling.SCHEDULE: check_in_scheduling.schedule_batch,
     orphans.COLLECT: orphans.collect_step,
     retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,
+    background_jobs_service.DISCARD: checked_files.discard_step,
     company_import_service.IMPORT: company_import_service.run_step,
     background_jobs_service.FOLLOW: history_following.run_step,
     history_undoing.UNDO: history_undoing.run_step,

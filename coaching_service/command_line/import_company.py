@@ -3,39 +3,113 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, cast, get_args
+from typing import IO, Any, TypedDict, TypeVar, Unpack, get_args
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import as_owner, console, with_services
-from coaching_service.core.database.context import Services
+from coaching_service.core.csv_rows import write_rows
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.errors import InvalidFields
 from coaching_service.integrations import commands
-from coaching_service.integrations.background_jobs.models import ImportResult
+from coaching_service.integrations.background_jobs.models import StoredCompanyJob
+from coaching_service.integrations.company_import.schemas import find_unknown_field
+from coaching_service.integrations.history_files.models import Format
+from coaching_service.integrations.history_import.models import ImportAnswers
+from coaching_service.library.imported_names.service import read_answers
 from coaching_service.people.customers.models import OnConflict
+
+T = TypeVar("T")
+_OPTIONS = {"LOAD_UNIT": "--load-unit", "DISTANCE_UNIT": "--distance-unit", "DATE_ORDER": "--date-order"}
+
+
+class _Answers(TypedDict):
+    format: str | None
+    load_unit: Any
+    distance_unit: Any
+    date_order: Any
+    exercises: tuple[str, ...]
+    clients: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+def _pairs(_: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    if any("=" not in value for value in values):
+        raise click.BadParameter("write it as NAME=VALUE", param=parameter)
+    return values
 
 
 @click.command("import")
-@click.option("--email", required=True, help="Sign-in address of the owner of the company.")
-@click.option("--dry-run", is_flag=True, help="Only check the file, and list its problems.")
+@click.option(
+    "--email",
+    help="Sign-in address of the owner of the company. Not needed with --customer, unless clients of several companies "
+    "have that address.",
+)
+@click.option("--customer", help="E-mail address of the client whose training history the file has.")
+@click.option("--dry-run", is_flag=True, help="Only check the file, and list its problems, questions and names.")
+@click.option(
+    "--format",
+    type=click.Choice([*get_args(Format), "customers"]),
+    help="What the file is. [default: as its headings say]",
+)
+@click.option("--load-unit", type=click.Choice(["kg", "lb"]), help="Unit of loads that the file has without one.")
+@click.option("--distance-unit", type=click.Choice(["km", "mi", "m", "yd"]), help="Unit of distances that have none.")
+@click.option("--date-order", type=click.Choice(["dmy", "mdy", "ymd"]), help="Order of dates such as 03/04/2026.")
+@click.option(
+    "--exercise",
+    "exercises",
+    multiple=True,
+    callback=_pairs,
+    help="What a name of an exercise becomes: NAME=ID, NAME=create or NAME=skip. Repeatable.",
+)
+@click.option(
+    "--client",
+    "clients",
+    multiple=True,
+    callback=_pairs,
+    help="Who a client in the file is: NAME=ID, NAME=create or NAME=skip. Repeatable.",
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    callback=_pairs,
+    help="What a column has: HEADING=FIELD, such as Movement=exercise. Repeatable.",
+)
 @click.option(
     "--on-conflict",
     type=click.Choice(get_args(OnConflict)),
     default="error",
     show_default=True,
-    help="Rows of a CSV file whose external identifier a client has: report them, or update the client.",
+    help="Rows of clients whose external identifier a client has: report them, or update the client.",
 )
+@click.option("--report", type=click.File("wb"), help="Write the problems to this file, as CSV.")
 @click.argument("file", type=click.File("rb"))
 @data_option
-def import_file(email: str, dry_run: bool, on_conflict: OnConflict, file: IO[bytes], data: Path | None) -> None:
-    """Import FILE into a company: an export, or a CSV file of clients. Nothing is mailed, and it cannot be undone.
+def import_file(
+    email: str | None,
+    customer: str | None,
+    dry_run: bool,
+    on_conflict: OnConflict,
+    report: IO[bytes] | None,
+    file: IO[bytes],
+    data: Path | None,
+    **options: Unpack[_Answers],
+) -> None:
+    """Import FILE: an export of a company, a table of clients, or training history of another application.
 
-    If it is interrupted, the running service continues, or the next import.
+    Nothing is mailed. If it is interrupted, the running service continues, or the next import.
     """
+    if email is None and customer is None:
+        raise click.UsageError("--email or --customer is required")
 
     async def work(services: Services) -> None:
-        ctx = await as_owner(services, email)
+        ctx = await as_owner(services, email) if email else await _as_owner_of_client(services, customer or "")
+        answers = _read_answers(options)
+        if customer:
+            answers["customerId"] = await commands.find_client(ctx, customer)
         columns = (TextColumn("Importing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=console) as bar:
             task = bar.add_task("", total=None)
@@ -45,15 +119,86 @@ def import_file(email: str, dry_run: bool, on_conflict: OnConflict, file: IO[byt
                 Path(file.name).name,
                 dry_run=dry_run,
                 on_conflict=on_conflict,
+                answers=answers,
                 on_progress=lambda done, total: bar.update(task, completed=done, total=total or None),
             )
-        for error in job["errors"]:
-            click.echo(" ".join(filter(None, (f"{error['entry']}:", error["field"], error["message"]))), err=True)
-        if job["status"] == "failed" or job["result"] is None:
-            raise click.ClickException("The file cannot be imported")
-        result = cast("ImportResult", job["result"])
-        counts = ", ".join(f"{count} {name}" for name, count in result["imported"].items())
-        verb = "Would import" if dry_run else "Imported"
-        click.echo(f"{verb}: {counts or 'nothing'}; left out: {result['failed']}")
+        _show(job, report)
 
     with_services(settings_with(data), work)
+
+
+async def _as_owner_of_client(services: Services, email: str) -> Context:
+    owners = await commands.list_owners_of_client(services, email)
+    if len(owners) == 1:
+        return owners[0]
+    if not owners:
+        raise click.ClickException(f"No client has the address {email}")
+    raise click.ClickException(
+        f"Clients of {len(owners)} companies have the address {email}: name the owner by --email"
+    )
+
+
+def _read_answers(options: _Answers) -> ImportAnswers:
+    """Return the options as answers about the file. Raises ClickException for one that is none."""
+    try:
+        names, clients = (read_answers(_by_name(options[name])) for name in ("exercises", "clients"))
+    except InvalidFields as error:
+        raise click.ClickException(error.errors[0]["message"]) from None
+    columns = _by_name(options["columns"])
+    if problem := find_unknown_field(columns.values()):
+        raise click.ClickException(f"--column: {problem}")
+    return {
+        "format": options["format"],  # type: ignore[typeddict-item] # one of the choices
+        "customerId": None,
+        "loadUnit": options["load_unit"],
+        "distanceUnit": options["distance_unit"],
+        "dateOrder": options["date_order"],
+        "names": names,
+        "customers": clients,
+        "columns": columns,
+    }
+
+
+def _by_name(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Return what names stand for; a name may have `=` in it."""
+    return {name.strip(): value.strip() for name, _, value in (pair.rpartition("=") for pair in pairs)}
+
+
+def _show(job: StoredCompanyJob, report: IO[bytes] | None) -> None:
+    """Print the problems, the questions and names of a dry run, and what was imported. Raises ClickException."""
+    if report is not None:
+        rows = [
+            (each.get("line"), each["entry"], each["field"], each["code"], each["message"]) for each in job["errors"]
+        ]
+        report.write(write_rows([("line", "entry", "field", "code", "message"), *rows]))
+    else:
+        for error in job["errors"]:
+            click.echo(" ".join(filter(None, (f"{error['entry']}:", error["field"], error["message"]))), err=True)
+    result: Any = job["result"]
+    if result is not None and "rows" in result:
+        _show_history(result, is_failed=job["status"] == "failed")
+    if job["status"] == "failed" or result is None:
+        raise click.ClickException("The file cannot be imported")
+    if "rows" not in result:
+        counts = ", ".join(f"{count} {name}" for name, count in result["imported"].items())
+        verb = "Would import" if result["dryRun"] else "Imported"
+        click.echo(f"{verb}: {counts or 'nothing'}; left out: {result['failed']}")
+
+
+def _show_history(result: Any, *, is_failed: bool) -> None:
+    for question in result["questions"]:
+        option = _OPTIONS.get(question["code"])
+        answers = [f"{option} {each}" for each in question["options"]] if option else []
+        if question["code"] == "CUSTOMER":
+            answers = [f"--client '{question['name']}={each}'" for each in question["options"]] or ["--customer EMAIL"]
+        click.echo(f"{question['message']} {' or '.join(answers)}")
+    if result["dryRun"]:
+        for name in result["names"]:
+            meant = (
+                name["match"]["name"] if name["match"] else {"skip": "left out"}.get(name["answer"], "a new exercise")
+            )
+            click.echo(f"{name['sets']:>6} sets  {name['name']} → {meant}")
+    if not is_failed:
+        verb, created = "Would import" if result["dryRun"] else "Imported", result["created"]
+        counts = ", ".join(f"{created[name]} {name}" for name in ("sessions", "sets", "exercises", "customers"))
+        click.echo(f"{verb} {result['imported']} of {result['rows']} rows: {counts}; left out: {result['reported']}")

@@ -5,23 +5,30 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.file_storage import storing
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import BadRequest
+from coaching_service.core.errors import BadRequest, CompanySuspended, NotFound
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
-from coaching_service.core.media import CSV, ZIP, InvalidFile
+from coaching_service.core.media import CSV, XLSX, ZIP, InvalidFile
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import StoredCompanyJob
 from coaching_service.integrations.company_export import service as company_export
 from coaching_service.integrations.company_import import service as company_import
+from coaching_service.integrations.history_import.models import ImportAnswers
+from coaching_service.people.account import listing as companies
+from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
+from coaching_service.people.team import service as team
 
 _POLL_SECONDS = 0.5
+_BATCH = 200
 
 
 async def export_company(ctx: Context, target: Path, on_bytes: Callable[[int], None]) -> int:
@@ -50,24 +57,29 @@ async def import_file(
     *,
     dry_run: bool,
     on_conflict: OnConflict,
+    answers: ImportAnswers,
     on_progress: Callable[[int, int], None],
 ) -> StoredCompanyJob:
     """Import a file into the caller's company and return the job once it has ended.
 
     `on_progress` is called with the records done and their number. Raises BadRequest if the file is neither an
-    export nor a CSV file, and like company_import.begin.
+    export nor a table, and like company_import.begin.
     """
     try:
-        async with storing(ctx, source, name=name, content_types=(ZIP, CSV), customer_id=None, max_pixels=1) as file:
+        async with storing(
+            ctx, source, name=name, content_types=(ZIP, CSV, XLSX), customer_id=None, max_pixels=1
+        ) as file:
 
             async def begin(tx: Context) -> StoredCompanyJob:
-                job = await company_import.begin(tx, file, dry_run=dry_run, on_conflict=on_conflict)
+                job = await company_import.begin(tx, file, dry_run=dry_run, on_conflict=on_conflict, answers=answers)
                 await files.attach(tx, file)
                 return job
 
             job = await in_transaction(ctx, begin)
     except InvalidFile as error:
-        raise BadRequest("The file is neither an export of a company nor a CSV file", code=error.code) from None
+        raise BadRequest(
+            "The file is neither an export of a company nor a table (CSV, XLSX)", code=error.code
+        ) from None
     while job["status"] in ("queued", "running"):
         ran = await worker.run_due(ctx.services, {company_import.IMPORT: company_import.run_step}, limit=1)
         if not ran:  # a running service has it
@@ -75,3 +87,24 @@ async def import_file(
         job = await background_jobs.get(ctx, job["_id"])
         on_progress(job["done"], job["total"])
     return job
+
+
+async def find_client(ctx: Context, email: str) -> ObjectId:
+    """Return the client of the caller's company with an address. Raises BadRequest unless there is exactly one."""
+    found = await customers.find_by_emails(ctx, [email])
+    if len(found) != 1:
+        raise BadRequest(f"{len(found) or 'No'} clients of the company have the address {email}", code="NOT_ONE_CLIENT")
+    return found[0]["_id"]
+
+
+async def list_owners_of_client(services: Services, email: str) -> list[Context]:
+    """Return contexts of the owners of all companies that have a client with an address."""
+    owners: list[Context] = []
+    async for batch in companies.iterate(services, batch=_BATCH):
+        for company in batch:
+            with suppress(NotFound, CompanySuspended):
+                ctx = Context(services, operation=company_import.OPERATION)
+                ctx = ctx.acting_as(await team.get_owner(services, company["_id"]))
+                if await customers.find_by_emails(ctx, [email]):
+                    owners.append(ctx)
+    return owners

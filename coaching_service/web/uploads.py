@@ -20,7 +20,7 @@ from coaching_service.core.errors import BadRequest, FieldError, InvalidFields, 
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.http.uploads import Upload, attach_files, read_upload, store_upload
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import GIF, JPEG, PDF, PNG, WEBP, ZIP, UploadLimits, sendable_types
+from coaching_service.core.media import CSV, GIF, JPEG, PDF, PNG, WEBP, ZIP, UploadLimits, sendable_types
 from coaching_service.core.video import MP4
 from coaching_service.web.browser_sessions import CSRF_FIELD
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
@@ -56,7 +56,9 @@ def file_messages(multipart: MultipartBody | None) -> dict[str, str]:
     if multipart is None:
         return {}
     if ZIP in multipart.content_types:
-        return {"UNSUPPORTED_FILE_TYPE": "must be an export of a company (ZIP), or a CSV file"}
+        return {"UNSUPPORTED_FILE_TYPE": "must be an export of a company (ZIP), or a table (CSV or XLSX)"}
+    if CSV in multipart.content_types:
+        return {"UNSUPPORTED_FILE_TYPE": "must be a table: a CSV or XLSX file"}
     return {"UNSUPPORTED_FILE_TYPE": f"must be {accepted_files(multipart.content_types).sentence}"}
 
 

@@ -46,6 +46,9 @@ POLICY = {
     "DELETE /customer/messages/{messageId}": CLIENT_ONLY,
     "PUT /customer/messages/read": BOTH,
     "POST /customer/messages/attachments": CLIENT_ONLY,
+    "POST /customer/import": BOTH,
+    "GET /customer/jobs/{importId}": BOTH,
+    "POST /customer/jobs/{importId}/undo": BOTH,
 }
 OWN_ROUTES = {f"{r.method} {r.path}": r for r in routes_of(features.ROUTES) if r.path.startswith("/customer/")}
 

@@ -47,6 +47,7 @@ SUPPORTED = {
     "POST /coach/programs/{programId}/copy-days",
     "POST /coach/programs/{programId}/assign",
     "POST /coach/import",
+    "POST /customer/import",
     "POST /coach/programs/import",
     "POST /coach/account/load-unit",
 }

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import io
 from datetime import date
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from coaching_service.integrations.history_files._headings import Unit
 from coaching_service.integrations.history_files.set_rows import Answers, SetFile, SetRow
 from coaching_service.integrations.history_files.survey import survey
+from tests.support.client import CoachClient
 from tests.support.real_exports import EXPORTS, KG_OF_LB, ROWS, Export, own_csv
+from tests.support.transfer import import_file
 
 ALL = [*EXPORTS, own_csv("64b7f0c2a1b2c3d4e5f60718", "Mara Quill")]
 
 
 def shown(row: SetRow) -> tuple[object, ...]:
-    load = None if row.load is None else round(row.load * (KG_OF_LB if row.load_unit == "lb" else 1), 1)
+    load = None if row.load is None else round(row.load * (KG_OF_LB if row.load_unit == "lb" else 1), 2)
     kind = row.kind
     return (str(row.day), row.clock, row.exercise, kind, row.reps, load, row.meters, row.seconds, row.rpe)
 
@@ -35,3 +37,39 @@ def test_each_row_of_an_export_is_read(export: Export) -> None:
     by_hand = [shown(each) for each in sets if each.day >= date(2025, 3, 28)]
     assert by_hand == export.truth()
     assert len(by_hand) >= 30
+
+
+async def import_into(coach: CoachClient, client: dict[str, Any], export: Export) -> dict[str, Any]:
+    """Import an export of a client; returns the job once it has ended."""
+    fields = {"customerId": client["_id"], **export.answers}
+    return await import_file(coach, export.build(), name=export.file_name, **fields)
+
+
+@pytest.mark.parametrize("export", EXPORTS, ids=[each.name for each in EXPORTS])
+async def test_an_export_is_imported_set_by_set(coach: CoachClient, export: Export) -> None:
+    client = await coach.create_customer("Mara", surname="Quill")
+
+    job = await import_into(coach, client, export)
+
+    result = job["result"]
+    assert (job["status"], result["format"], result["rows"]) == ("done", export.format, ROWS), job["errors"][:3]
+    assert result["imported"] + result["reported"] == ROWS
+    blocks = await coach.calendar(client, "2025-03-28", "2025-12-31")
+    names = {each["match"]["name"]: each["name"] for each in result["names"] if each["match"]}
+    stored = [
+        (
+            block["date"],
+            block["startTime"],
+            names.get(item["exercise"]["name"], item["exercise"]["name"]),
+            "warmup" if each["isWarmup"] else each["setKind"],
+            each["reps"],
+            each["load"],
+            each["meters"],
+            each["seconds"],
+            each["rpe"],
+        )
+        for block in sorted(blocks, key=lambda each: (each["date"], each["startTime"] or ""))
+        for item in block["items"]
+        for each in item["customerSets"]
+    ]
+    assert stored == export.truth()

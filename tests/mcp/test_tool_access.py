@@ -50,6 +50,7 @@ def arguments(tool: Tool, world: World) -> dict[str, Any]:
         "changes": [{"action": "add", "text": "task: Walk"}],
         "text": "Hello",
         "customers": [{"name": "Bo"}],
+        "rows": [{"date": TODAY, "exercise": "Squat", "reps": 8}],
         **world,
     }
     given = {name: of[name] for name in tool.input_schema.get("required", ())}

@@ -28,6 +28,7 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "update_workout_items": ("wd", {"DONE_WORK"}),
     "remove_workout": ("wd", {"DONE_WORK"}),
     "log_workout": ("wd", {"DONE_WORK"}),
+    "import_rows": ("w", {"HISTORY"}),
     "copy_schedule": ("wd", {"MANY_DAYS", "FAR_DATE"}),
     "adjust_schedule": ("wd", {"MANY_DAYS", "FAR_DATE"}),
     "replace_exercise": ("wd", {"MANY_DAYS", "FAR_DATE"}),

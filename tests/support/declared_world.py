@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import secrets
+from typing import Any
 
 import aiohttp
 from PIL import Image
@@ -33,6 +34,16 @@ def _form(**fields: str | bytes) -> aiohttp.FormData:
 
 
 _TASK = {"type": "TASK", "taskFields": {"title": "Walk"}}
+
+
+async def own_import(coach: CoachClient, customer: dict[str, Any]) -> dict[str, Any]:
+    """An import of a client's own history that has ended."""
+    client = await coach.as_client(customer)
+    table = _form(file=b"Date,Exercise,Reps\n2025-01-07,Push-Up,10\n")
+    job: dict[str, Any] = (await client.send("POST", "/customer/import", data=table)).ok(202)
+    while (await client.get(f"/customer/jobs/{job['_id']}")).ok()["status"] in ("queued", "running"):
+        await worker.run_due(coach.ctx.services, {company_import.IMPORT: company_import.run_step})
+    return job
 
 
 async def make_world(coach: CoachClient) -> World:
@@ -102,6 +113,7 @@ async def make_world(coach: CoachClient) -> World:
     job = (await coach.send("POST", "/coach/import", data=spreadsheet)).ok(202)
     while (await coach.get(f"/coach/jobs/{job['_id']}")).ok()["status"] in ("queued", "running"):
         await worker.run_due(coach.ctx.services, {company_import.IMPORT: company_import.run_step})
+    client_import = await own_import(coach, customer)
     # It changes nothing: examples have the first version of the client.
     later = {"Prefer": "respond-async"}
     bulk = (await coach.post("/coach/customers/bulk/unarchive", {"ids": [customer["_id"]]}, headers=later)).ok(202)
@@ -115,6 +127,7 @@ async def make_world(coach: CoachClient) -> World:
         "webhookId": hook["_id"],
         "deliveryId": delivery["_id"],
         "jobId": job["_id"],
+        "importId": client_import["_id"],
         "bulkJobId": bulk["jobId"],
         "assignmentId": assignment["assignmentId"],
         "metricId": metric_set["metrics"][0]["_id"],

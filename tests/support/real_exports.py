@@ -149,41 +149,41 @@ Stored = tuple[
     str, str, str, str, int | None, float | None, float | None, float | None, float | None, int | None, float | None
 ]
 TRUTH: tuple[Stored, ...] = (
-    ("2025-03-28", "17:29", BENCH, "warmup", 10, 20, 20.4, None, None, None, None),
-    ("2025-03-28", "17:29", BENCH, "normal", 8, 60, 61.2, None, None, None, 7.5),
+    ("2025-03-28", "17:29", BENCH, "warmup", 10, 20, 20.41, None, None, None, None),
+    ("2025-03-28", "17:29", BENCH, "normal", 8, 60, 61.23, None, None, None, 7.5),
     ("2025-03-28", "17:29", BENCH, "normal", 8, 62.5, 63.5, None, None, None, 8),
-    ("2025-03-28", "17:29", BENCH, "failure", 5, 65, 65.8, None, None, None, 10),
+    ("2025-03-28", "17:29", BENCH, "failure", 5, 65, 65.77, None, None, None, 10),
     ("2025-03-28", "17:29", BENCH, "drop", 9, 50, 49.9, None, None, None, None),
-    ("2025-03-28", "17:29", "Incline Press (Dumbbell)", "normal", 10, 22.5, 22.7, None, None, None, None),
-    ("2025-03-28", "17:29", "Incline Press (Dumbbell)", "normal", 9, 22.5, 22.7, None, None, None, None),
+    ("2025-03-28", "17:29", "Incline Press (Dumbbell)", "normal", 10, 22.5, 22.68, None, None, None, None),
+    ("2025-03-28", "17:29", "Incline Press (Dumbbell)", "normal", 9, 22.5, 22.68, None, None, None, None),
     ("2025-03-28", "17:29", "Lateral Raise (Dumbbell)", "normal", 15, 7.5, 6.8, None, None, None, None),
     ("2025-03-28", "17:29", "Lateral Raise (Dumbbell)", "normal", 14, 7.5, 6.8, None, None, None, None),
     ("2025-03-28", "17:29", "Push Up", "normal", 20, None, None, None, None, None, None),
     ("2025-03-28", "17:29", "Push Up", "normal", 18, None, None, None, None, None, None),
-    ("2025-03-31", "07:05", SQUAT, "warmup", 5, 60, 61.2, None, None, None, None),
-    ("2025-03-31", "07:05", SQUAT, "normal", 5, 100, 102.1, None, None, None, 8),
-    ("2025-03-31", "07:05", SQUAT, "normal", 5, 100, 102.1, None, None, None, 8.5),
-    ("2025-03-31", "07:05", SQUAT, "normal", 5, 102.5, 104.3, None, None, None, 9),
+    ("2025-03-31", "07:05", SQUAT, "warmup", 5, 60, 61.23, None, None, None, None),
+    ("2025-03-31", "07:05", SQUAT, "normal", 5, 100, 102.06, None, None, None, 8),
+    ("2025-03-31", "07:05", SQUAT, "normal", 5, 100, 102.06, None, None, None, 8.5),
+    ("2025-03-31", "07:05", SQUAT, "normal", 5, 102.5, 104.33, None, None, None, 9),
     ("2025-03-31", "07:05", "Leg Press (Machine)", "normal", 10, 120, 120.2, None, None, None, None),
     ("2025-03-31", "07:05", "Leg Press (Machine)", "normal", 10, 120, 120.2, None, None, None, None),
-    ("2025-03-31", "07:05", "Leg Press (Machine)", "normal", 10, 125, 124.7, None, None, None, None),
+    ("2025-03-31", "07:05", "Leg Press (Machine)", "normal", 10, 125, 124.74, None, None, None, None),
     ("2025-03-31", "07:05", "Plank", "normal", None, None, None, None, None, 45, None),
     ("2025-03-31", "07:05", "Plank", "normal", None, None, None, None, None, 60, None),
     ("2025-03-31", "18:30", "Running", "normal", None, None, None, 5200, 5198.18, 1710, None),
     ("2025-03-31", "18:30", "Rowing Machine", "normal", None, None, None, 2000, 1995.59, 480, None),
-    ("2025-06-05", "07:30", "Pull Up (Assisted)", "normal", 8, 20, 20.4, None, None, None, None),
-    ("2025-06-05", "07:30", "Pull Up (Assisted)", "normal", 6, 15, 15.9, None, None, None, None),
-    ("2025-06-05", "07:30", DEADLIFT, "normal", 5, 140, 142.9, None, None, None, None),
-    ("2025-06-05", "07:30", DEADLIFT, "normal", 3, 160, 161, None, None, None, 9),
+    ("2025-06-05", "07:30", "Pull Up (Assisted)", "normal", 8, 20, 20.41, None, None, None, None),
+    ("2025-06-05", "07:30", "Pull Up (Assisted)", "normal", 6, 15, 15.88, None, None, None, None),
+    ("2025-06-05", "07:30", DEADLIFT, "normal", 5, 140, 142.88, None, None, None, None),
+    ("2025-06-05", "07:30", DEADLIFT, "normal", 3, 160, 161.03, None, None, None, 9),
     ("2025-06-05", "07:30", DEADLIFT, "normal", 1, 170, 170.1, None, None, None, 9.5),
     ("2025-06-05", "07:30", "Hanging Leg Raise", "normal", 12, None, None, None, None, None, None),
     ("2025-06-05", "07:30", "Hanging Leg Raise", "normal", 10, None, None, None, None, None, None),
-    ("2025-06-05", "07:30", "Farmers Walk", "normal", None, 32, 31.8, 40, 40.23, None, None),
-    ("2025-12-08", "09:15", SQUAT, "normal", 5, 105, 106.6, None, None, None, None),
-    ("2025-12-08", "09:15", SQUAT, "normal", 5, 105, 106.6, None, None, None, None),
-    ("2025-12-08", "09:15", SQUAT, "normal", 5, 105, 106.6, None, None, None, None),
-    ("2025-12-08", "09:15", SQUAT, "normal", 5, 105, 106.6, None, None, None, None),
-    ("2025-12-08", "09:15", SQUAT, "normal", 4, 105, 106.6, None, None, None, None),
+    ("2025-06-05", "07:30", "Farmers Walk", "normal", None, 32, 31.75, 40, 40.23, None, None),
+    ("2025-12-08", "09:15", SQUAT, "normal", 5, 105, 106.59, None, None, None, None),
+    ("2025-12-08", "09:15", SQUAT, "normal", 5, 105, 106.59, None, None, None, None),
+    ("2025-12-08", "09:15", SQUAT, "normal", 5, 105, 106.59, None, None, None, None),
+    ("2025-12-08", "09:15", SQUAT, "normal", 5, 105, 106.59, None, None, None, None),
+    ("2025-12-08", "09:15", SQUAT, "normal", 4, 105, 106.59, None, None, None, None),
 )
 
 
@@ -210,7 +210,7 @@ class Export:
         format: What the service recognises.
         headings: Its columns.
         rows_of: Makes the rows of a session.
-        has: What it has beside date, exercise, repetitions and load.
+        has: What it has besides date, exercise, repetitions and load.
         answers: What a caller has to say about it.
         unit: The unit of its loads; with lb, distances are in miles.
         encode: Makes the file.
@@ -554,7 +554,7 @@ def _sheet(workout: Workout) -> list[list[object]]:
     rows: list[list[object]] = []
     key = ("exercise", "reps", "kg", "km", "seconds")
     for (name, reps, kg, km, seconds), same in groupby(
-        workout.sets, key=lambda each: tuple(getattr(each, one) for one in key)
+        workout.sets, key=lambda each: tuple(getattr(each, name) for name in key)
     ):
         cells = [workout.day, name, len(list(same)), reps, kg, "" if km is None else f"{km} km", _clock_of(seconds)]
         rows.append([_or_empty(cell) for cell in cells])

@@ -52,7 +52,7 @@ async def test_the_owner_downloads_and_imports_everything(coach: CoachClient, ow
 
 async def test_files_that_cannot_be_imported_are_explained(coach: CoachClient, owner_page: Visitor) -> None:
     page = await owner_page.submit(await owner_page.get(PATH), PATH, file=("a.png", b"\x89PNG\r\n\x1a\n" + bytes(99)))
-    page.ok(400).says("must be an export of a company (ZIP), or a CSV file")
+    page.ok(400).says("must be an export of a company (ZIP), or a table (CSV or XLSX)")
     page = await upload(owner_page, coach, "other.zip", make_zip({"hello.txt": b"Hello"}), None)
     page.says("The file cannot be imported.", "export.json", "is missing")
 

@@ -18,6 +18,7 @@ class Reason(StrEnum):
     MANY_CLIENTS = "it concerns more than one client"
     FAR_DATE = "it has a date more than a year away"
     FAR_VALUE = "it has a value far from the last"
+    HISTORY = "it imports training history"
     PROGRAM_DAYS = "it replaces days of a program"
     OTHERS_VALUE = "it replaces a value that somebody else has recorded"
     LOAD_RAISED = "a load becomes more than 1.5 times or 20 kg more than it was ten minutes ago"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, cast
 
 from coaching_service.core import audit
@@ -36,6 +37,8 @@ from coaching_service.progress.attention import renewal
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 
 FOLLOW = "follow_history_import"
+DISCARD = "discard_checked_file"
+_FILE_KEPT = timedelta(days=1)
 _NAMES: Mapping[JobKind, str] = {"import": "import", "load_unit": "conversion of loads", "undo": "undo of an import"}
 
 
@@ -50,6 +53,20 @@ async def create(ctx: Context, job: NewJob) -> StoredCompanyJob:
     """
     await _require_none(ctx, job["kind"], {"customerId": job.get("customerId")})
     return await store.create(ctx, job)
+
+
+async def record_import(
+    ctx: Context,
+    job_id: ObjectId,
+    work: ImportWork,
+    result: HistoryResult,
+    errors: Sequence[JobError],
+    *,
+    requested_by: ObjectId,
+) -> None:
+    """Store an import that has been done at once, in the caller's transaction, so that it can be undone."""
+    job: NewJob = {"kind": "import", "work": work, "requestedBy": requested_by}
+    await store.create_done(ctx, job_id, job, result, errors[: store.MAX_ERRORS])
 
 
 async def require_none_unfinished(ctx: Context, kind: JobKind) -> None:
@@ -150,6 +167,11 @@ async def get_step(
 list_unfinished = store.list_unfinished
 
 
+async def forget_file(ctx: Context, job_id: ObjectId, file_id: ObjectId) -> bool:
+    """Store that a dry run no longer has its file, in the caller's transaction; returns False if it had not."""
+    return await store.forget_file(ctx, job_id, file_id)
+
+
 async def update(
     ctx: Context,
     job: JobWork,
@@ -175,7 +197,8 @@ async def end(ctx: Context, job: JobWork, status: JobStatus, errors: Sequence[Jo
     are the personal records after an archive: it may be of a version that had other ones.
     """
     stored = cast("ImportWork", job["work"])
-    work: ImportWork = {**stored, "fileId": None}
+    keeps_file = status == "done" and stored["isDryRun"] and stored.get("keepsFile", False)
+    work: ImportWork = {**stored, "fileId": stored["fileId"] if keeps_file else None}
     plan = stored.get("plan")
     result: ImportResult | HistoryResult = (
         {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}
@@ -183,7 +206,9 @@ async def end(ctx: Context, job: JobWork, status: JobStatus, errors: Sequence[Jo
         else plan["result"]
     )
     await update(ctx, job, {"status": status, "result": result, "work": work}, errors=errors)
-    if stored["fileId"] is not None:
+    if keeps_file:
+        await queue.enqueue(ctx, DISCARD, {"jobId": job["_id"], "fileId": stored["fileId"]}, after=_FILE_KEPT)
+    elif stored["fileId"] is not None:
         await files.discard(ctx, [stored["fileId"]])
     if plan is not None and plan["current"] is not None:  # its client's sessions have been stored in part
         await queue.enqueue(ctx, FOLLOW, {"importId": job["_id"], "period": plan["current"]})

@@ -18,6 +18,7 @@ from coaching_service.integrations.background_jobs.models import (
     NewJob,
     StoredCompanyJob,
 )
+from coaching_service.integrations.history_import.models import HistoryResult
 
 MAX_ERRORS = 100
 MAX_ROW_ERRORS = 1_000  # of a table with history, where each row that is not imported is a problem
@@ -45,6 +46,15 @@ async def create(ctx: Context, job: NewJob) -> StoredCompanyJob:
     return await jobs.insert(
         ctx, {**about, **job, "status": "queued", "done": 0, "total": 0, "result": None, "errors": []}
     )
+
+
+async def create_done(
+    ctx: Context, job_id: ObjectId, job: NewJob, result: HistoryResult, errors: Sequence[JobError]
+) -> None:
+    """Store a job that has ended."""
+    rows = result["rows"]
+    ended = {"_id": job_id, "status": "done", "done": rows, "total": rows, "result": result, "errors": list(errors)}
+    await jobs.insert(ctx, {"customerId": None, **job, **ended})
 
 
 async def find_one(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | None:
@@ -100,6 +110,12 @@ async def update(
     if errors:
         change["$push"] = {"errors": {"$each": list(errors), "$slice": max_errors}}
     return await jobs.update(ctx, where, change, fields=("_id",)) is not None
+
+
+async def forget_file(ctx: Context, job_id: ObjectId, file_id: ObjectId) -> bool:
+    """Remove the file from an ended dry run; returns whether it had it."""
+    where = {"_id": job_id, "status": "done", "work.fileId": file_id}
+    return await jobs.update(ctx, where, {"$set": {"work.fileId": None}}, fields=("_id",)) is not None
 
 
 async def list_unfinished(services: Services, kind: str) -> dict[ObjectId, ObjectId]:

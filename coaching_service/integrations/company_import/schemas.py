@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast, get_args
 
 import orjson
@@ -91,16 +92,21 @@ class AnswerFields(Input):
     @post_load
     def as_answers(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         """Gather the answers in `answers`."""
-        known = {*FIELDS, *COLUMNS, ""}
-        if unknown := sorted({each for each in data["columns"].values() if each not in known}):
-            raise ValidationError(f"must be fields of sets or clients: {', '.join(unknown)[:100]}", "columns")
-        sent = {name: data.pop(name) for name in NO_ANSWERS}
+        if problem := find_unknown_field(data["columns"].values()):
+            raise ValidationError(problem, "columns")
+        sent = {name: data.pop(name, default) for name, default in NO_ANSWERS.items()}
         for name in ("names", "customers"):
             try:
                 sent[name] = read_answers(sent[name])
             except InvalidFields as error:
                 raise ValidationError(error.errors[0]["message"], name) from None
         return {**data, "answers": cast("ImportAnswers", sent)}
+
+
+def find_unknown_field(names: Iterable[str]) -> str | None:
+    """Return what is wrong if not all names are fields of sets or of clients."""
+    unknown = sorted({*names} - {*FIELDS, *COLUMNS, ""})
+    return f"must be fields of sets or clients: {', '.join(unknown)[:100]}" if unknown else None
 
 
 class ImportFields(AnswerFields):

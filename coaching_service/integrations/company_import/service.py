@@ -71,12 +71,14 @@ async def begin(
     dry_run: bool,
     on_conflict: OnConflict = "error",
     answers: ImportAnswers = NO_ANSWERS,
+    keeps_file: bool = False,
 ) -> StoredCompanyJob:
     """Queue the import of a file, which the caller attaches, and return its job.
 
     `on_conflict`: what becomes of rows of a table whose identifier in another system a client has. `answers`: what the
-    caller says about a table. With a `customerId` the import is of sessions of that client, and a coach with the
-    permission to change clients may request it, otherwise the owner. Raises Forbidden, InvalidFields without a file, or
+    caller says about a table. `keeps_file`: a dry run keeps the file for a day (checked_files). With a `customerId` the
+    import is of sessions of that client, and a coach with the permission to change clients may request it, otherwise
+    the owner. Raises Forbidden, InvalidFields without a file, or
     with `update` for an archive; Conflict while another import of the company, or of the client who calls, is not
     finished.
     """
@@ -108,6 +110,7 @@ async def begin(
                 "answers": to_stored(answers),
                 "mayImportAll": ctx.caller.role == "OWNER" and not ctx.caller.restricted,
                 "isOwn": is_own,
+                "keepsFile": keeps_file,
             },
             "requestedBy": ctx.caller.id if customer_id is not None and not is_own else None,
             "customerId": ctx.caller.id if is_own else None,

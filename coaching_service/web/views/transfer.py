@@ -10,7 +10,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import CSV, ZIP
+from coaching_service.core.media import CSV, XLSX, ZIP
 from coaching_service.core.validation import Boolean, Choice, Input
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork, JobWork
@@ -18,6 +18,7 @@ from coaching_service.integrations.company_export import service as company_expo
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.import_presentation import is_history
 
 pages = Pages("/app/settings/transfer")
 _PATH = "/app/settings/transfer"
@@ -94,20 +95,28 @@ async def export_workouts(ctx: Context) -> Download:
 @pages.post(
     "",
     access=owner_session(),
-    form=MultipartBody("file", (ZIP, CSV), _ImportForm(), size_limit="import", file_required=True),
+    form=MultipartBody("file", (ZIP, CSV, XLSX), _ImportForm(), size_limit="import", file_required=True),
     on=transfer_page,
 )
 async def import_file(ctx: Context, form: dict[str, Any], file: StoredFile) -> Redirect:
     """Begin to import a file, or to check it."""
-    job = await company_import.begin(ctx, file, dry_run=form["dryRun"], on_conflict=form["onConflict"])
+    job = await company_import.begin(
+        ctx,
+        file,
+        dry_run=form["dryRun"],
+        on_conflict=form["onConflict"],
+        keeps_file=form["dryRun"] and file.content_type != ZIP,
+    )
     return Redirect(f"{_PATH}/{job['_id']}")
 
 
 @pages.get("/{jobId}", access=owner_session(), template="settings/import.html")
-async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any]:
-    """The progress of an import, its problems, and how to undo it."""
+async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redirect:
+    """The progress of an import, its problems, and how to undo it; that of training history has a page of its own."""
     job = await background_jobs.get_with_work(ctx, job_id)
     work = cast("ImportWork", job["work"])
+    if is_history(work):
+        return Redirect(f"/app/import/{job_id}")
     has_ended = job["status"] not in ("queued", "running")
     clients = await company_import.list_clients(ctx, job_id) if has_ended and not work["isDryRun"] else []
     return {

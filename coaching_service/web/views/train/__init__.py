@@ -10,6 +10,7 @@ from coaching_service.web.views.train import (
     history,
     measurements,
     messages,
+    own_import,
     photos,
     plans,
     progress,
@@ -34,6 +35,7 @@ MODULES = (
     check_ins,
     messages,
     settings,
+    own_import,
     devices,
     workout,
 )

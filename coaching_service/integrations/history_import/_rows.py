@@ -1,0 +1,121 @@
+"""Rows of sets that a caller has read, from a paper or a picture: imported like a file with these rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.csv_rows import neutralise
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import CSV
+from coaching_service.integrations.background_jobs import service as background_jobs
+from coaching_service.integrations.background_jobs.models import ImportWork, JobError
+from coaching_service.integrations.history_import.answers import to_stored
+from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused, Write
+from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers
+
+# Headings that the format `sets` reads, by the names of the fields.
+HEADINGS = {
+    "date": "Date",
+    "workout": "Workout",
+    "exercise": "Exercise",
+    "sets": "Sets",
+    "reps": "Reps",
+    "load": "Weight",
+    "seconds": "Seconds",
+    "meters": "Distance (m)",
+    "rpe": "RPE",
+    "setKind": "Set type",
+    "notes": "Notes",
+}
+
+
+@dataclass(frozen=True)
+class ImportedRows:
+    """What became of rows; `job_id` is None if nothing was stored."""
+
+    job_id: ObjectId | None
+    result: HistoryResult
+    problems: Sequence[JobError]
+
+
+async def import_rows(
+    ctx: Context, rows: Sequence[Mapping[str, Any]], answers: ImportAnswers, *, dry_run: bool
+) -> ImportedRows:
+    """Import rows of a client, in the caller's transaction, as a job that has ended and can be undone.
+
+    Raises InvalidFields if a question is open, but for a dry run; NotFound and Forbidden about the client.
+    """
+    progress = _Once(ctx, _work(answers, dry_run=dry_run))
+    importing = HistoryImport(progress, _as_file(rows))
+    try:
+        await importing.start()
+        while await importing.run_batch():
+            pass
+    except HistoryRefused as error:
+        raise invalid_field("rows", error.message, code=error.code) from None
+    result = progress.work["plan"]["result"]
+    if dry_run:
+        return ImportedRows(None, result, progress.problems)
+    await background_jobs.record_import(
+        ctx, progress.job_id, progress.work, result, progress.problems, requested_by=ctx.caller.id
+    )
+    return ImportedRows(progress.job_id, result, progress.problems)
+
+
+@dataclass
+class _Once:
+    """An import within one transaction: its position is not stored."""
+
+    ctx: Context
+    work: ImportWork
+    job_id: ObjectId = field(default_factory=ObjectId)
+    problems: list[JobError] = field(default_factory=list)
+
+    async def save(
+        self,
+        work: ImportWork,
+        fields: Mapping[str, Any],
+        write: Write,
+        *,
+        done: int = 0,
+        errors: Sequence[JobError] = (),
+    ) -> None:
+        """Write, and keep what the next step needs."""
+        del fields, done
+        await write(self.ctx)
+        self.work = work
+        self.problems += errors
+
+
+def _work(answers: ImportAnswers, *, dry_run: bool) -> ImportWork:
+    return {
+        "fileId": None,
+        "fileName": "Rows of an assistant",
+        "contentType": CSV,
+        "isDryRun": dry_run,
+        "seed": new_token(),
+        "entry": 0,
+        "record": 0,
+        "isStarted": False,
+        "imported": {},
+        "failed": 0,
+        "answers": to_stored({**answers, "format": "sets"}),
+        "mayImportAll": False,
+        "isOwn": False,
+    }
+
+
+def _as_file(rows: Sequence[Mapping[str, Any]]) -> io.BytesIO:
+    """Return rows as a CSV file; the first is in line 2."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(HEADINGS.values())
+    writer.writerows([neutralise(row.get(name)) for name in HEADINGS] for row in rows)
+    return io.BytesIO(out.getvalue().encode())

@@ -1,0 +1,116 @@
+"""Training history for assistants: rows that they have read from a file or a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from marshmallow import fields
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, optional
+from coaching_service.core.mcp.confirmation import Reason
+from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Boolean, Choice, Date, Integer, ListOf, Number, Text
+from coaching_service.integrations.background_jobs.models import JobError
+from coaching_service.integrations.history_import import _rows as imported_rows
+from coaching_service.integrations.history_import.models import NO_ANSWERS, HistoryResult, ImportAnswers
+from coaching_service.library.imported_names.models import CREATE
+from coaching_service.people.customers import service as customers
+
+tools = Tools()
+MAX_ROWS = 200
+_SHOWN = 20
+
+
+class RowToImport(Arguments):
+    """Sets that were done: one, or `sets` equal ones."""
+
+    date = Date(required=True, metadata={"description": "YYYY-MM-DD."})
+    exercise = Text(required=True, max_length=200, metadata={"description": "As it is written."})
+    workout = Text(max_length=200, **optional("Title of the session."))
+    sets = Integer(minimum=1, maximum=50, **optional("Default 1."))
+    reps = Integer(minimum=0, **optional("Repetitions of a set."))
+    seconds = Number(minimum=0, **optional("Seconds."))
+    meters = Number(minimum=0, **optional("Meters."))
+    rpe = Number(minimum=1, maximum=10, **optional("RPE."))
+    setKind = Choice("normal", "warmup", "drop", "failure", **optional("Kind of set."))
+    notes = Text(max_length=1_000, **optional("Notes."))
+
+    class Meta(Arguments.Meta):
+        include = {
+            "load": Number(minimum=-10_000, maximum=10_000, **optional("In `loadUnit`; negative: assistance."))
+        }  # schemas have a method `load`
+
+
+class ImportRows(CustomerArgument):
+    """The client, and the sets that were done."""
+
+    rows = ListOf(
+        fields.Nested(RowToImport),
+        minimum=1,
+        maximum=MAX_ROWS,
+        required=True,
+        metadata={"description": "The rows.", "minItems": 1, "maxItems": MAX_ROWS},
+    )
+    loadUnit = Choice("kg", "lb", **optional("Required with loads."))
+    dryRun = Boolean(load_default=False, metadata={"description": "true only says what would be imported."})
+
+
+@tools.tool(
+    "Import training history",
+    access=coach(CUSTOMERS.EDIT),
+    takes=ImportRows(),
+    writes=True,
+    confirms=(Reason.HISTORY,),
+)
+async def import_rows(
+    ctx: Context, customer_id: ObjectId, rows: Sequence[Mapping[str, Any]], load_unit: Any, *, dry_run: bool
+) -> Written:
+    """Import sets that a client did in the past, read from a PDF, a photo or another application: up to 200 rows. Send
+    them with dryRun first: it says what the names of exercises mean, which become new exercises, and which rows are
+    left out. Rows of a day with the same title are one session; sessions that are there already are not added again."""
+    customer = await customers.get_visible_reference(ctx, customer_id)
+    answers: ImportAnswers = {**NO_ANSWERS, "customerId": customer_id, "loadUnit": load_unit}
+    imported = await imported_rows.import_rows(ctx, rows, answers, dry_run=dry_run)
+    result = imported.result
+    created = result["created"]
+    sessions, sets = created["sessions"], created["sets"]
+    verb = "Would import" if dry_run else "Imported"
+    period = f" from {result['from']} to {result['to']}" if result["from"] else ""
+    line = f"{verb} {_count(sets, 'set')} in {_count(sessions, 'session')}{period} for {typed(customer['name'])}."
+    return Written(
+        " ".join([line, *_describe_names(result), *_describe_problems(imported.problems)]),
+        {"jobId": imported.job_id},
+        () if dry_run or not sessions else (Reason.HISTORY,),
+        details={"rows": result["rows"], "imported": result["imported"], "reported": result["reported"], **created},
+    )
+
+
+def _describe_names(result: HistoryResult) -> list[str]:
+    known = [f"{typed(each['name'])} is {typed(each['match']['name'])}" for each in result["names"] if each["match"]]
+    new = [typed(each["name"]) for each in result["names"] if each["answer"] == CREATE]
+    questions = [each["message"] for each in result["questions"]]
+    return [
+        *([f"{'; '.join(known[:_SHOWN])}."] if known else []),
+        *([f"New exercises: {', '.join(new[:_SHOWN])}."] if new else []),
+        *(f"Open: {message}" for message in questions),
+    ]
+
+
+def _describe_problems(problems: Sequence[JobError]) -> list[str]:
+    """Return what is wrong with rows; row 1 is in line 2 of the file that is made of them."""
+    described = [
+        f"row {each.get('line', 2) - 1}: {each['field'] + ' ' if each['field'] else ''}{each['message']}"
+        for each in problems[:_SHOWN]
+    ]
+    more = f" and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+    return [f"Left out: {'; '.join(described)}{more}."] if described else []
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

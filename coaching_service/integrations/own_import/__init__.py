@@ -1,0 +1,1 @@
+"""A client imports the own training history."""

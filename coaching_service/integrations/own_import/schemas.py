@@ -1,0 +1,23 @@
+"""The text fields sent with a file of the own history."""
+
+from __future__ import annotations
+
+from coaching_service.core.validation import Choice, FormBoolean
+from coaching_service.integrations.company_import.schemas import AnswerFields
+
+FORMATS = ("hevy", "strong", "fitnotes", "stronglifts", "gravl", "sets")
+
+
+class OwnImportFields(AnswerFields):
+    """How to import a file of the own history."""
+
+    class Meta(AnswerFields.Meta):
+        exclude = ("customerId", "customers")
+
+    format = Choice(
+        *FORMATS, load_default=None, metadata={"description": "What the file is. Default: as its headings say."}
+    )
+    dryRun = FormBoolean(
+        load_default=False,
+        metadata={"description": "`true`: check everything, report the problems, and store nothing. Default: `false`."},
+    )

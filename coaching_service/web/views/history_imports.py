@@ -1,0 +1,110 @@
+"""Import of training history: a file is checked, questions are answered, names are matched, and it is imported."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypedDict
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default
+from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.routes import MultipartBody
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import CSV, XLSX
+from coaching_service.integrations.background_jobs import service as background_jobs
+from coaching_service.integrations.background_jobs.models import JobWork
+from coaching_service.integrations.company_import import checked_files
+from coaching_service.integrations.company_import import service as company_import
+from coaching_service.integrations.history_import import undoing
+from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import CustomerReference
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views import import_presentation
+from coaching_service.web.views.import_forms import AnswersForm, ExerciseSearch, search_exercises, with_answers
+
+pages = Pages("/app/import")
+_PATH = "/app/import"
+
+
+class _Client(TypedDict):
+    customerId: Annotated[ObjectId | None, Default(None)]
+
+
+@pages.get("", access=coach(CUSTOMERS.EDIT), query=_Client, template="imports/upload.html")
+async def import_history_page(ctx: Context, query: _Client) -> dict[str, Any]:
+    """A form to upload the training history of a client, or of several."""
+    return {"customer": await _find_client(ctx, query["customerId"])}
+
+
+@pages.post(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    form=MultipartBody("file", (CSV, XLSX), input_of(_Client)(), size_limit="import", file_required=True),
+    query=_Client,
+    on=import_history_page,
+)
+async def check_history(ctx: Context, form: _Client, file: StoredFile, query: _Client) -> Redirect:
+    """Begin to check a file."""
+    del query
+    answers: ImportAnswers = {**NO_ANSWERS, "customerId": form["customerId"]}
+    job = await company_import.begin(ctx, file, dry_run=True, answers=answers, keeps_file=True)
+    return Redirect(f"{_PATH}/{job['_id']}")
+
+
+@pages.get("/{jobId}", access=coach(CUSTOMERS.EDIT), template="imports/job.html")
+async def history_import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redirect:
+    """What a file has, its questions and names; then the progress of its import, and what it has imported."""
+    job = await _get_job(ctx, job_id)
+    if import_presentation.is_other_import(job):
+        return Redirect(f"/app/settings/transfer/{job_id}")
+    return {
+        "job": import_presentation.describe(job),
+        "customer": await _find_client(ctx, import_presentation.client_of(job)),
+    }
+
+
+@pages.post("/{jobId}/run", access=coach(CUSTOMERS.EDIT), form=AnswersForm, on=history_import_page)
+async def run_history_import(ctx: Context, job_id: ObjectId, form: AnswersForm) -> Redirect:
+    """Import a file that was checked, with the answers of the form."""
+    job = await checked_files.begin(ctx, job_id, with_answers(await _get_job(ctx, job_id), form))
+    return Redirect(f"{_PATH}/{job['_id']}")
+
+
+@pages.post("/{jobId}/cancel", access=coach(CUSTOMERS.EDIT), on=history_import_page)
+async def cancel_history_import(ctx: Context, job_id: ObjectId) -> Redirect:
+    """Cancel a check or an import."""
+    await background_jobs.cancel_any(ctx, job_id)
+    return Redirect(f"{_PATH}/{job_id}")
+
+
+@pages.post("/{jobId}/undo", access=coach(CUSTOMERS.EDIT), on=history_import_page)
+async def undo_history_import(ctx: Context, job_id: ObjectId) -> Redirect:
+    """Undo an import."""
+    job = await undoing.begin(ctx, job_id)
+    return Redirect(f"{_PATH}/{job['_id']}")
+
+
+@pages.get("/{jobId}/report.csv", access=coach(CUSTOMERS.EDIT), template="")
+async def download_import_report(ctx: Context, job_id: ObjectId) -> Download:
+    """Download the rows that were not imported, and why."""
+    return import_presentation.report(await _get_job(ctx, job_id))
+
+
+@pages.get("/{jobId}/exercises", access=coach(CUSTOMERS.EDIT), query=ExerciseSearch, template="imports/exercises.html")
+async def import_exercises_page(ctx: Context, job_id: ObjectId, query: ExerciseSearch) -> dict[str, Any]:
+    """The exercises that a name in the file may mean."""
+    await background_jobs.require_access(ctx, job_id, writes=False)
+    return {"layout": "layout.html", "query": query, "exercises": await search_exercises(ctx, query)}
+
+
+async def _get_job(ctx: Context, job_id: ObjectId) -> JobWork:
+    await background_jobs.require_access(ctx, job_id, writes=False)
+    return await background_jobs.get_with_work(ctx, job_id)
+
+
+async def _find_client(ctx: Context, customer_id: ObjectId | None) -> CustomerReference | None:
+    return None if customer_id is None else await customers.get_visible_reference(ctx, customer_id)

@@ -1,0 +1,76 @@
+"""What forms say about a file that is imported, and the exercises that a name in it may mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, TypedDict, cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.fields import Default
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Text
+from coaching_service.integrations.background_jobs.models import ImportWork, JobWork
+from coaching_service.integrations.history_import.answers import by_name
+from coaching_service.integrations.history_import.models import ImportAnswers
+from coaching_service.library.exercises.models import Exercise
+from coaching_service.library.exercises.suggestions import suggest_exercises
+from coaching_service.library.imported_names.service import read_answers
+from coaching_service.web.search_fields import Keywords
+from coaching_service.web.views.import_presentation import chosen_answer, history_result
+
+_LONGEST_NAME = 500
+_SUGGESTIONS = 12
+
+
+class NameRow(TypedDict):
+    """What becomes of a name in the file: an identifier, `create` or `skip`."""
+
+    name: Annotated[str, Text(max_length=_LONGEST_NAME, trim=False)]
+    answer: Annotated[str, Text(max_length=24)]
+
+
+class AnswersForm(TypedDict):
+    """The answers to the questions of a check, and what the names in the file become."""
+
+    customerId: Annotated[ObjectId | None, Default(None)]
+    loadUnit: Annotated[Literal["kg", "lb"] | None, Default(None)]
+    distanceUnit: Annotated[Literal["km", "mi", "m", "yd"] | None, Default(None)]
+    dateOrder: Annotated[Literal["dmy", "mdy", "ymd"] | None, Default(None)]
+    names: Annotated[list[NameRow], Default(list)]
+    customers: Annotated[list[NameRow], Default(list)]
+
+
+class ExerciseSearch(TypedDict):
+    """What is searched among the exercises that a name may mean."""
+
+    keywords: Annotated[str, Keywords()]
+
+
+def with_answers(checked: JobWork, form: AnswersForm) -> ImportAnswers:
+    """Return the answers that a check had, completed by those of a form.
+
+    Names whose proposal was not changed are no answers, which would be remembered. Raises InvalidFields.
+    """
+    known = cast("ImportWork", checked["work"])["answers"]
+    result = history_result(checked)
+    proposed = {each["name"]: chosen_answer(each) for each in (result["names"] if result else ())}
+    changed = [row for row in form["names"] if proposed.get(row["name"]) != row["answer"]]
+    return {
+        "format": known["format"],
+        "customerId": known["customerId"] or form["customerId"],
+        "loadUnit": form["loadUnit"] or known["loadUnit"],
+        "distanceUnit": form["distanceUnit"] or known["distanceUnit"],
+        "dateOrder": form["dateOrder"] or known["dateOrder"],
+        "names": {**by_name(known["names"]), **read_answers(_by_name(changed))},
+        "customers": {**by_name(known["customers"]), **read_answers(_by_name(form["customers"]))},
+        "columns": {each["heading"]: each["field"] for each in known["columns"]},
+    }
+
+
+async def search_exercises(ctx: Context, query: ExerciseSearch) -> Sequence[Exercise]:
+    """Return the exercises that match what was typed."""
+    return await suggest_exercises(ctx, query["keywords"], _SUGGESTIONS)
+
+
+def _by_name(rows: Sequence[NameRow]) -> Mapping[str, str]:
+    return {row["name"]: row["answer"] for row in rows}

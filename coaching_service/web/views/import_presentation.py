@@ -1,0 +1,197 @@
+"""Imports of training history in the words of the pages."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, TypedDict, cast
+
+from coaching_service.core.csv_rows import write_rows
+from coaching_service.core.http.downloads import Download
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import CSV
+from coaching_service.integrations.background_jobs.models import ImportWork, JobError, JobWork
+from coaching_service.integrations.history_files.set_rows import Question
+from coaching_service.integrations.history_import.models import HistoryResult, KeptDocument, UndoResult
+from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile
+
+MOST_NAMES = 300
+_SHOWN_ERRORS = 100
+_FORMATS = {
+    "hevy": "An export of Hevy",
+    "strong": "An export of Strong",
+    "fitnotes": "An export of FitNotes",
+    "stronglifts": "An export of StrongLifts",
+    "gravl": "An export of Gravl",
+    "trainheroic": "An export of TrainHeroic",
+    "workouts": "Workouts of this service",
+    "sets": "A table of sets",
+    "customers": "A list of clients",
+}
+_FIELDS = {"LOAD_UNIT": "loadUnit", "DISTANCE_UNIT": "distanceUnit", "DATE_ORDER": "dateOrder"}
+_REMOVED = {"customers": "clients removed", "sessions": "workouts removed", "exercises": "exercises removed"}
+_OPTIONS = {
+    "kg": "Kilograms",
+    "lb": "Pounds",
+    "km": "Kilometers",
+    "mi": "Miles",
+    "m": "Meters",
+    "yd": "Yards",
+    "dmy": "Day first: 03/04 is 3 April",
+    "mdy": "Month first: 03/04 is March 4",
+    "ymd": "Year first",
+    "create": "Create this client",
+    "skip": "Leave these rows out",
+}
+
+
+class ShownQuestion(TypedDict):
+    """A question with the field of the form that answers it; `named`: the name that it is about."""
+
+    field: str
+    named: str
+    message: str
+    options: list[tuple[str, str]]
+
+
+class ShownName(TypedDict):
+    """A name of an exercise with what it may become, and what is chosen."""
+
+    name: str
+    sets: int
+    chosen: str
+    options: list[tuple[str, str]]
+
+
+def describe(job: JobWork) -> dict[str, Any]:
+    """Return what the page of an import, or of its undo, shows."""
+    if job["kind"] == "undo":
+        return _describe_undo(job)
+    work = cast("ImportWork", job["work"])
+    result = history_result(job)
+    has_ended = job["status"] not in ("queued", "running")
+    is_dry_run = work["isDryRun"]
+    names = [] if result is None else result["names"]
+    return {
+        **job,
+        "title": f"Import of {work['fileName'] or 'a file'}",
+        "isDryRun": is_dry_run,
+        "isUnfinished": not has_ended,
+        "result": result,
+        "formatName": _FORMATS[result["format"]] if result is not None else "",
+        "facts": [] if result is None else _facts(result),
+        "isEmpty": result is None or not result["imported"],
+        "questions": []
+        if result is None
+        else [_question(each, number) for number, each in enumerate(result["questions"])],
+        "names": [_name(each) for each in names[:MOST_NAMES]],
+        "nameCount": len(names),
+        "knownCount": sum(each["match"] is not None for each in names),
+        "errors": [{**each, "sentence": _sentence(each)} for each in job["errors"][:_SHOWN_ERRORS]],
+        "hasMoreErrors": len(job["errors"]) > _SHOWN_ERRORS,
+        "canRun": is_dry_run and job["status"] == "done" and work["fileId"] is not None,
+        "canUndo": not is_dry_run and has_ended and result is not None and result["created"]["sessions"] > 0,
+    }
+
+
+def _describe_undo(job: JobWork) -> dict[str, Any]:
+    result = cast("UndoResult | None", job["result"])
+    removed: Mapping[str, Any] = {} if result is None else result["removed"]
+    return {
+        **job,
+        "title": "Undo of an import",
+        "isDryRun": False,
+        "isUnfinished": job["status"] in ("queued", "running"),
+        "facts": [(_REMOVED[name], count) for name, count in removed.items() if count],
+        "isEmpty": not removed,
+        "questions": [],
+        "names": [],
+        "errors": [_describe_remaining(each) for each in ([] if result is None else result["failed"][:_SHOWN_ERRORS])],
+        "hasMoreErrors": result is not None and len(result["failed"]) > _SHOWN_ERRORS,
+        "canRun": False,
+        "canUndo": False,
+    }
+
+
+def _describe_remaining(each: KeptDocument) -> dict[str, Any]:
+    return {"entry": str(each["documentId"]), "field": None, "message": each["message"]}
+
+
+def history_result(job: JobWork) -> HistoryResult | None:
+    """Return what was found in a file with sets, or imported from it; None if there is no such file."""
+    result = job["result"]
+    return cast("HistoryResult", result) if result is not None and "rows" in result else None
+
+
+def is_history(work: ImportWork) -> bool:
+    """Return whether an import is of training history, not of clients or of a company."""
+    return "plan" in work and work["plan"]["result"]["format"] != "customers"
+
+
+def is_other_import(job: JobWork) -> bool:
+    """Return whether a job has ended that turned out not to be of training history."""
+    if job["kind"] == "undo":
+        return False
+    return job["kind"] != "import" or (job["status"] == "done" and not is_history(cast("ImportWork", job["work"])))
+
+
+def chosen_answer(name: NameInFile) -> str:
+    """Return what a name becomes unless another answer is sent: an identifier, `create` or `skip`."""
+    return str(name["match"]["_id"]) if name["match"] is not None else name["answer"] or CREATE
+
+
+def client_of(job: JobWork) -> ObjectId | None:
+    """Return the client whose history an import is, if it is of one."""
+    answers = cast("ImportWork", job["work"]).get("answers") if job["kind"] == "import" else None
+    return None if answers is None else answers["customerId"]
+
+
+def report(job: JobWork) -> Download:
+    """Return the problems of an import as CSV."""
+    rows = [(each.get("line"), each["entry"], each["field"], each["code"], each["message"]) for each in job["errors"]]
+    content = codecs.BOM_UTF8 + write_rows([("line", "entry", "field", "code", "message"), *rows])
+
+    async def read(start: int, end: int) -> AsyncGenerator[bytes, None]:
+        yield content[start:end]
+
+    return Download(CSV, "import-report.csv", read, len(content))
+
+
+def _facts(result: HistoryResult) -> list[tuple[str, int]]:
+    created = result["created"]
+    counts = (
+        ("rows", result["rows"]),
+        ("workouts", created["sessions"]),
+        ("sets", created["sets"]),
+        ("new exercises", created["exercises"]),
+        ("new clients", created["customers"]),
+        ("rows left out", result["reported"]),
+    )
+    return [(label, count) for label, count in counts if count]
+
+
+def _question(question: Question, number: int) -> ShownQuestion:
+    named = question.get("name", "")
+    labels = question.get("labels") or [_OPTIONS.get(each, each) for each in question["options"]]
+    return {
+        "field": _FIELDS.get(question["code"], f"customers.{number}"),
+        "named": named,
+        "message": question["message"],
+        "options": list(zip(question["options"], labels, strict=True)),
+    }
+
+
+def _name(name: NameInFile) -> ShownName:
+    exercises = [each for each in (name["match"], *name["alternatives"]) if each is not None]
+    options = [(str(each["_id"]), each["name"]) for each in exercises]
+    return {
+        "name": name["name"],
+        "sets": name["sets"],
+        "chosen": chosen_answer(name),
+        "options": [*options, (CREATE, f"New exercise: {name['name']}"), (SKIP, "Leave out")],
+    }
+
+
+def _sentence(error: JobError) -> str:
+    field = f"{error['field']} " if error["field"] else ""
+    return f"{error['entry']}: {field}{error['message']}"

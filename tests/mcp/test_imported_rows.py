@@ -1,0 +1,71 @@
+"""Rows of training history that an assistant has read from a picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
+
+TOOL = "import_rows"
+ROWS: list[dict[str, Any]] = [
+    {"date": "2025-03-03", "workout": "Push", "exercise": "Bench Press (Barbell)", "sets": 2, "reps": 8, "load": 60},
+    {"date": "2025-03-03", "workout": "Push", "exercise": "Sled of Doom", "reps": 5, "load": 100.5, "rpe": 9},
+    {"date": "2025-03-05", "exercise": "Plank", "seconds": 45, "notes": "hard"},
+    {"date": "2025-03-05", "exercise": "Plank"},
+]
+
+
+async def sets(coach: CoachClient, client: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """What the client did in March 2025: date, title, exercise, repetitions, load and seconds."""
+    return [
+        (block["date"], block["name"], item["exercise"]["name"], each["reps"], each["load"], each["seconds"])
+        for block in await coach.calendar(client, "2025-03-01", "2025-03-31")
+        for item in block["items"]
+        for each in item["customerSets"]
+    ]
+
+
+async def test_rows_are_imported_after_one_proposal(mcp: McpHttpClient, coach: CoachClient) -> None:
+    mara = await coach.create_customer("Mara")
+    about = {"customerId": mara["_id"], "rows": ROWS, "loadUnit": "kg"}
+
+    shown = tool_change(await mcp.call(TOOL, **about, dryRun=True))
+    assert shown["summary"].startswith("Would import 4 sets in 2 sessions from 2025-03-03 to 2025-03-05 for «Mara».")
+    assert "«Bench Press (Barbell)» is «Barbell Bench Press»" in shown["summary"]
+    assert "New exercises: «Sled of Doom»." in shown["summary"]
+    assert "row 4: has no repetitions, load, time or distance" in shown["summary"]
+    assert (shown["rows"], shown["imported"], shown["reported"], shown["sets"]) == (4, 3, 1, 4)
+    assert await sets(coach, mara) == []
+
+    proposed = await mcp.call(TOOL, **about)
+    tool_proposal(proposed, "HISTORY")
+    assert await sets(coach, mara) == []
+    done = await approve(coach, proposed["structuredContent"])
+    assert await sets(coach, mara) == [
+        ("2025-03-03", "Push", "Barbell Bench Press", 8, 60, None),
+        ("2025-03-03", "Push", "Barbell Bench Press", 8, 60, None),
+        ("2025-03-03", "Push", "Sled of Doom", 5, 100.5, None),
+        ("2025-03-05", "Workout", "Plank", None, None, 45),
+    ]
+
+    again = tool_change(await mcp.call(TOOL, **about))
+    assert again["summary"].startswith("Imported 0 sets in 0 sessions for «Mara».")
+    job = (await coach.get(f"/coach/jobs/{done['jobId']}")).ok()
+    assert (job["status"], job["result"]["created"]["sets"]) == ("done", 4)
+
+
+async def test_loads_need_a_unit_and_all_errors_come_at_once(mcp: McpHttpClient, coach: CoachClient) -> None:
+    mara = await coach.create_customer("Mara")
+    shown = tool_change(await mcp.call(TOOL, customerId=mara["_id"], rows=ROWS, dryRun=True))
+    assert "Open: In which unit are the loads" in shown["summary"]
+    tool_error(await mcp.call(TOOL, customerId=mara["_id"], rows=ROWS), "LOAD_UNIT")
+    wrong: list[dict[str, Any]] = [{"date": "3 March", "exercise": "Squat"}, {"date": "2025-03-03", "mood": "good"}]
+    tool_error(
+        await mcp.call(TOOL, customerId=mara["_id"], rows=wrong),
+        "rows.0.date must be",
+        "rows.1.exercise",
+        "unknown field",
+    )
+    tool_error(await mcp.call(TOOL, customerId=mara["_id"], rows=ROWS[:1] * 201), "rows must")
+    assert await sets(coach, mara) == []

@@ -1,0 +1,116 @@
+"""Import of training history in the web application, of coaches and of clients."""
+
+from __future__ import annotations
+
+from tests.support.client import CoachClient
+from tests.support.transfer import run
+from tests.support.visitor import HtmlPage, Visitor
+from tests.web.conftest import ClientPage, Colleague
+
+STRONG = (
+    b"Date,Workout Name,Duration,Exercise Name,Set Order,Weight,Reps,Distance,Seconds,Notes,Workout Notes,RPE\n"
+    b'2026-02-11 07:05:00,"Lower A",48m,"Leg Press (Machine)",W,50.0,12.0,0,0.0,"","",\n'
+    b'2026-02-11 07:05:00,"Lower A",48m,"Leg Press (Machine)",1,120.0,10.0,0,0.0,"","slept badly",7.5\n'
+    b'2026-02-11 07:05:00,"Lower A",48m,"Leg Press (Machine)",Rest Timer,0,0,0,120.0,"","",\n'
+    b'2026-02-11 07:05:00,"Lower A",48m,"Sled of Doom",1,20,8,0,0,"","",\n'
+)
+
+
+async def ended(visitor: Visitor, coach: CoachClient, page: HtmlPage) -> HtmlPage:
+    """The page of a job once it has ended."""
+    while 'http-equiv="refresh"' in page.ok().html:
+        await run(coach)
+        page = await visitor.get(page.path)
+    return page
+
+
+async def upload(visitor: Visitor, coach: CoachClient, path: str, content: bytes) -> HtmlPage:
+    """Upload a file, and open its page once it is checked."""
+    address = path.partition("?")[0]
+    return await ended(
+        visitor, coach, await visitor.submit(await visitor.get(path), address, file=("strong.csv", content))
+    )
+
+
+async def test_a_coach_imports_the_history_of_a_client(coach: CoachClient, colleague: Colleague) -> None:
+    visitor = await colleague("customers.view", "customers.edit", "exercises.view")
+    mara = await coach.create_customer("Mara")
+    details = await visitor.get(f"/app/customers/{mara['_id']}/details")
+    assert f"/app/import?customerId={mara['_id']}" in details.links
+
+    page = await upload(visitor, coach, f"/app/import?customerId={mara['_id']}", STRONG)
+    page.says("An export of Strong", "Nothing has been imported yet", "Leg Press", "New exercise: Sled of Doom")
+    page.says("In which unit are the loads", "Kilograms", "Pounds", "is a rest, not a set", "Report as CSV")
+    assert (await coach.calendar(mara, "2026-02-01", "2026-02-28")) == []
+
+    page = await ended(visitor, coach, await visitor.submit(page, f"{page.path}/run", loadUnit="kg"))
+    page.says("Imported.", "11 Feb 2026", "rows left out")
+    [block] = await coach.calendar(mara, "2026-02-01", "2026-02-28")
+    assert [each["load"] for item in block["items"] for each in item["customerSets"]] == [50, 120, 20]
+    report = await visitor.get(f"{page.path}/report.csv")
+    assert "NOT_A_SET" in report.html
+
+    page = await ended(visitor, coach, await visitor.submit(page, f"{page.path}/undo"))
+    page.says("The import was undone")
+    assert (await coach.calendar(mara, "2026-02-01", "2026-02-28")) == []
+
+
+async def test_names_are_matched_created_and_left_out(coach: CoachClient, owner_page: Visitor) -> None:
+    mara, sled = await coach.create_customer("Mara"), await coach.create_exercise("Prowler Push")
+    page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", STRONG)
+    found = (await owner_page.get(f"{page.path}/exercises?keywords=prowler")).ok()
+    assert f'data-exercise="{sled["_id"]}"' in found.html
+
+    answers = {"loadUnit": "lb", "names__0__answer": "skip", "names__1__answer": sled["_id"]}
+    page = await ended(owner_page, coach, await owner_page.submit(page, f"{page.path}/run", **answers))
+
+    page.says("Imported.")
+    [block] = await coach.calendar(mara, "2026-02-01", "2026-02-28")
+    assert [(item["exercise"]["name"], item["customerSets"][0]["load"]) for item in block["items"]] == [
+        ("Prowler Push", 9.07)
+    ]
+    page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", STRONG)
+    assert f'<option value="{sled["_id"]}" selected>' in page.html, "the answer is remembered"
+
+
+async def test_a_file_that_is_no_table_is_explained(coach: CoachClient, owner_page: Visitor) -> None:
+    mara = await coach.create_customer("Mara")
+    page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", b"Mood,Weather\ngood,rain\n")
+    page.says("Nothing was imported.", "Mood, Weather", "The nearest is")
+
+
+async def test_a_client_brings_the_own_history(coach: CoachClient, client_page: ClientPage) -> None:
+    mara = await coach.create_customer("Mara")
+    visitor = await client_page(coach, mara)
+    (await visitor.get("/train/settings")).says("Bring your history")
+
+    page = await upload(visitor, coach, "/train/settings/import", STRONG)
+    page.says("An export of Strong")
+    page = await ended(visitor, coach, await visitor.submit(page, f"{page.path}/run", loadUnit="kg"))
+
+    page.says("Imported.")
+    [block] = await coach.calendar(mara, "2026-02-01", "2026-02-28")
+    assert block["source"]["format"] == "strong"
+    page = await ended(visitor, coach, await visitor.submit(page, f"{page.path}/undo"))
+    assert (await coach.calendar(mara, "2026-02-01", "2026-02-28")) == []
+
+
+async def test_the_owner_turns_imports_of_clients_off(
+    coach: CoachClient, owner_page: Visitor, client_page: ClientPage
+) -> None:
+    visitor = await client_page(coach, await coach.create_customer("Mara"))
+    settings = "/app/settings/company"
+    (await owner_page.submit(await owner_page.get(settings), settings, clientsMayImport=None)).says("Changes saved")
+
+    page = await visitor.get("/train/settings/import")
+
+    page.says("has turned this off")
+    assert [form.action for form in page.forms if form.multipart] == []
+
+
+async def test_pages_of_another_client_and_company_are_missing(coach: CoachClient, client_page: ClientPage) -> None:
+    mara, kim = await coach.create_customer("Mara"), await coach.create_customer("Kim")
+    own, other = await client_page(coach, mara), await client_page(coach, kim)
+    page = await upload(own, coach, "/train/settings/import", STRONG)
+    for path in (page.path, f"{page.path}/report.csv", f"{page.path}/exercises"):
+        (await other.get(path)).ok(404)
