@@ -14,7 +14,7 @@ from coaching_service.integrations.history_import.models import StoredAnswers
 def is_history(file: IO[bytes], answers: StoredAnswers | None) -> bool:
     """Return whether a table has done sets; otherwise it has clients.
 
-    Raises UnknownFormat for one that has neither.
+    Raises UnknownFormat for one that has neither, UnreadableTable for a workbook that cannot be opened.
     """
     if answers is None or answers["format"] == "customers":
         return False
@@ -28,10 +28,17 @@ def is_history(file: IO[bytes], answers: StoredAnswers | None) -> bool:
             return False
         raise
     except UnreadableTable:
+        if _is_archive(file):
+            raise
         return False
     finally:
         file.seek(0)
     return True
+
+
+def _is_archive(file: IO[bytes]) -> bool:
+    file.seek(0)
+    return file.read(2) == b"PK"
 
 
 def _has_clients(file: IO[bytes]) -> bool:
