@@ -6,9 +6,12 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files.set_rows import SetRow
+
+_normalize = lru_cache(1024)(normalize)  # rows repeat the same titles
 
 
 @dataclass
@@ -83,7 +86,7 @@ def split_sessions(rows: Iterable[SetRow]) -> tuple[list[Session], list[Session]
     """
     runs: list[tuple[tuple[object, ...], Session]] = []
     for row in rows:
-        key = (row.customer, row.day, row.clock, normalize(row.workout))
+        key = (row.customer, row.day, row.clock, _normalize(row.workout))
         if not runs or runs[-1][0] != key:
             runs.append((key, Session(row.customer, row.day, row.clock, row.workout)))
         runs[-1][1].add(row)
@@ -104,7 +107,7 @@ def group_sessions(rows: Iterable[SetRow], *, by_day: bool = False) -> list[Sess
     """
     sessions: dict[tuple[object, ...], Session] = {}
     for row in rows:
-        key = (row.customer, row.day) if by_day else (row.customer, row.day, row.clock, normalize(row.workout))
+        key = (row.customer, row.day) if by_day else (row.customer, row.day, row.clock, _normalize(row.workout))
         session = sessions.get(key)
         if session is None:
             session = sessions[key] = Session(row.customer, row.day, row.clock, row.workout)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 from typing import IO, Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.fields import Description, Optional
@@ -55,6 +56,7 @@ _METERS: Mapping[Unit, float] = {"km": 1000.0, "mi": 1609.344, "m": 1.0, "yd": 0
 _MOST = {"reps": 10_000.0, "load": 10_000.0, "meters": 1_000_000.0, "seconds": 86_400.0, "rpe": 10.0, "rir": 20.0}
 _MOST_SETS_OF_A_ROW = 50
 _TEXT_LENGTH = 5_000
+_normalize = lru_cache(1024)(normalize)  # rows repeat the same words
 
 
 class FileProblem(TypedDict):
@@ -126,8 +128,9 @@ class SetRow:
     @property
     def exercise_name(self) -> str:
         """The name of the exercise; one that was done with help says so, as some services write it."""
-        says_so = any(word in normalize(self.exercise) for word in _ASSISTED)
-        return f"{self.exercise} (Assisted)" if self.is_assistance and not says_so else self.exercise
+        if not self.is_assistance or any(word in normalize(self.exercise) for word in _ASSISTED):
+            return self.exercise
+        return f"{self.exercise} (Assisted)"
 
 
 @dataclass(frozen=True)
@@ -277,7 +280,7 @@ class _RowReader:
             seconds=self._number(cells, "seconds", values.read_seconds),
             rpe=self._number(cells, "rpe"),
             rir=self._number(cells, "rir", keeps_zero=True),
-            is_completed=normalize(_text(cells, "isCompleted")) not in _NOT_COMPLETED,
+            is_completed=_normalize(_text(cells, "isCompleted")) not in _NOT_COMPLETED,
         )
         if all(value is None for value in (row.reps, row.load, row.meters, row.seconds)):
             return []
@@ -287,7 +290,7 @@ class _RowReader:
         """Return the kind of a set; None for a row between sets. The order of sets may have it in place of a number."""
         names: tuple[Field, ...] = ("setKind", "set")
         for name in names:
-            text = normalize(_text(cells, name))
+            text = _normalize(_text(cells, name))
             if text in _NOT_SETS:
                 self._report(None, "NOT_A_SET", "is a rest, not a set")
                 return None

@@ -153,7 +153,7 @@ def _rows_of_csv(text: io.TextIOWrapper, delimiter: str) -> Iterator[Row]:
                 raise UnreadableTable("is not a CSV file: a quotation mark is not closed", line)
             is_declaration = line == 1 and cells[:1] and cells[0].lstrip("\ufeff").casefold().startswith("sep=")
             if any(cell.strip() for cell in cells) and not is_declaration:
-                yield Row(line, tuple(restore(cell.strip("\ufeff ")) or None for cell in cells))
+                yield Row(line, tuple(_text_of(cell) for cell in cells))
             line = reader.line_num + 1
     except csv.Error as error:
         raise UnreadableTable(f"cannot be read as CSV: {error}", line) from None
@@ -174,6 +174,11 @@ class _Lines:
             self.have_ended = True
             raise StopIteration
         return line
+
+
+def _text_of(cell: str) -> str | None:
+    text = cell.strip("\ufeff ")
+    return (restore(text) if "'" in text else text) or None
 
 
 # --- XLSX ------------------------------------------------------------------------------------------------------------

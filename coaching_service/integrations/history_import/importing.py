@@ -39,6 +39,10 @@ _COUNTED = ("created", "reported", "imported", "from", "to")
 Write = Callable[[Context], Awaitable[None]]
 
 
+# The sessions of a file between two steps: reading it again takes longer than a step.
+_suspended: dict[ObjectId, FileContent] = {}
+
+
 class HistoryRefused(Exception):
     """A file cannot be imported as it was requested; nothing more of it is stored."""
 
@@ -77,7 +81,7 @@ class HistoryImport:
 
     def __init__(self, progress: Progress, file: IO[bytes]) -> None:
         self._progress, self._file = progress, file
-        self._content: FileContent | None = None
+        self._content = _suspended.pop(progress.job_id, None)
 
     @property
     def _ctx(self) -> Context:
@@ -114,6 +118,7 @@ class HistoryImport:
             exercises=names,
             customers=assumed,
         )
+        self._content = content
         result["reported"] += content.reported
         result["imported"] = result["rows"] - result["reported"]
         errors = _errors(found.problems, content.problems)
@@ -129,6 +134,7 @@ class HistoryImport:
             codes = sorted({each["code"] for each in decisions.questions})
             raise HistoryRefused(f"leaves questions open: {', '.join(codes)}. Answer them", "QUESTIONS_OPEN")
         await self._store_plan(plan, errors, None if self._is_dry_run else decisions)
+        self.suspend()
 
     async def _store_plan(self, plan: HistoryPlan, errors: Sequence[JobError], decisions: Decisions | None) -> None:
         work: ImportWork = {**self._progress.work, "isStarted": True, "plan": plan}
@@ -164,7 +170,10 @@ class HistoryImport:
         return True
 
     def suspend(self) -> None:
-        """Do nothing: the next step reads the file again."""
+        """Keep the sessions for the next step, if the same process runs it; those of one job at a time."""
+        if self._content is not None:
+            _suspended.clear()
+            _suspended[self._progress.job_id] = self._content
 
     async def _load(self, plan: HistoryPlan) -> FileContent:
         if self._content is None:
