@@ -10,7 +10,6 @@ from tests.support.client import CoachClient
 from tests.support.real_exports import EXPORTS, ROWS, Export, own_csv
 from tests.support.transfer import import_file
 
-# What exports say that is not stored as it is written: an answer of the file, not of the import.
 FIRST_BY_HAND = "2025-03-28"
 
 
@@ -20,7 +19,8 @@ async def test_an_export_becomes_the_sets_of_the_truth(coach: CoachClient, name:
     exports = {each.name: each for each in EXPORTS} | {"own": own_csv(mara["_id"], "Mara Quill")}
     export: Export = exports[name]
     own = {} if name == "own" else {"customerId": mara["_id"]}
-    job = await import_file(coach, export.build(), name="history.csv", **own, **export.answers)
+    fields: dict[str, Any] = {**own, **export.answers}
+    job = await import_file(coach, export.build(), name="history.csv", **fields)
 
     result = job["result"]
     assert (job["status"], result["format"], result["rows"]) == ("done", export.format, ROWS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from datetime import datetime
+from typing import Any
 
 import openpyxl
 import pytest
@@ -99,4 +100,5 @@ async def test_a_file_that_fits_no_format_fails_with_its_headings(coach: CoachCl
 
 async def test_answers_that_are_none_are_refused(coach: CoachClient) -> None:
     for field, value in (("names", "[]"), ("names", '{"Squat": "x"}'), ("columns", '{"A": "x"}'), ("loadUnit", "st")):
-        (await send(coach, ROWS.encode(), name="sets.csv", **{field: value})).refused(400, field)
+        answer: dict[str, Any] = {field: value}
+        (await send(coach, ROWS.encode(), name="sets.csv", **answer)).refused(400, field)
