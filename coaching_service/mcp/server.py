@@ -33,7 +33,7 @@ from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.request_slot import RequestSlot, schedule_key
-from coaching_service.core.errors import Forbidden, OutcomeUnknown, ServiceError
+from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, OutcomeUnknown, ServiceError
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.core.metrics import Metrics
@@ -240,7 +240,8 @@ async def _call(
         async with RequestSlot(slots, ctx, schedule=schedule):
             return await _carry_out(await _after_waiting(ctx, call), call, request, params if was_asked else None)
     except InvalidArguments as error:
-        return _error("; ".join(error.messages), _CORRECT_ARGUMENTS), "rejected"
+        messages = [*error.messages, *await _find_more(ctx, tool, error, slots)]
+        return _error("; ".join(messages), _CORRECT_ARGUMENTS), "rejected"
     except ServiceError as error:
         return _error_result(error, tool), _outcome(error)
     except Exception as error:
@@ -296,6 +297,19 @@ async def _after_waiting(ctx: Context, call: Call) -> Context:
     if (denial := find_tool_denial(call.tool, current.caller)) is not None:
         raise denial
     return await client_units.use_unit_of_client(current, call.arguments.get("customerId"))
+
+
+async def _find_more(ctx: Context, tool: Tool, invalid: InvalidArguments, slots: RequestSlots) -> list[str]:
+    """Return what is wrong with the other arguments of a call that has invalid ones."""
+    if tool.check is None or not invalid.valid:
+        return []
+    try:
+        ctx = await client_units.use_unit_of_client(ctx, invalid.valid.get("customerId"))
+        async with RequestSlot(slots, ctx):
+            await tool.check(ctx, invalid.valid)
+    except (InvalidFields, NotFound, Forbidden) as error:
+        return error.message if isinstance(error.message, list) else [error.message]
+    return []
 
 
 def _parse(tool: Tool, params: CallToolRequestParams, caller: Principal, *, asks_user: bool) -> Call:

@@ -66,14 +66,16 @@ class Dates(Arguments):
     startDate = Date(required=True, metadata={"description": "First day, the client's date."})
     endDate = Date(required=True, metadata={"description": "Last day, included."})
 
-    @validates_schema
+    @validates_schema(skip_on_field_errors=False)
     def validate_range(self, data: Mapping[str, str], **_: Any) -> None:
         """Raises ValidationError if the end is before the start, or more than `max_days` are requested."""
-        require_range(data["startDate"], data["endDate"], self.max_days)
+        require_range(data.get("startDate"), data.get("endDate"), self.max_days)
 
 
-def require_range(first: str, last: str, max_days: int) -> None:
-    """Raise ValidationError unless `first` to `last`, both included, are 1 to `max_days` days."""
+def require_range(first: str | None, last: str | None, max_days: int) -> None:
+    """Raise ValidationError unless `first` to `last`, both included, are 1 to `max_days` days, if both are there."""
+    if first is None or last is None:
+        return
     days = (date.fromisoformat(last) - date.fromisoformat(first)).days
     if days < 0:
         raise invalid("must not be before startDate", "BEFORE_START", "endDate")
@@ -87,10 +89,10 @@ class OpenDates(Arguments):
     startDate = Date(load_default=None, allow_none=True, metadata={"description": "First day."})
     endDate = Date(load_default=None, allow_none=True, metadata={"description": "Last day, included."})
 
-    @validates_schema
+    @validates_schema(skip_on_field_errors=False)
     def validate_order(self, data: Mapping[str, str | None], **_: Any) -> None:
         """Raises ValidationError if the end is before the start."""
-        first, last = data["startDate"], data["endDate"]
+        first, last = data.get("startDate"), data.get("endDate")
         if first is not None and last is not None and last < first:
             raise invalid("must not be before startDate", "BEFORE_START", "endDate")
 
@@ -106,7 +108,8 @@ def validate_arguments(schema: Schema, arguments: Any) -> dict[str, Any]:
     except ValidationError as error:
         messages = body_messages(ValidationError(_without_quotes(error.messages, schema)))
         more = [f"and {len(messages) - _MAX_MESSAGES} more of the kind"] if len(messages) > _MAX_MESSAGES else []
-        raise InvalidArguments(messages[:_MAX_MESSAGES] + more) from None
+        valid = error.valid_data if isinstance(error.valid_data, dict) else {}
+        raise InvalidArguments(messages[:_MAX_MESSAGES] + more, valid) from None
     except RecursionError:
         raise InvalidArguments(["the arguments are nested too deep"]) from None
     return loaded
@@ -178,11 +181,11 @@ def _schema_of(schema: Schema | None, name: Any) -> Schema | None:
 
 
 class InvalidArguments(Exception):
-    """The arguments are invalid; `messages` has one sentence per error."""
+    """The arguments are invalid; `messages` has one sentence per error, `valid` the arguments without errors."""
 
-    def __init__(self, messages: list[str]) -> None:
+    def __init__(self, messages: list[str], valid: Mapping[str, Any] | None = None) -> None:
         super().__init__("; ".join(messages))
-        self.messages = messages
+        self.messages, self.valid = messages, valid or {}
 
 
 def paged(entries: Sequence[T], page: int, size: int) -> Page[T]:

@@ -22,6 +22,7 @@ from coaching_service.core.validation import Text
 Returned = Mapping[str, Any] | Answer | Written
 ToolHandler = Callable[..., Awaitable[Returned]]
 Preparation = Callable[..., Awaitable[None]]
+Check = Callable[[Context, Mapping[str, Any]], Awaitable[None]]
 
 
 class WriteArguments(Arguments):
@@ -54,7 +55,7 @@ class Tool:
     nothing more. `open_world`: it reaches people outside the service (e-mail). `confirms`: the reasons for which it may
     have to be confirmed. `outreach`: it always reaches people or many clients, so an access without that right does not
     see it. `for_views`: the views of applications call it, assistants neither see nor call it. `prepare` is called with
-    the arguments before the transaction.
+    the arguments before the transaction. `check` finds the errors of those without others when some are invalid.
     """
 
     title: str
@@ -70,6 +71,7 @@ class Tool:
     for_views: bool = False
     confirms: frozenset[Reason] = frozenset()
     prepare: Preparation | None = None
+    check: Check | None = None
 
     @property
     def name(self) -> str:
@@ -143,6 +145,7 @@ class Tools:
         returns: Any = None,
         confirms: Iterable[Reason] = (),
         prepare: Preparation | None = None,
+        check: Check | None = None,
         **hints: bool,
     ) -> Callable[[ToolHandler], ToolHandler]:
         """Declare a tool. `hints`: writes, destructive, idempotent, open_world, outreach, for_views."""
@@ -151,7 +154,9 @@ class Tools:
             if not handler.__doc__:
                 raise TypeError(f"{handler.__name__}: a tool needs a docstring, its description for assistants")
             confirmed = frozenset(confirms)
-            tool = Tool(title, handler, access, takes, returns, confirms=confirmed, prepare=prepare, **hints)
+            tool = Tool(
+                title, handler, access, takes, returns, confirms=confirmed, prepare=prepare, check=check, **hints
+            )
             self.declared.append(tool)
             _declared[tool.name] = tool
             return handler

@@ -21,6 +21,7 @@ from coaching_service.training.programs.models import LAST_DAY, ProgramChange
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import _calendar_programs
 from coaching_service.training.schedule.conflicts import join_some
+from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workout_text.tool_schemas import BlockArguments, workout_text
 from coaching_service.training.workouts.blocks import batches as block_batches
@@ -53,18 +54,23 @@ class SaveProgram(Arguments):
     startDate = Date(**optional("First day of that calendar."))
     endDate = Date(**optional("Last day, included."))
 
-    @validates_schema
+    @validates_schema(skip_on_field_errors=False)
     def is_complete(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require a name for a new program, and its days or a calendar; a program that exists has no calendar."""
-        calendar = [name for name in _CALENDAR if data[name] is not None]
-        if data["programId"] is None and data["name"] is None:
+        calendar = [name for name in _CALENDAR if data.get(name) is not None]
+        is_new = data.get("programId", ...) is None
+        if is_new and data.get("name", ...) is None:
             raise ValidationError("is required for a new program", "name")
-        if data["programId"] is None and data["days"] is None and len(calendar) < len(_CALENDAR):
+        if (
+            is_new
+            and data.get("days", ...) is None
+            and set(_CALENDAR) <= data.keys()
+            and len(calendar) < len(_CALENDAR)
+        ):
             raise ValidationError("is required, or customerId, startDate and endDate", "days")
-        if calendar and (data["programId"] is not None or data["days"] is not None):
+        if calendar and (data.get("programId") is not None or data.get("days") is not None):
             raise ValidationError("must not be combined with programId or days", calendar[0])
-        if calendar:
-            require_range(data["startDate"], data["endDate"], _MAX_DAYS)
+        require_range(data.get("startDate"), data.get("endDate"), _MAX_DAYS)
 
 
 class _Day(PlannedBlock):
@@ -89,6 +95,7 @@ class _Replaced(NamedTuple):
     writes=True,
     destructive=True,
     confirms=(Reason.PROGRAM_DAYS,),
+    check=check_names,
 )
 async def save_program(
     ctx: Context,

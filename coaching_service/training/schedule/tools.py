@@ -32,6 +32,7 @@ from coaching_service.training.schedule.models import (
     ProgressionChanges,
     SetsProgression,
 )
+from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.mentions import describe_readings, resolve_exercises
 from coaching_service.training.workout_text.tools import identify_workouts
 from coaching_service.training.workout_text.writing import write_item
@@ -65,11 +66,11 @@ class ProgressionArguments(Arguments):
     )
     exercises = ListOf(Text(), minimum=1, maximum=_MAX_EXERCISES, **optional("Only these: names or _ids."))
 
-    @validates_schema
+    @validates_schema(skip_on_field_errors=False)
     def changes_each_once(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require at most one change of loads, and of numbers of sets."""
         for name, other in (("addPercent", "addLoad"), ("setsPercent", "addSets")):
-            if data[name] is not None and data[other] is not None:
+            if data.get(name) is not None and data.get(other) is not None:
                 raise ValidationError(f"must not be combined with {other}", name)
 
 
@@ -93,10 +94,10 @@ class ScheduleCopy(ProgressionArguments, Dates, CustomerArgument):
 class ScheduleAdjustment(ProgressionArguments, Dates, CustomerArgument):
     """The days whose sets change, and how."""
 
-    @validates_schema
+    @validates_schema(skip_on_field_errors=False)
     def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require a change."""
-        if all(data[name] is None for name in _CHANGES):
+        if all(data.get(name, ...) is None for name in _CHANGES):
             raise ValidationError("is required, or addPercent, addReps, addSets or setsPercent", "addLoad")
 
 
@@ -112,11 +113,10 @@ class ExerciseReplacement(CustomerArgument):
     startDate = Date(required=True, metadata={"description": "First day, YYYY-MM-DD."})
     endDate = Date(**optional("Last day, included. Default: no end."))
 
-    @validates_schema
+    @validates_schema(skip_on_field_errors=False)
     def dates_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require the end not to be before the start, and at most 366 days."""
-        if data["endDate"] is not None:
-            require_range(data["startDate"], data["endDate"], _MAX_DAYS)
+        require_range(data.get("startDate"), data.get("endDate"), _MAX_DAYS)
 
 
 def _declare(title: str, takes: Schema) -> Callable[[ToolHandler], ToolHandler]:
@@ -126,6 +126,7 @@ def _declare(title: str, takes: Schema) -> Callable[[ToolHandler], ToolHandler]:
         access=coach(CUSTOMERS.EDIT),
         takes=takes,
         writes=True,
+        check=check_names,
         destructive=True,
         confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
     )

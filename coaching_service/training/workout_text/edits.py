@@ -73,7 +73,7 @@ async def apply_edits(
     missing = _find_missing(await service.get(ctx, owner, block_id), edits)
     problems = Problems()
     with problems.collect():
-        outcome.remarks = await resolve_workouts(ctx, _parse_texts(edits, unit), owner.customer_id)
+        outcome.remarks = await resolve_workouts(ctx, parse_texts(dict(enumerate(edits)), unit), owner.customer_id)
     if missing and not problems.entries:
         raise NotFound("workout item", "; ".join(f"{path}: Workout item not found" for path in missing))
     problems.entries += [Problem(path, None, _ITEM_NOT_FOUND, _ITEM_NOT_FOUND) for path in missing]
@@ -118,13 +118,13 @@ def _describe_change(before: WorkItem, after: WorkItem, unit: str) -> str:
     return new if old == new else f"{old} → {new.removeprefix(quote(name_of(before))).strip()}"
 
 
-def _parse_texts(edits: Sequence[ItemEditArguments], load_unit: str) -> list[ParsedWorkout]:
-    """Return what the texts of edits describe."""
+def parse_texts(edits: Mapping[int, ItemEditArguments], load_unit: str) -> list[ParsedWorkout]:
+    """Return what the texts of edits, by their positions, describe."""
     return [
         _check_sets(str(edit["text"]), load_unit, f"changes.{number}.text")
         if edit["action"] == "change" and is_sets(str(edit["text"]))
         else parse_items(str(edit["text"]), load_unit, f"changes.{number}.text")
-        for number, edit in enumerate(edits)
+        for number, edit in edits.items()
         if edit["action"] in ("add", "change")
     ]
 

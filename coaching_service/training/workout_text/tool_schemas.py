@@ -227,10 +227,10 @@ class WorkoutChange(WorkoutArgument):
     date = Date(**optional("A new date, YYYY-MM-DD."))
     order = Integer(minimum=0, maximum=1000, **optional("New position among the workouts of the day, from 0."))
 
-    @validates_schema
+    @validates_schema(skip_on_field_errors=False)
     def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require a change."""
-        if all(data[name] is None for name in ("name", "date", "order")):
+        if all(data.get(name, ...) is None for name in ("name", "date", "order")):
             raise ValidationError("must have name, date or order")
 
 

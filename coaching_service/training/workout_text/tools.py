@@ -18,6 +18,7 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import Page
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workout_text._arrays import to_exercise_items
+from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.edits import apply_edits
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workout_text.tool_schemas import (
@@ -114,6 +115,7 @@ def _without_unset(value: Any) -> Any:
     takes=NewWorkouts(),
     writes=True,
     confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
+    check=check_names,
 )
 async def create_workout(
     ctx: Context,
@@ -242,6 +244,7 @@ async def update_workout(
     writes=True,
     destructive=True,
     confirms=(Reason.DONE_WORK,),
+    check=check_names,
 )
 async def update_workout_items(
     ctx: Context, customer_id: ObjectId, workout_id: ObjectId, changes: list[ItemEditArguments]

@@ -16,6 +16,7 @@ from coaching_service.people.account.load_units import convert_entered_load, con
 from coaching_service.people.customers import service as customers
 from coaching_service.training.training_maxes import service
 from coaching_service.training.training_maxes.models import ReferenceLoads
+from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.mentions import describe_readings, resolve_exercises
 from coaching_service.training.workouts.sets.schemas import MAX_LOAD
 
@@ -38,6 +39,7 @@ class TrainingMaxToSet(CustomerArgument):
     writes=True,
     destructive=True,
     idempotent=True,
+    check=check_names,
 )
 async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, value: float) -> Written:
     """Set the load to which a client's planned percentages (`@70%`) of an exercise refer, as in 5/3/1; without it they
