@@ -18,6 +18,7 @@ from mcp.types import (
     Icon,
     ListPromptsResult,
     ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
     ReadResourceRequestParams,
@@ -136,7 +137,7 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
             result, observation.outcome = await _call(tool, caller, params, slots)
             return await apps.add_view_data(caller.ctx, result) if caller.shows_views else result
 
-    def make(on_list_resources: Any = None, on_read_resource: Any = None) -> Server[Any]:
+    def make(on_list_resources: Any = None, on_list_templates: Any = None, on_read_resource: Any = None) -> Server[Any]:
         server: Server[Any] = Server(
             "coaching-service",
             version=__version__,
@@ -148,17 +149,21 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
             on_list_prompts=_list_prompts,
             on_get_prompt=_get_prompt,
             on_list_resources=on_list_resources,
+            on_list_resource_templates=on_list_templates,
             on_read_resource=on_read_resource,
             cache_hints={
                 "tools/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="private"),
-                **dict.fromkeys(("prompts/list", "resources/list", "resources/read"), _PUBLIC),
+                "prompts/list": _PUBLIC,
+                "resources/list": _PUBLIC,
+                "resources/templates/list": _PUBLIC,
+                "resources/read": _PUBLIC,
             },
         )
         server.add_request_handler("tools/call", CallToolRequestParams, call_tool)
         server.middleware.clear()  # OpenTelemetry spans, which are not collected and take half the time of a call
         return server
 
-    showing = make(_list_resources, _read_resource)
+    showing = make(_list_resources, _list_resource_templates, _read_resource)
     showing.extensions[apps.EXTENSION] = {}
     return Servers(make(), showing)
 
@@ -180,6 +185,12 @@ async def _list_resources(_: Request, params: PaginatedRequestParams | None) -> 
     if params is not None and params.cursor is not None:
         raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of resources is one page")
     return ListResourcesResult(resources=apps.list_views())
+
+
+async def _list_resource_templates(_: Request, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+    if params is not None and params.cursor is not None:
+        raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of templates is one page")
+    return ListResourceTemplatesResult(resource_templates=[])
 
 
 async def _read_resource(_: Request, params: ReadResourceRequestParams) -> ReadResourceResult:

@@ -54,7 +54,7 @@ _METHODS = {
     False: frozenset(("initialize", "ping", "tools/list", "tools/call", "prompts/list", "prompts/get")),
     True: frozenset(("server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get")),
 }
-_VIEW_METHODS = frozenset(("resources/list", "resources/read"))
+_VIEW_METHODS = frozenset(("resources/list", "resources/templates/list", "resources/read"))
 _PARAMETER_HINTS = {
     "initialize": "Invalid params: initialize needs protocolVersion, capabilities and clientInfo",
     "tools/list": "Invalid params: the cursor of tools/list is a string",
@@ -62,6 +62,7 @@ _PARAMETER_HINTS = {
     "prompts/get": "Invalid params: prompts/get needs name, a string; its arguments are an object of strings",
     "tools/call": "Invalid params: tools/call needs name, a string; its arguments are an object",
     "resources/list": "Invalid params: the cursor of resources/list is a string",
+    "resources/templates/list": "Invalid params: the cursor of resources/templates/list is a string",
     "resources/read": "Invalid params: resources/read needs uri, a string",
 }
 

@@ -59,6 +59,8 @@ async def test_views_are_listed_and_read(mcp: McpHttpClient) -> None:
         [content] = read.ok()["result"]["contents"]
         assert (content["uri"], content["mimeType"]) == (uri, "text/html;profile=mcp-app")
         assert content["_meta"] == listed["_meta"]
+    templates = await mcp.request("resources/templates/list", None, Mcp_Session_Id=session)
+    assert templates.ok()["result"]["resourceTemplates"] == []
     unknown = await mcp.request("resources/read", {"uri": "ui://coaching/other"}, Mcp_Session_Id=session)
     assert unknown.json["error"]["code"] == -32602
     malformed = await mcp.request("resources/read", {}, Mcp_Session_Id=session)
@@ -106,7 +108,7 @@ async def test_without_the_extension_nothing_changes(mcp: McpHttpClient, coach: 
     common = [{name: value for name, value in tool.items() if name != "_meta"} for tool in tools]
     expected = [tool for tool in common if tool["name"] != "decide_proposal"]
     assert orjson.dumps(expected) == orjson.dumps(plain.ok()["result"]["tools"])
-    for method in ("resources/list", "resources/read"):
+    for method in ("resources/list", "resources/templates/list", "resources/read"):
         assert (await mcp.request(method)).json["error"]["code"] == -32601
         assert (await mcp.request(method, None, Mcp_Session_Id="made-up")).json["error"]["code"] == -32601
 
