@@ -11,7 +11,7 @@ import aiohttp
 import openpyxl
 import pytest
 
-from coaching_service.integrations.history_files.programs import ProgramSheet, read_program
+from coaching_service.integrations.history_files.programs import ProgramSheet, read_program, write_table
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.training.set_text.planned_writer import write_planned
 from tests.support.client import UNKNOWN, CoachClient, Reply
@@ -174,6 +174,20 @@ def test_cells_that_cannot_be_read_become_instructions() -> None:
         (3, "sets", "VALUE_LEFT_OUT"),
         (3, "reps", "VALUE_LEFT_OUT"),
     ]
+
+
+@pytest.mark.parametrize(
+    "text", [PLAN, "Exercise,Sets,Reps\nA1) Row,3,8\nA2) Press,3,10/side\n", "Day,Exercise\n5x5 A,Row\nRest,\n"]
+)
+def test_a_table_that_is_written_is_read_as_the_same_days(text: str) -> None:
+    sheet = read(text)
+    again = read(write_table(sheet, "kg"))
+    assert again.problems == []
+    for day, copy in zip(sheet.days, again.days, strict=True):
+        assert (copy.day, copy.name, copy.is_rest) == (day.day, day.name, day.is_rest or not day.exercises)
+        for each, same in zip(day.exercises, copy.exercises, strict=True):
+            assert (same.name, same.sets, copy.superset_of(same)) == (each.name, each.sets, day.superset_of(each))
+            assert "\n".join(same.notes) == "\n".join(each.notes)
 
 
 def test_letters_before_names_are_supersets() -> None:

@@ -20,8 +20,9 @@ _REST = {"rest", "rest day", "off", "day off", "descanso", "dia de descanso", "d
 _WEEK = re.compile(r".*\b(?:week|wk|semana|sem|w|s)\s*\.?\s*(\d{1,3})\b.*")
 _DAY = re.compile(r"(?:day|dia|session|sesion|workout|d)?\s*(\d{1,4})\s*(?:[-:.–—,)]\s*(.*))?", re.IGNORECASE)
 _WORD = re.compile(r"([^\W\d]+)\.?\s*(?:[-:–—,(]\s*(.*?)\)?)?")
-_DAYS_OF_WEEK = 7
+DAYS_OF_WEEK = 7
 LAST_DAY = 3_660
+REST_DAY = "Rest day"
 
 
 def is_rest(text: str) -> bool:
@@ -32,7 +33,7 @@ def is_rest(text: str) -> bool:
 def week_in(text: str) -> int | None:
     """Return the number of the week that a text names; None if it names none."""
     found = _WEEK.fullmatch(normalize(text))
-    return int(found[1]) if found is not None and 1 <= int(found[1]) <= LAST_DAY // _DAYS_OF_WEEK else None
+    return int(found[1]) if found is not None and 1 <= int(found[1]) <= LAST_DAY // DAYS_OF_WEEK else None
 
 
 class DayNumbers:
@@ -58,10 +59,10 @@ class DayNumbers:
         number, name = self._within_week(text)
         if number is None:
             number, name = self._next(text), "" if is_rest(text) else text
-        elif number > _DAYS_OF_WEEK:
+        elif number > DAYS_OF_WEEK:
             return min(number, LAST_DAY), name
         self._last = max(self._last, number)
-        return min((self._week - 1) * _DAYS_OF_WEEK + number, LAST_DAY), name
+        return min((self._week - 1) * DAYS_OF_WEEK + number, LAST_DAY), name
 
     def _within_week(self, text: str) -> tuple[int | None, str]:
         plain = text.strip()

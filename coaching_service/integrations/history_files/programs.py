@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,9 +12,10 @@ from typing import IO, Literal, cast
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files._headings import Unit, read_heading
 from coaching_service.integrations.history_files._plan_cells import PLAN_FIELDS, PlanField, is_empty, read_sets
-from coaching_service.integrations.history_files._plan_days import DayNumbers, is_rest, week_in
+from coaching_service.integrations.history_files._plan_days import DAYS_OF_WEEK, REST_DAY, DayNumbers, is_rest, week_in
 from coaching_service.integrations.history_files.set_rows import Problem
 from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
+from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.workouts.sets.models import PlannedSet
 
 Column = Literal["week", "day", "exercise", "superset", "notes"] | PlanField
@@ -88,6 +91,23 @@ def read_program(file: IO[bytes], load_unit: str) -> ProgramSheet:
     if not any(day.exercises for day in days):
         raise UnreadableTable("has no rows with exercises")
     return ProgramSheet(days, reader.problems)
+
+
+def write_table(sheet: ProgramSheet, load_unit: str) -> str:
+    """Return a table with tabs that `read_program` reads as the same days, with loads in `load_unit`."""
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter="\t", lineterminator="\n")
+    writer.writerow(("Week", "Day", "Exercise", "Sets", "Superset", "Notes"))
+    for day in sheet.days:
+        week, number = divmod(day.day - 1, DAYS_OF_WEEK)
+        label = f"Day {number + 1}"
+        when = (week + 1, label if day.name == label else f"{label}: {' '.join(day.name.split())}")
+        if not day.exercises:
+            writer.writerow((*when, "REST", "", "", ""))
+        for each in day.exercises:
+            sets = write_planned(each.sets, load_unit)
+            writer.writerow((*when, each.name, sets, day.superset_of(each) or "", "\n".join(each.notes)))
+    return out.getvalue()
 
 
 def _column_of(heading: Cell) -> Column | None:
@@ -167,7 +187,7 @@ class _Reader:
         self._current = self._day(number, title or name, rest=is_rest(text) or is_rest(title))
 
     def _day(self, number: int, name: str, *, rest: bool = False) -> PlannedDay:
-        title = "Rest day" if rest else name.strip()[:_NAME_LENGTH] or f"Day {number}"
+        title = REST_DAY if rest else name.strip()[:_NAME_LENGTH] or f"Day {number}"
         return self.days.setdefault(number, PlannedDay(number, title, rest))
 
     def _add_rest(self, *, has_day: bool) -> None:
@@ -175,7 +195,7 @@ class _Reader:
         if has_day and self._current is not None and not self._current.exercises:
             self._current.is_rest = True
         else:
-            self._begin_day("rest", "Rest day")
+            self._begin_day("rest", REST_DAY)
 
     def _add_exercise(self, row: Row, cells: Mapping[Column, tuple[Cell, Unit | None]], name: str) -> None:
         label = _text(cells, "superset")

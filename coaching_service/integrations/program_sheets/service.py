@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO
 
@@ -35,10 +36,20 @@ from coaching_service.training.workouts.sets.models import PlannedSet
 _INSTRUCTIONS_LENGTH = 5_000
 
 
-async def import_program(
+@dataclass(frozen=True)
+class ReadProgram:
+    """A program as a file describes it, with loads in `unit`, and what the names of its exercises mean."""
+
+    name: str
+    sheet: ProgramSheet
+    names: ResolvedNames
+    unit: str
+
+
+async def read_sheet(
     ctx: Context, file: IO[bytes] | None, file_name: str, options: ProgramImportOptions
-) -> ImportedProgram:
-    """Create the program of a CSV or XLSX file, and the exercises whose names mean none; answers are remembered.
+) -> ReadProgram:
+    """Return the program of a CSV or XLSX file.
 
     Raises InvalidFields without a file and for one that is no program, NotFound for an answer with an unknown exercise.
     """
@@ -52,7 +63,18 @@ async def import_program(
     counts = Counter(each.name for day in sheet.days for each in day.exercises)
     names = await imported_names.resolve_names(ctx, counts, imported_names.read_answers(options["names"]))
     name = options["name"] or PurePosixPath(file_name).stem.strip()[:NAME_LENGTH] or "Program"
-    return await _create(ctx, name, sheet, names, unit)
+    return ReadProgram(name, sheet, names, unit)
+
+
+async def import_program(
+    ctx: Context, file: IO[bytes] | None, file_name: str, options: ProgramImportOptions
+) -> ImportedProgram:
+    """Create the program of a CSV or XLSX file, and the exercises whose names mean none; answers are remembered.
+
+    Raises what `read_sheet` raises.
+    """
+    read = await read_sheet(ctx, file, file_name, options)
+    return await _create(ctx, read.name, read.sheet, read.names, read.unit)
 
 
 @transactional

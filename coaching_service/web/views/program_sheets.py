@@ -1,0 +1,136 @@
+"""Making a program of a sheet: a file or a pasted table, its preview with the names of exercises, and the program."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypedDict
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import PROGRAMS
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.fields import Default
+from coaching_service.core.http.routes import MultipartBody, ReceivedFile
+from coaching_service.core.media import CSV, XLSX
+from coaching_service.core.validation import NAME_LENGTH, Choice, Input, Text
+from coaching_service.integrations.history_files.programs import PlannedDay, write_table
+from coaching_service.integrations.program_sheets import service
+from coaching_service.integrations.program_sheets.models import ProgramImportOptions
+from coaching_service.integrations.program_sheets.service import ReadProgram
+from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile
+from coaching_service.training.set_text.planned_writer import write_planned
+from coaching_service.web.formatting import quantity
+from coaching_service.web.pages import Pages, Redirect, Render
+
+pages = Pages("/app/programs/import")
+_MAX_TABLE = 60_000
+_UNITS = ("kg", "lb")
+
+
+class _SheetForm(Input):
+    name = Text(allow_blank=True, load_default="")
+    table = Text(max_length=_MAX_TABLE, allow_blank=True, load_default="")
+    loadUnit = Choice(*_UNITS, load_default=None)
+
+
+class _NameRow(TypedDict):
+    name: Annotated[str, Text(max_length=NAME_LENGTH)]
+    answer: Annotated[str, Text(max_length=24)]
+
+
+class _ProgramForm(TypedDict):
+    name: Annotated[str, Text()]
+    table: Annotated[str, Text(max_length=_MAX_TABLE)]
+    loadUnit: Literal["kg", "lb"]
+    names: Annotated[list[_NameRow], Default(list)]
+
+
+@pages.get("", access=coach(PROGRAMS.CREATE), template="library/program_import.html")
+async def sheet_page(ctx: Context) -> dict[str, Any]:
+    """A form for a file or a table, and with one what it would become."""
+    return {"preview": None, "unit": ctx.caller.company.load_unit}
+
+
+@pages.post(
+    "/preview",
+    access=coach(PROGRAMS.CREATE),
+    form=MultipartBody("file", (CSV, XLSX), _SheetForm(), size_limit="plan", text_bytes=250_000, is_stored=False),
+    on=sheet_page,
+    idempotent=True,
+    file_optional=True,
+    request_class="bulk",
+)
+async def preview_sheet(ctx: Context, form: dict[str, Any], file: ReceivedFile | None) -> Render:
+    """Show the program that a sheet would become."""
+    if file is None and not form["table"].strip():
+        raise invalid_field("file", "must be chosen, or the table pasted below", code="REQUIRED")
+    options: ProgramImportOptions = {"name": form["name"] or None, "names": {}, "loadUnit": form["loadUnit"]}
+    content, name = _content_of(form["table"]) if file is None else (file.content, file.name)
+    read = await service.read_sheet(ctx, content, name, options)
+    if len(table := write_table(read.sheet, read.unit)) > _MAX_TABLE:
+        raise invalid_field("file", "is too long for this page: divide it into several programs", code="TOO_LONG")
+    return Render({"preview": _present(read, table)}, "The preview is no longer here. Choose the file again.")
+
+
+@pages.post("", access=coach(PROGRAMS.CREATE), form=_ProgramForm, on=sheet_page)
+async def import_sheet(ctx: Context, form: _ProgramForm) -> Redirect:
+    """Create the program of a preview."""
+    options: ProgramImportOptions = {"name": form["name"], "names": {}, "loadUnit": form["loadUnit"]}
+    # What was proposed and not changed is no answer, which would be remembered.
+    proposed = (await service.read_sheet(ctx, *_content_of(form["table"]), options)).names.names
+    unchanged = {each["name"]: _chosen(each) for each in proposed}
+    changed = [row for row in form["names"] if unchanged.get(row["name"]) != row["answer"]]
+    options["names"] = {row["name"]: row["answer"] for row in changed}
+    program = await service.import_program(ctx, *_content_of(form["table"]), options)
+    days = quantity(program["numberOfDaysWithWorkouts"], "workout day")
+    return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created with {days}.")
+
+
+def _content_of(table: str) -> tuple[io.BytesIO, str]:
+    return io.BytesIO(table.encode()), ""
+
+
+def _present(read: ReadProgram, table: str) -> dict[str, Any]:
+    sheet = read.sheet
+    weeks: dict[int, list[dict[str, Any]]] = {}
+    for day in sheet.days:
+        weeks.setdefault((day.day - 1) // 7 + 1, []).append(_present_day(day, read.unit))
+    return {
+        "name": read.name,
+        "unit": read.unit,
+        "table": table,
+        "weeks": weeks,
+        "facts": [
+            quantity(sum(bool(day.exercises) for day in sheet.days), "workout"),
+            quantity(sum(len(day.exercises) for day in sheet.days), "exercise"),
+        ],
+        "names": [{**each, "options": _options(each), "chosen": _chosen(each)} for each in read.names.names],
+        "new_count": sum(each["answer"] == CREATE for each in read.names.names),
+        "problems": sheet.problems,
+    }
+
+
+def _present_day(day: PlannedDay, unit: str) -> dict[str, Any]:
+    return {
+        "number": (day.day - 1) % 7 + 1,
+        "name": day.name,
+        "isRest": day.is_rest,
+        "lines": [
+            (each.name, write_planned(each.sets, unit), day.superset_of(each), ", ".join(each.notes))
+            for each in day.exercises
+        ],
+    }
+
+
+def _options(about: NameInFile) -> Sequence[tuple[str, str]]:
+    known = [each for each in (about["match"], *about["alternatives"]) if each is not None]
+    return [
+        *((str(each["_id"]), each["name"]) for each in known),
+        (CREATE, f"New exercise “{about['name']}”"),
+        (SKIP, "Leave out"),
+    ]
+
+
+def _chosen(about: NameInFile) -> str:
+    return str(about["match"]["_id"]) if about["match"] is not None else about["answer"] or CREATE

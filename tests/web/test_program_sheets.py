@@ -1,0 +1,78 @@
+"""Making a program of a sheet: upload or paste, preview, names with choices, then the program."""
+
+from __future__ import annotations
+
+from tests.support.client import CoachClient
+from tests.support.visitor import HtmlPage, Visitor
+
+PATH = "/app/programs/import"
+SHEET = (
+    "Week,Day,Exercise,Sets,Reps,Load,Notes\n"
+    "1,Day 1: Push,Bench press,3,8-10,60,Slow\n"
+    ",,Leo's rope flow,2,30s,heavy,\n"
+    ",Day 2,REST,,,,\n"
+    "2,Day 1: Push,Bench press,4,6,62.5,\n"
+)
+
+
+async def preview(page: Visitor, **fields: str) -> HtmlPage:
+    return await page.submit(await page.get(PATH), f"{PATH}/preview", **fields)
+
+
+def answers(page: HtmlPage) -> dict[str, str]:
+    """The choices by name, with the field of each."""
+    fields = dict(page.form(PATH).fields)
+    return {fields[f"names.{row}.name"]: fields[f"names.{row}.answer"] for row in range(2)}
+
+
+async def test_a_sheet_is_shown_and_becomes_a_program(coach: CoachClient, owner_page: Visitor) -> None:
+    (await owner_page.get("/app/programs")).says("Import from a sheet")
+    start = await owner_page.get(PATH)
+    shown = await owner_page.submit(start, f"{PATH}/preview", file=("Spring.csv", SHEET.encode()))
+    shown.ok().says(
+        "2 workouts, 3 exercises. Nothing has been created yet.",
+        "1 name in the sheet means no exercise that is here. It becomes a new exercise",
+        "line 3 load is no load (60, 60 kg, 135 lbs or 70%). It is in the instructions: heavy",
+        "Week 2",
+        "Day 1: Push",
+        "Bench press: 3x8-10 @60kg",
+        "Rest",
+    )
+    assert (await coach.get("/coach/programs", archived="false", pageSize=5, pageNum=1)).ok()["totalDocs"] == 0
+    assert answers(shown)["Leo's rope flow"] == "create"
+
+    created = await owner_page.submit(shown, PATH)
+
+    created.ok().says("Spring created with 2 workout days.", "Leo's rope flow")
+    (program,) = (await coach.get("/coach/programs", archived="false", pageSize=5, pageNum=1)).ok()["docs"]
+    blocks = (await coach.get(f"/coach/programs/{program['_id']}/wblock", startDay=1, endDay=20)).ok()
+    assert [(each["day"], each["name"], each["isRest"]) for each in blocks] == [
+        (1, "Push", False),
+        (2, "Day 2", True),
+        (8, "Push", False),
+    ]
+    assert blocks[0]["items"][1]["exerciseInstructions"] == "Load: heavy"
+    names = await coach.ctx.db["importedNames"].count_documents({"companyId": coach.ctx.company_id})
+    assert names == 0  # nothing was answered
+
+
+async def test_a_pasted_table_with_other_choices(coach: CoachClient, owner_page: Visitor) -> None:
+    own = await coach.create_exercise("House press")
+    table = SHEET.replace(",", "\t")
+    shown = await preview(owner_page, table=table, name="Pasted", loadUnit="lb")
+    shown.ok().says("Bench press: 3x8-10 @60lb")
+    fields = dict(shown.form(PATH).fields)
+    chosen = {fields[f"names.{row}.name"]: f"names__{row}__answer" for row in range(2)}
+    choices = {chosen["Bench press"]: own["_id"], chosen["Leo's rope flow"]: "skip"}
+    (await owner_page.submit(shown, PATH, **choices)).ok().says("Pasted created with 2 workout days.")
+    (program,) = (await coach.get("/coach/programs", archived="false", pageSize=5, pageNum=1)).ok()["docs"]
+    blocks = (await coach.get(f"/coach/programs/{program['_id']}/wblock", startDay=1, endDay=20)).ok()
+    ((press,), _, _) = [each["items"] for each in blocks]
+    assert (press["exerciseId"], press["exerciseSets"][0]["load"]) == (own["_id"], 27.22)
+    again = await preview(owner_page, table=table)
+    assert answers(again) == {"Bench press": own["_id"], "Leo's rope flow": "skip"}
+
+
+async def test_what_is_no_sheet_is_explained(owner_page: Visitor) -> None:
+    (await preview(owner_page)).ok(400).says("must be chosen, or the table pasted below")
+    (await preview(owner_page, table="Name\nAna")).ok(400).says("has no column with exercises; it has: Name")
