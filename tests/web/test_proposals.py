@@ -76,6 +76,7 @@ async def test_page_of_a_proposal(mcp: McpHttpClient, coach: CoachClient, owner_
         "Nothing is done yet. You decide, because it sends mail or messages to people.",
         "Before and after",
     )
+    assert [link for link in page.links if link.startswith("/app/customers/")] == []  # there is no such client yet
     done = await owner_page.submit(page, f"{path}/approve")
     assert done.path == path
     done.says("Approved and done.", "Approved by Olga Owner", "Show the change, or undo it")
@@ -93,6 +94,7 @@ async def test_a_stale_proposal_is_not_done(mcp: McpHttpClient, coach: CoachClie
     proposed = await mcp.call("copy_schedule", customerId=customer["_id"], **copy)
     path = f"{LIST}/{tool_proposal(proposed, 'MANY_DAYS')['proposalId']}"
     page = (await owner_page.get(path)).ok()
+    assert f"/app/customers/{customer['_id']}" in page.links
     days = [{"date": "2026-03-03", "name": "Arms", "text": "task: Swim"}]
     await mcp.call("create_workout", customerId=customer["_id"], days=days)
     stale = (await owner_page.submit(page, f"{path}/approve")).ok(409)

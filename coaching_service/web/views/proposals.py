@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Annotated, Any, TypedDict
 from urllib.parse import urlencode
@@ -61,7 +61,8 @@ class DescribedChange(TypedDict):
     """A change of a proposal in words."""
 
     what: str
-    customer: dict[str, Any] | None
+    client: str
+    client_url: str
     date: str | None
     before: str | None
     after: str | None
@@ -179,6 +180,11 @@ async def _load_coach_names(ctx: Context) -> dict[ObjectId, str]:
 def _describe(proposal: Proposal, coach_names: Mapping[ObjectId, str]) -> dict[str, Any]:
     """Return a proposal in words. `coach_name`: the coach for whom it is made, if that is not the caller."""
     result = proposal["result"] or {}
+    created = {
+        change["customer"]["_id"]
+        for change in proposal["changes"]
+        if change["kind"] == "customer" and change["before"] is None and change["customer"]
+    }
     change_id = result.get("changeId") if proposal["status"] == "executed" else None
     return {
         **proposal,
@@ -188,16 +194,19 @@ def _describe(proposal: Proposal, coach_names: Mapping[ObjectId, str]) -> dict[s
         "is_waiting": proposal["status"] == "pending",
         "why": " and ".join(Reason[name].value for name in proposal["reasons"]),
         "coach_name": coach_names.get(proposal["coachId"]),
-        "changes": [_describe_change(change) for change in proposal["changes"]],
+        "changes": [_describe_change(change, created) for change in proposal["changes"]],
         "change_url": f"/app/settings/history/{change_id}" if change_id else None,
         "failure": result.get("message", ""),
     }
 
 
-def _describe_change(change: ProposedChange) -> DescribedChange:
+def _describe_change(change: ProposedChange, created: Set[ObjectId]) -> DescribedChange:
+    """Return a change in words. A client whom the proposal creates has no page under this identifier."""
+    customer = change["customer"]
     return {
         "what": name_kind(change["kind"]).capitalize(),
-        "customer": dict(change["customer"]) if change["customer"] else None,
+        "client": customer["name"] if customer else "",
+        "client_url": f"/app/customers/{customer['_id']}" if customer and customer["_id"] not in created else "",
         "date": change["date"],
         "before": change["before"],
         "after": change["after"],
