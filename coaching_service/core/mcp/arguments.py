@@ -19,6 +19,7 @@ from coaching_service.core.validation import Date, Identifier, Input, Integer
 from coaching_service.core.validation_messages import UNKNOWN_FIELD, body_messages, invalid
 
 DEFAULT_PAGE, MAX_TOOL_PAGE = 20, 100
+IDENTIFIER_PATTERN, IDENTIFIER_LENGTH = "^[0-9a-fA-F]{24}$", 24
 # The metadata of an argument that is accepted and not listed: the shape that older versions had.
 UNLISTED = {"unlisted": True}
 # The metadata of an argument that is listed as required, although an unlisted one may take its place.
@@ -54,7 +55,7 @@ class ToolPage(Arguments):
         minimum=1,
         maximum=MAX_TOOL_PAGE,
         load_default=DEFAULT_PAGE,
-        metadata={"description": "Entries a page."},
+        metadata={"description": "Entries."},
     )
 
 
@@ -63,7 +64,7 @@ class Dates(Arguments):
 
     max_days = 366
 
-    startDate = Date(required=True, metadata={"description": "First day, the client's date."})
+    startDate = Date(required=True, metadata={"description": "First day."})
     endDate = Date(required=True, metadata={"description": "Last day, included."})
 
     @validates_schema(skip_on_field_errors=False)
@@ -225,6 +226,9 @@ def _property(field: fields.Field[Any]) -> dict[str, Any]:
     # Left out to save tokens: an empty text is still refused, and the words of an enum have their lengths.
     for name in ("example", "minLength", *(["maxLength"] if "enum" in described else [])):
         described.pop(name, None)
+    if described.get("pattern") == IDENTIFIER_PATTERN:  # which has more tokens than its length says
+        described |= {"maxLength": IDENTIFIER_LENGTH}
+        del described["pattern"]
     if isinstance(described.get("type"), list):  # optional arguments are omitted, not sent as null
         described["type"] = next(kind for kind in described["type"] if kind != "null")
     if None in described.get("enum", ()):

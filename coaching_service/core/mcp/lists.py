@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments
@@ -24,19 +24,42 @@ class ListedLine(TypedDict):
 
 
 class Extent(TypedDict):
-    """What a list has, and where it continues; what is left out does not."""
+    """What a list is about; with numbered pages how many entries there are, and the next page if there is one."""
 
     summary: str
     totalDocs: NotRequired[int]
     nextPage: NotRequired[int]
-    nextCursor: NotRequired[str]
+
+
+class Lines(TypedDict):
+    """A list that is returned as a whole."""
+
+    summary: str
+    docs: list[ListedLine]
+
+
+class PageOfLines(Extent):
+    """A page of a list."""
+
+    docs: list[ListedLine]
+
+
+class PageWithHint(PageOfLines):
+    """A page of a list, and what else to look for."""
+
     hint: NotRequired[str]
 
 
-class Lines(Extent):
-    """A page or part of a list."""
+class PartOfLines(Lines):
+    """A part of a list, and the cursor of the next one if there is one."""
 
-    docs: list[ListedLine]
+    nextCursor: NotRequired[str]
+
+
+class PartWithHint(PartOfLines):
+    """A part of a list, and what else to look for."""
+
+    hint: NotRequired[str]
 
 
 class ToolPart(Arguments):
@@ -74,10 +97,10 @@ def list_answer(
     return Answer("\n".join(text), {**describe_list(title, page, hint), **more, "docs": docs})
 
 
-def describe_list(title: str, page: Mapping[str, Any], hint: str = "") -> Extent:
+def describe_list(title: str, page: Mapping[str, Any], hint: str = "") -> dict[str, object]:
     """Return what the data of a list says of all of it."""
     known = {name: page[name] for name in _EXTENT if page.get(name) is not None}
-    return cast("Extent", {"summary": title, **known, **({"hint": hint} if hint else {})})
+    return {"summary": title, **known, **({"hint": hint} if hint else {})}
 
 
 def _list_line(line: str, _id: ObjectId | None) -> ListedLine:

@@ -14,11 +14,17 @@ _TYPES = {str: "string", ObjectId: "string", datetime: "string", int: "integer",
 
 
 def output_schema(model: Any) -> dict[str, Any]:
-    """Return the JSON Schema of results with the fields of a TypedDict; a field that may be null is then left out."""
-    fields = declarations_of(model).values()
-    properties = {each.name: _describe(each.hint) for each in fields}
-    required = [each.name for each in fields if _is_required(each)]
-    return {"type": "object", "properties": properties, **({"required": required} if required else {})}
+    """Return the JSON Schema of results with the fields of a TypedDict; a field that may be null is then left out.
+
+    Only the fields of the result itself are said to be required: it saves tokens.
+    """
+    required = [each.name for each in declarations_of(model).values() if _is_required(each)]
+    return {**_describe_object(model), **({"required": required} if required else {})}
+
+
+def _describe_object(model: Any) -> dict[str, Any]:
+    properties = {each.name: _describe(each.hint) for each in declarations_of(model).values()}
+    return {"type": "object", "properties": properties}
 
 
 def _is_required(field: Declaration) -> bool:
@@ -29,7 +35,7 @@ def _describe(hint: Any) -> dict[str, Any]:
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     [member] = [each for each in members if each is not type(None)]
     if is_typeddict(member):
-        return output_schema(member)
+        return _describe_object(member)
     if get_origin(member) is Literal:
         return {"type": "string"}
     if get_origin(member) in (list, Sequence):

@@ -28,7 +28,7 @@ Check = Callable[[Context, Mapping[str, Any]], Awaitable[None]]
 class WriteArguments(Arguments):
     """What every tool that writes takes besides its own arguments; the server consumes it."""
 
-    idempotencyKey = Text(max_length=255, **optional("Once per key: repeat a call with the same."))
+    idempotencyKey = Text(max_length=255, **optional("Done once per key."))
     confirmationToken = Text(max_length=64, load_default=None, allow_none=True, metadata=UNLISTED)
 
 

@@ -9,7 +9,7 @@ from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.mcp.arguments import Arguments, ToolPage, optional, paged
-from coaching_service.core.mcp.lists import Lines, join_facts, list_answer
+from coaching_service.core.mcp.lists import PageWithHint, join_facts, list_answer
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize
@@ -33,15 +33,14 @@ class ListExercises(ToolPage):
         allow_blank=True,
         load_default="",
         metadata={
-            "description": "Words in name, alias, tag, muscle or equipment, in English or Spanish, in any order; "
-            "abbreviations (RDL, DB) are understood."
+            "description": "Words in name, alias, tag, muscle or equipment, in English or Spanish; abbreviations (RDL)."
         },
     )
     names = ListOf(
         Text(max_length=MAX_NAME_LENGTH),
         minimum=1,
         maximum=_MAX_NAMES,
-        **optional("Instead of search: names, each resolved to the exercise that it means."),
+        **optional("Instead of search: names to resolve."),
     )
     type = Choice(
         *(MINE, PUBLIC, *TYPES),
@@ -64,7 +63,7 @@ class CreateExercise(Arguments):
     equipment = Text(**optional("What it needs."))
 
 
-@tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises(), returns=Lines)
+@tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises(), returns=PageWithHint)
 async def list_exercises(
     ctx: Context,
     page: int,
@@ -74,8 +73,7 @@ async def list_exercises(
     type: str | None,  # noqa: A002 - a wire name
 ) -> Answer:
     """Search the exercise library, shared and own, best matches first, or resolve up to 50 names at once. Workouts take
-    names too, so use it to choose exercises, or when a name was refused. A search without a match returns the nearest
-    exercises."""
+    names too: use it to choose exercises, or when a name was refused."""
     if names is not None:
         return await _resolve(ctx, names)
     exercises = await listing.list_exercises(ctx, page=page, size=page_size, keywords=search, kind=type)

@@ -16,7 +16,14 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import midnight
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import MAX_TOOL_PAGE, ToolPage, optional
-from coaching_service.core.mcp.lists import Lines, describe_list, format_figure, format_time, join_facts, typed_line
+from coaching_service.core.mcp.lists import (
+    PageOfLines,
+    describe_list,
+    format_figure,
+    format_time,
+    join_facts,
+    typed_line,
+)
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Choice, Identifier, ListOf
@@ -55,9 +62,9 @@ class ActivityPage(ToolPage):
         Choice(*TYPES, _OTHER),
         load_default=list,
         maximum=len(TYPES) + 1,
-        metadata={"description": f"Only these; {_OTHER}: every other change, such as of plans."},
+        metadata={"description": f"Only these; {_OTHER}: all others, such as of plans."},
     )
-    mine = Boolean(load_default=False, metadata={"description": "true: only your own changes, which you can undo."})
+    mine = Boolean(load_default=False, metadata={"description": "Only your own changes."})
 
     @validates_schema
     def validate_depth(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -66,7 +73,7 @@ class ActivityPage(ToolPage):
             raise invalid(f"must end within the first {_MAX_ENTRIES} entries", "TOO_FAR", "page")
 
 
-@tools.tool("Read activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage(), returns=Lines)
+@tools.tool("Read activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage(), returns=PageOfLines)
 async def get_activity(
     ctx: Context,
     customer_id: ObjectId | None,
@@ -78,8 +85,8 @@ async def get_activity(
     mine: bool,
 ) -> Answer:
     """Read what happened, newest first, for one client or all: completed workouts, logs, records (first_result: the
-    exercise was new), answered forms, metrics, notes, programs; and every other change, such as of plans, with who
-    made it. Each has the changeId that undo takes; you can undo only changes of your own."""
+    exercise was new), answered forms, metrics, notes, programs, and every other change, with who made it, and the
+    changeId that undo takes."""
     if customer_id is not None:
         await customers.get_visible(ctx, customer_id)
     start = _to_time(ctx, since)

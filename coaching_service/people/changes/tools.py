@@ -27,9 +27,7 @@ _MAX_CLIENTS = 5
 class Undo(Arguments):
     """The change to undo."""
 
-    changeId = Identifier(
-        required=True, metadata={"description": "From the result of the tool that made the change, or get_activity."}
-    )
+    changeId = Identifier(required=True, metadata={"description": "From a result, or get_activity."})
 
 
 async def _wait(ctx: Context, change_id: ObjectId) -> None:
@@ -50,9 +48,8 @@ async def _wait(ctx: Context, change_id: ObjectId) -> None:
     prepare=_wait,
 )
 async def undo(ctx: Context, change_id: ObjectId) -> Written:
-    """Undo one change that you have made, within 30 days: everything is as it was before, unless something of it has
-    been changed again since. You cannot undo what others have done. An undo can be undone. Very many clients are
-    restored by a job: call it again for its progress."""
+    """Undo one change that you have made, within 30 days, unless something of it has been changed again since. An undo
+    can be undone. Very many clients are restored by a job: call it again for its progress."""
     changes = await service.list_visible(ctx, change_id)
     if bulk_jobs.is_job(ctx, len(changes)):
         about = f"{service.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"

@@ -31,7 +31,7 @@ class ClientsArgument(Arguments):
         Text(max_length=100),
         minimum=1,
         maximum=MAX_CLIENTS,
-        **optional("Instead: the active clients in any of these groups."),
+        **optional("Instead: clients in any of these groups."),
     )
 
     @validates_schema(skip_on_field_errors=False)

@@ -12,7 +12,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, ToolPage, optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.lists import Lines, format_figure, format_time, join_facts, list_answer
+from coaching_service.core.mcp.lists import PageWithHint, format_figure, format_time, join_facts, list_answer
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Email, ListOf, StringList, Text
@@ -45,21 +45,19 @@ class ListCustomers(ToolPage):
     search = Text(
         allow_blank=True,
         load_default="",
-        metadata={"description": "Part of a name, surname or e-mail, or words of these in any order."},
+        metadata={"description": "Parts of name, surname or e-mail."},
     )
-    isArchived = Boolean(
-        load_default=False, metadata={"description": "true lists archived clients, false active ones."}
-    )
-    groups = ListOf(Text(max_length=100), maximum=50, **optional("Only clients in any of these groups, by name."))
+    isArchived = Boolean(load_default=False, metadata={"description": "Archived clients instead."})
+    groups = ListOf(Text(max_length=100), maximum=50, **optional("Only clients in any of these groups."))
 
 
-@tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers(), returns=Lines)
+@tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers(), returns=PageWithHint)
 async def list_customers(
     ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool, groups: list[str] | None
 ) -> Answer:
-    """List the company's clients by name: _id, trainer, groups, share of workouts completed in 7, 30 and 90 days
-    (percent), lastTrainedDate (latest session with completed work), lastWorkoutDate (last scheduled date, which may be
-    in the future). Without a match it suggests the nearest names. Use it first: other tools need a client's _id."""
+    """List the company's clients by name: _id, trainer, groups, percent of workouts completed, the latest session
+    (trained), and the last date anything is scheduled on, which may be in the future. Without a match it suggests the
+    nearest names. Use it first: other tools need a client's _id."""
     wanted = await match_groups(ctx, groups or [])
     where: dict[str, Any] = {"archived": is_archived, "groups": [*wanted.known, *wanted.unknown] or None}
     where |= {"page": page, "size": page_size}
@@ -170,9 +168,7 @@ class CreateCustomer(Arguments):
     name = Text(required=True, metadata={"description": "First or full name."})
     surname = Text(**optional("Surname."))
     email = Email(**optional("E-mail address."))
-    sendInvitation = Boolean(
-        load_default=False, metadata={"description": "true sends an e-mail that invites the client; needs email."}
-    )
+    sendInvitation = Boolean(load_default=False, metadata={"description": "Sends an invitation; needs email."})
     phone = Text(max_length=50, **optional("Phone number."))
     groups = StringList(load_default=list, metadata={"description": "Names of the groups the client is in."})
 

@@ -6,7 +6,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.mcp.arguments import optional
-from coaching_service.core.mcp.lists import Lines, ToolPart, format_figure, join_facts, list_answer
+from coaching_service.core.mcp.lists import PartWithHint, ToolPart, format_figure, join_facts, list_answer
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Integer, ListOf, StringList
@@ -32,12 +32,14 @@ class AttentionFilter(ToolPart):
     inactiveDays = Integer(
         minimum=1,
         maximum=MAX_INACTIVE_DAYS,
-        **optional("Instead of the company's days: only clients without a session in so many days."),
+        **optional("Only clients without a session in so many days."),
     )
-    groups = StringList(load_default=list, metadata={"description": "Only clients in any of these groups, by name."})
+    groups = StringList(load_default=list, metadata={"description": "Only clients in any of these groups."})
 
 
-@tools.tool("List clients who need attention", access=coach(CUSTOMERS.VIEW), takes=AttentionFilter(), returns=Lines)
+@tools.tool(
+    "List clients who need attention", access=coach(CUSTOMERS.VIEW), takes=AttentionFilter(), returns=PartWithHint
+)
 async def get_attention(
     ctx: Context,
     reasons: list[ReasonType],
@@ -47,8 +49,7 @@ async def get_attention(
     after: str | None,
 ) -> Answer:
     """List the active clients who need a coach, most urgent first, with all their reasons: how many of each, since
-    when, and what caused it. inactive: no session for days; missed_workout: of the last 7 days. Begin here to find out
-    what to do today."""
+    when, and what caused it. Begin here to find out what to do today."""
     wanted = await match_groups(ctx, groups)
     part = await service.list_attention(
         ctx,

@@ -13,7 +13,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import optional, require_range
-from coaching_service.core.mcp.lists import Lines, ToolPart, describe_list, format_figure, list_answer
+from coaching_service.core.mcp.lists import PartOfLines, ToolPart, describe_list, format_figure, list_answer
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Date, Identifier, Integer
@@ -33,14 +33,12 @@ class ComplianceQuery(ToolPart):
     """One client, or all with a filter; the dates: both or neither."""
 
     customerId = Identifier(**optional("The client; without it all clients."))
-    startDate = Date(load_default=None, metadata={"description": "First day, YYYY-MM-DD; left out with endDate."})
-    endDate = Date(
-        load_default=None, metadata={"description": "Last day; at most a year later, for all clients 92 days."}
-    )
+    startDate = Date(load_default=None, metadata={"description": "First day; with endDate."})
+    endDate = Date(load_default=None, metadata={"description": "At most a year later, for all clients 92 days."})
     period = Integer(
         minimum=min(_PERIODS),
         maximum=max(_PERIODS),
-        **optional("All clients: the last 7, 30 (default) or 90 days, instead of dates."),
+        **optional("All clients: the last 7, 30 or 90 days."),
     )
     below = Integer(minimum=1, maximum=100, **optional("All clients: only those below this percentage."))
 
@@ -61,7 +59,7 @@ class ComplianceQuery(ToolPart):
             raise invalid("must be 7, 30 or 90", "INVALID_CHOICE", "period")
 
 
-@tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceQuery(), returns=Lines)
+@tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceQuery(), returns=PartOfLines)
 async def get_compliance(
     ctx: Context,
     customer_id: ObjectId | None,
@@ -72,9 +70,8 @@ async def get_compliance(
     limit: int,
     after: str | None,
 ) -> Answer:
-    """Read whether clients did what was scheduled: the percentage of workout days completed, of those up to yesterday
-    (today counts once it is completed). One client: each workout day too, by default of the last 30 days. All clients:
-    the lowest percentage first; with dates by name."""
+    """Read the percentage of workout days completed, of those up to yesterday (today counts once it is completed). One
+    client: each workout day too, by default of the last 30 days. All clients: lowest first; with dates by name."""
     if customer_id is not None:
         return await _read_one(ctx, customer_id, start_date, end_date)
     if start_date is not None and end_date is not None:

@@ -15,7 +15,7 @@ from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.lists import Lines, ToolPart, format_time, join_facts, list_answer, typed_line
+from coaching_service.core.mcp.lists import PartOfLines, ToolPart, format_time, join_facts, list_answer, typed_line
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
@@ -43,7 +43,7 @@ _LONGEST_IN_LIST, _LONGEST_PREVIEW = 1_500, 200
 class ListMessages(ToolPart):
     """The client, if only one, and the part of the list."""
 
-    customerId = Identifier(**optional("The client; without it, conversations with unread messages of clients."))
+    customerId = Identifier(**optional("The client."))
 
 
 class SendMessage(ClientsArgument):
@@ -59,7 +59,7 @@ class SendMessage(ClientsArgument):
             raise invalid("needs a customerId", "NOT_COMBINED", "workoutId")
 
 
-@tools.tool("List messages", access=coach(CUSTOMERS.VIEW), takes=ListMessages(), returns=Lines)
+@tools.tool("List messages", access=coach(CUSTOMERS.VIEW), takes=ListMessages(), returns=PartOfLines)
 async def list_messages(ctx: Context, customer_id: ObjectId | None, limit: int, after: str | None) -> Answer:
     """List the conversation with a client, newest first; or, without customerId, the clients whose messages no coach
     has read, each with the last one. Nothing is marked as read."""

@@ -31,9 +31,8 @@ class ReadCustomer(CustomerArgument):
 
 @tools.tool("Read a client", access=coach(CUSTOMERS.VIEW), takes=ReadCustomer(), returns=CustomerText)
 async def get_customer(ctx: Context, customer_id: ObjectId, detail: str) -> Answer:
-    """Read one client: contact details, groups, trainer, time zone with today's date there, and the share of scheduled
-    workouts completed in 7, 30 and 90 days (percent). lastWorkoutDate is the last day anything is scheduled on, done or
-    not, past or future."""
+    """Read one client: contact details, groups, trainer, time zone with today's date there, percent of workouts
+    completed, the latest session, and the last date anything is scheduled on."""
     customer, coaches = await gather_reads(ctx, service.get(ctx, customer_id), team.list_coaches(ctx))
     lines = describe_customer(ctx, customer, {coach["_id"]: coach["name"] for coach in coaches})
     if detail == "brief":

@@ -15,7 +15,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import LISTED_AS_REQUIRED, UNLISTED, CustomerArgument, ToolPage
-from coaching_service.core.mcp.lists import Lines, list_answer
+from coaching_service.core.mcp.lists import PageOfLines, list_answer
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Identifier, Text
@@ -39,7 +39,7 @@ from coaching_service.training.workouts.sets.models import CustomerSet
 tools = Tools()
 
 
-class ExerciseSessions(Lines):
+class ExerciseSessions(PageOfLines):
     """The sessions, by the workouts' `_id`, and the progress by week."""
 
     exerciseId: ObjectId
@@ -59,9 +59,7 @@ class ExerciseHistory(ToolPage, CustomerArgument):
         allow_none=True,
         metadata={"description": "The exercise's name, or its _id.", **LISTED_AS_REQUIRED},
     )
-    includeIncomplete = Boolean(
-        load_default=False, metadata={"description": "Also sessions that were scheduled and not done."}
-    )
+    includeIncomplete = Boolean(load_default=False, metadata={"description": "Also sessions not done."})
     exerciseId = Identifier(load_default=None, allow_none=True, metadata=UNLISTED)
 
     @validates_schema
@@ -84,8 +82,8 @@ async def get_exercise_history(
     *,
     include_incomplete: bool,
 ) -> Answer:
-    """Read a client's sessions with one exercise, newest first, and the progress of the last 12 weeks: sets, best set,
-    estimated one-repetition maximum (Epley, with RIR or RPE), other bests and volume load, without warm-up sets."""
+    """Read a client's sessions with one exercise, newest first, and the progress of the last 12 weeks: sets, bests,
+    estimated one-repetition maximum and volume load, without warm-up sets."""
     if exercise_id is None:
         [exercise_id] = await resolve_exercises(ctx, {"exercise": str(exercise)}, customer_id, ["exercise"])
     today = await customers.get_local_date(ctx, customer_id)

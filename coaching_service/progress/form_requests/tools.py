@@ -15,7 +15,14 @@ from coaching_service.core.errors import PermissionMissing
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional
 from coaching_service.core.mcp.confirmation import Reason
-from coaching_service.core.mcp.lists import Lines, ToolPart, describe_list, format_figure, list_answer, typed_line
+from coaching_service.core.mcp.lists import (
+    PartWithHint,
+    ToolPart,
+    describe_list,
+    format_figure,
+    list_answer,
+    typed_line,
+)
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Choice, Identifier, Text
@@ -35,9 +42,7 @@ _STATUSES = ("pending", "to_review", "reviewed")
 class ListCheckIns(ToolPart):
     """Which check-ins, and which part of the list."""
 
-    status = Choice(
-        *_STATUSES, **optional("pending: not answered; to_review: answered, no coach has reviewed it; without it both.")
-    )
+    status = Choice(*_STATUSES, **optional("to_review: answered; without it pending ones too."))
     customerId = Identifier(**optional("The client; without it all clients."))
 
     @validates_schema
@@ -50,19 +55,17 @@ class ListCheckIns(ToolPart):
 class ReviewCheckIn(Arguments):
     """The response, and an answer to the client."""
 
-    responseId = Identifier(required=True, metadata={"description": "The check-in's responseId, from list_check_ins."})
+    responseId = Identifier(required=True, metadata={"description": "From list_check_ins."})
     isReviewed = Boolean(load_default=True, metadata={"description": "false: it has to be reviewed again."})
-    reply = Text(
-        max_length=MAX_TEXT_LENGTH, **optional("A message to send to the client with the review; has to be confirmed.")
-    )
+    reply = Text(max_length=MAX_TEXT_LENGTH, **optional("A message to the client."))
 
 
-@tools.tool("List check-ins", access=coach(FORMS.VIEW), takes=ListCheckIns(), returns=Lines)
+@tools.tool("List check-ins", access=coach(FORMS.VIEW), takes=ListCheckIns(), returns=PartWithHint)
 async def list_check_ins(
     ctx: Context, status: str | None, customer_id: ObjectId | None, limit: int, after: str | None
 ) -> Answer:
     """List clients' check-ins (forms): answered ones that no coach has reviewed, with the answers, newest first; and
-    scheduled ones without an answer, oldest first; those before today are overdue."""
+    scheduled ones without an answer, oldest first."""
     if status is None:
         to_review, pending = await gather_reads(
             ctx, _list(ctx, "to_review", customer_id, limit, None), _list(ctx, "pending", customer_id, limit, None)
@@ -124,8 +127,7 @@ def _describe_answer(answer: FormResponseAnswer) -> str:
     confirms=(Reason.CONTACT,),
 )
 async def review_check_in(ctx: Context, response_id: ObjectId, *, is_reviewed: bool, reply: str | None) -> Written:
-    """Mark a check-in that a client has answered as reviewed, and send the client a reply if there is one. Also adjust
-    what it asks for, such as the next workouts, with other tools."""
+    """Mark a check-in that a client has answered as reviewed, and send the client a reply if there is one."""
     response = await responses.set_reviewed(ctx, response_id, reviewed=is_reviewed)
     customer = response["customer"]
     named = f"{typed(response['formName'])} of {typed(customer['name'])} on {response['date']}"

@@ -9,7 +9,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, OpenDates, ToolPage, paged
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.lists import Lines, format_figure, list_answer
+from coaching_service.core.mcp.lists import PageOfLines, format_figure, list_answer
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Date, Identifier, Number
@@ -23,8 +23,8 @@ tools = Tools()
 class MetricArgument(CustomerArgument):
     """A metric of a client."""
 
-    metricsSetId = Identifier(required=True, metadata={"description": "The set's _id, from list_metric_sets."})
-    metricId = Identifier(required=True, metadata={"description": "The metric's _id, from list_metric_sets."})
+    metricsSetId = Identifier(required=True, metadata={"description": "From list_metric_sets."})
+    metricId = Identifier(required=True, metadata={"description": "From list_metric_sets."})
 
 
 class MetricHistory(MetricArgument, OpenDates, ToolPage):
@@ -34,16 +34,16 @@ class MetricHistory(MetricArgument, OpenDates, ToolPage):
 class RecordMetric(MetricArgument):
     """A value to record."""
 
-    date = Date(required=True, metadata={"description": "The day it was measured, YYYY-MM-DD, the client's date."})
+    date = Date(required=True, metadata={"description": "The day it was measured."})
     value = Number(
         minimum=-1e9, maximum=1e9, required=True, metadata={"description": "The value, in the metric's unit."}
     )
 
 
-@tools.tool("List a client's metrics", access=coach(METRICS.VIEW), takes=CustomerArgument(), returns=Lines)
+@tools.tool("List a client's metrics", access=coach(METRICS.VIEW), takes=CustomerArgument(), returns=PageOfLines)
 async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> Answer:
     """List the metric sets a client is assigned, such as body weight or girths: each metric with its _id, unit, first
-    and latest value. Use get_metric_history for the values over time."""
+    and latest value."""
     customer, sets = await gather_reads(
         ctx, customers.get_visible_reference(ctx, customer_id), service.list_assigned(ctx, customer_id)
     )
@@ -62,7 +62,7 @@ def _describe_set(metric_set: AssignedMetricsSet) -> str:
     return "\n".join(lines)
 
 
-@tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory(), returns=Lines)
+@tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory(), returns=PageOfLines)
 async def get_metric_history(
     ctx: Context,
     customer_id: ObjectId,
@@ -73,8 +73,7 @@ async def get_metric_history(
     start_date: str | None,
     end_date: str | None,
 ) -> Answer:
-    """Read what was recorded of one metric of a client, the newest date first, with the difference from the oldest to
-    the newest value between the dates."""
+    """Read the values of one metric of a client, newest first, and the difference from the oldest to the newest."""
     customer, metric, entries = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
@@ -108,8 +107,7 @@ async def record_metric(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, date: str, value: float
 ) -> Written:
     """Record a value of one of a client's assigned metrics on a date, today at the latest. An existing value of that
-    date is replaced; the result reports it. A value far from the last has to be confirmed. Sets are assigned by the
-    coach, in the application."""
+    date is replaced; the result reports it."""
     previous_value = await service.find_value(ctx, customer_id, metric_id, date)
     far = await plausibility.find_far_values(ctx, customer_id, date, {metric_id: value})
     await service.record(ctx, customer_id, metrics_set_id, metric_id, date, value)

@@ -11,7 +11,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, paged
-from coaching_service.core.mcp.lists import Lines, format_time, join_facts, list_answer, typed_line
+from coaching_service.core.mcp.lists import PageOfLines, format_time, join_facts, list_answer, typed_line
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Text
@@ -36,10 +36,9 @@ class AddNote(CustomerArgument):
     isPinned = argument_of(NewNote, "isPinned")
 
 
-@tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes(), returns=Lines)
+@tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes(), returns=PageOfLines)
 async def list_notes(ctx: Context, customer_id: ObjectId, page: int, page_size: int) -> Answer:
-    """List the coaches' notes on a client, newest first, with their authors; clients do not see them. Very long notes
-    are cut off."""
+    """List the coaches' notes on a client, newest first; clients do not see them."""
     customer, notes = await gather_reads(
         ctx, customers.get_visible_reference(ctx, customer_id), service.list_notes(ctx, customer_id)
     )

@@ -31,8 +31,7 @@ async def get_training_load(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, group_by: GroupBy
 ) -> Answer:
     """Read how much a client trained, period by period, for at most a year: sessions, sets, reps, volume load (reps x
-    load), session load (perceived exertion x minutes) and the acute:chronic ratio on the period's last day (mean daily
-    load of 7 days over the mean of 28; ratioOf names the load). A ratio alone proves nothing."""
+    load), session load (perceived exertion x minutes) and acute:chronic ratio (daily load of 7 days over 28)."""
     customer, workload = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),

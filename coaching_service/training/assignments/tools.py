@@ -46,7 +46,7 @@ class AssignProgram(ClientsArgument):
     onConflict = Choice(
         *("add", "skip", "replace"),
         load_default="add",
-        metadata={"description": "On days with workouts: add, skip the day, or replace those with nothing done."},
+        metadata={"description": "On days with workouts; replace: those with nothing done."},
     )
 
     @validates_schema(skip_on_field_errors=False)

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import ToolPage, paged
-from coaching_service.core.mcp.lists import Lines, join_facts, list_answer, typed_line
+from coaching_service.core.mcp.lists import PageOfLines, join_facts, list_answer, typed_line
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Identifier, Text
@@ -29,11 +29,9 @@ class ListPrograms(ToolPage):
     search = Text(
         allow_blank=True,
         load_default="",
-        metadata={"description": "Words that must all occur in name, description or tag."},
+        metadata={"description": "Words in name, description or tag."},
     )
-    isArchived = Boolean(
-        load_default=False, metadata={"description": "true lists archived programs, false usable ones."}
-    )
+    isArchived = Boolean(load_default=False, metadata={"description": "Archived programs instead."})
 
 
 class ProgramPage(WorkoutPage):
@@ -42,7 +40,7 @@ class ProgramPage(WorkoutPage):
     programId = Identifier(required=True, metadata={"description": "From list_programs."})
 
 
-@tools.tool("List programs", access=coach(PROGRAMS.VIEW), takes=ListPrograms(), returns=Lines)
+@tools.tool("List programs", access=coach(PROGRAMS.VIEW), takes=ListPrograms(), returns=PageOfLines)
 async def list_programs(ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool) -> Answer:
     """List training programs (workouts by day that can be assigned to a client) by name."""
     programs = await service.list_page(ctx, archived=is_archived, page=page, size=page_size, keywords=search)

@@ -62,7 +62,7 @@ class ProgressionArguments(Arguments):
     rounding = Number(
         minimum=0,
         maximum=1_000,
-        **optional("Step of loads, default 2.5 kg or 5 lb; smaller changes are exact, with 0 all."),
+        **optional("Step of loads, default 2.5 kg or 5 lb; 0: exact."),
     )
     exercises = ListOf(Text(), minimum=1, maximum=_MAX_EXERCISES, **optional("Only these: names or _ids."))
 
@@ -80,14 +80,14 @@ class ScheduleCopy(ProgressionArguments, Dates, CustomerArgument):
     addSets = Integer(minimum=-MAX_SETS, maximum=MAX_SETS, load_default=None, allow_none=True, metadata=UNLISTED)
     setsPercent = Number(minimum=-100, maximum=1_000, load_default=None, allow_none=True, metadata=UNLISTED)
     rounding = Number(minimum=0, maximum=1_000, load_default=None, allow_none=True, metadata=UNLISTED)
-    targetDate = Date(required=True, metadata={"description": "First day of the copy, YYYY-MM-DD."})
+    targetDate = Date(required=True, metadata={"description": "First day of the copy."})
     repeat = Integer(
         minimum=1, maximum=_MAX_REPEAT, load_default=1, metadata={"description": "Copies, one after another."}
     )
     onConflict = Choice(
         *("add", "skip", "replace"),
         load_default="add",
-        metadata={"description": "On days with workouts: add, skip the day, or replace those with nothing done."},
+        metadata={"description": "On days with workouts; replace: those with nothing done."},
     )
 
 
@@ -109,8 +109,8 @@ class ExerciseReplacement(CustomerArgument):
     """The exercise to replace, the one that takes its place, and the days."""
 
     exercise = Text(required=True, metadata={"description": "Its name or _id."})
-    withExercise = Text(required=True, metadata={"description": "Name or _id of the one that takes its place."})
-    startDate = Date(required=True, metadata={"description": "First day, YYYY-MM-DD."})
+    withExercise = Text(required=True, metadata={"description": "Name or _id of the new one."})
+    startDate = Date(required=True, metadata={"description": "First day."})
     endDate = Date(**optional("Last day, included. Default: no end."))
 
     @validates_schema(skip_on_field_errors=False)
@@ -143,8 +143,7 @@ async def copy_schedule(
     on_conflict: OnConflict,
     **sent: Any,
 ) -> Written:
-    """Copy days of a client's calendar, such as last week, with nothing done; each copy may add load or repetitions to
-    the one before."""
+    """Copy days of a client's calendar, such as last week, with nothing done; each copy may add load or repetitions."""
     progression, named, read_as = await _read_progression(ctx, customer_id, sent)
     request = CopyRequest(start_date, end_date, target_date, repeat, progression, on_conflict)
     days = (days_between(start_date, end_date) + 1) * repeat

@@ -225,7 +225,7 @@ class WorkoutChange(WorkoutArgument):
 
     name = Text(**optional("A new name."))
     date = Date(**optional("A new date, YYYY-MM-DD."))
-    order = Integer(minimum=0, maximum=1000, **optional("New position among the workouts of the day, from 0."))
+    order = Integer(minimum=0, maximum=1000, **optional("New position in the day, from 0."))
 
     @validates_schema(skip_on_field_errors=False)
     def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
