@@ -57,8 +57,8 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
 }
 # The tools of earlier releases.
 REMOVED = ("add_workout_item", "move_workout_item", "list_form_responses")
-# Of the whole response: 11,000 tokens of o200k_base (npm gpt-tokenizer), of which each is 4.02 bytes in this list.
-MAX_LIST_BYTES = 44_200
+# Of the whole response: 11,000 tokens of o200k_base (npm gpt-tokenizer), of which each is 4.13 bytes in this list.
+MAX_LIST_BYTES = 45_400
 
 
 def listed_names() -> set[str]:
@@ -72,8 +72,8 @@ def hints(annotations: dict[str, Any]) -> str:
     return "".join(
         [
             "r" if reads else "w",
-            "d" if annotations["destructiveHint"] else "",
-            "i" if annotations["idempotentHint"] and not reads else "",
+            "d" if annotations.get("destructiveHint") else "",
+            "i" if annotations.get("idempotentHint") else "",
             "o" if annotations["openWorldHint"] else "",
         ]
     )
@@ -85,7 +85,8 @@ async def test_listed_tools_are_those_of_the_catalogue_with_its_hints(mcp: McpHt
     assert listed == {name: CATALOGUE[name][0] for name in listed_names()}
     assert len(CATALOGUE) <= 40
     for tool in tools:
-        assert tool["annotations"].keys() == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+        of_writing = set() if tool["annotations"]["readOnlyHint"] else {"destructiveHint", "idempotentHint"}
+        assert tool["annotations"].keys() == {"readOnlyHint", "openWorldHint"} | of_writing
         assert ("outputSchema" in tool) is tool["annotations"]["readOnlyHint"], tool["name"]
 
 

@@ -13,7 +13,7 @@ from coaching_service.core.validation import Integer, Text
 
 _MAX_CURSOR, _MAX_LIMIT, _DEFAULT_LIMIT = 2_000, 100, 20
 _MAX_TEXT = 600
-_EXTENT = ("totalDocs", "nextPage", "nextCursor")
+_NUMBERED, _BY_CURSOR = ("totalDocs", "nextPage"), ("nextCursor",)
 
 
 class ListedLine(TypedDict):
@@ -99,7 +99,8 @@ def list_answer(
 
 def describe_list(title: str, page: Mapping[str, Any], hint: str = "") -> dict[str, object]:
     """Return what the data of a list says of all of it."""
-    known = {name: page[name] for name in _EXTENT if page.get(name) is not None}
+    names = _BY_CURSOR if "hasMore" in page else _NUMBERED
+    known = {name: page[name] for name in names if page.get(name) is not None}
     return {"summary": title, **known, **({"hint": hint} if hint else {})}
 
 
