@@ -202,3 +202,22 @@ async def test_calls_that_fail_use_up_nothing(mcp: McpHttpClient, coach: CoachCl
     assert (await mcp.call("log_workout", **known | failing))["isError"]
     tool_proposal(await mcp.call("log_workout", **known), "DONE_WORK")
     assert await coach.ctx.db["assistantSpending"].count_documents({"companyId": coach.ctx.company_id}) == 0
+
+
+async def test_undo_of_what_a_program_did_with_the_key_counts(mcp: McpHttpClient, coach: CoachClient) -> None:
+    """It is a change of the key, but not one of the assistant."""
+    ana, squat, body = await coach.create_customer("Ana"), await coach.create_exercise("Squat"), await metric_set(coach)
+    block = await block_with(coach, ana, exercise_of(squat), date=str(TODAY - timedelta(days=1)))
+    done = await log(coach, block, block["items"][0], customerSets=[{"reps": 8, "load": 60}])
+    logged = done.headers["X-Change-Id"]
+    (await coach.post(client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    entry = {"metricId": body["metrics"][0]["_id"], "date": str(TODAY), "value": 73}
+    recorded = await coach.post(client_path(ana, f"metrics-sets/{body['_id']}/entries"), entry)
+    tool_proposal(await mcp.call("undo", changeId=logged), "DONE_WORK")
+    tool_proposal(await mcp.call("undo", changeId=recorded.headers["X-Change-Id"]), "OTHERS_VALUE")
+
+    planned = [await coach.post(client_path(ana, "wblocks"), {"name": "Legs", "date": day}) for day in DAYS[:4]]
+    for created in planned[:3]:
+        tool_change(await mcp.call("undo", changeId=created.headers["X-Change-Id"]))
+    last = planned[3].headers["X-Change-Id"]
+    tool_proposal(await mcp.call("undo", changeId=last), "MANY_REMOVED")

@@ -116,6 +116,7 @@ class Written:
     what was shown besides the documents that are changed, such as the versions of workouts that are copied: the
     confirmation is void when it differs. `raised`: loads of new workouts that differ from those of
     the copied ones, and training maximums. `details` is further data.
+    `leads_back`: it undoes what the assistant itself has done, so that it does not count as a change.
     """
 
     line: str
@@ -124,3 +125,4 @@ class Written:
     depends_on: Sequence[object] = ()
     raised: Sequence[RaisedLoad] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    leads_back: bool = False

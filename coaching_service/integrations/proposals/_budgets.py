@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from coaching_service.core.changes import history
 from coaching_service.core.database.context import Context
@@ -19,28 +19,34 @@ from coaching_service.core.database.models import DocumentFields
 from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason
-from coaching_service.core.mcp.results import RaisedLoad
+from coaching_service.core.mcp.results import RaisedLoad, Written
 from coaching_service.integrations.proposals import _spending_store as store
 from coaching_service.integrations.proposals._spending_store import CallSpending, LoadRaise
 from coaching_service.people.account.load_units import convert_stored_load
-from coaching_service.training.workouts.plan_changes import is_plan_changed, list_load_changes
+from coaching_service.training.workouts.plan_changes import is_done_work_changed, is_plan_changed, list_load_changes
 
 MAX_WRITES, MAX_CLIENT_DAYS, MAX_REMOVED = 30, 14, 3
 MAX_RATIO, MAX_RAISE_KG = 1.5, 20
+# A changed document before and afterwards.
+_Versions: TypeAlias = tuple[DocumentChange, DocumentFields | None, DocumentFields | None]
 
 
-async def spend(tx: Context, call_id: ObjectId, raised: Sequence[RaisedLoad]) -> set[Reason]:
+async def spend(tx: Context, call_id: ObjectId, written: Written) -> set[Reason]:
     """Count a call in whose transaction everything is written, or return why it has to be confirmed.
 
-    `call_id` is the same when the transaction is repeated. `raised`: loads of new workouts, and of what they copy.
+    `call_id` is the same when the transaction is repeated.
     """
-    if tx.changes.undoes:
+    if written.leads_back:
         return set()
     outside = replace(tx, session=None, thread=None, recorder=None)
-    own = await _measure(tx, raised)
+    changes = [each for each in tx.changes.documents.values() if each.client_id is not None]
+    workouts = await _read_versions(tx, [each for each in changes if each.history.kind == "workout"])
+    own = _measure(workouts, written.raised)
     await store.put(outside, call_id, own)
     recent = await store.list_recent(outside, other_than=call_id)
     reasons = {
+        # Tools say so themselves; this is for what they do not expect, such as an undo of what a program did.
+        Reason.DONE_WORK: any(before and is_done_work_changed(before, after) for _, before, after in workouts),
         Reason.MANY_CHANGES: len(recent) + 1 > MAX_WRITES,
         Reason.MANY_CLIENT_DAYS: own["days"] and len({*own["days"], *_days_of(recent)}) > MAX_CLIENT_DAYS,
         Reason.MANY_REMOVED: own["removed"] and own["removed"] + sum(each["removed"] for each in recent) > MAX_REMOVED,
@@ -61,17 +67,15 @@ def _days_of(calls: Iterable[CallSpending]) -> Iterator[str]:
 # --- what a call changes ---------------------------------------------------------------------------------------------
 
 
-async def _measure(tx: Context, raised: Sequence[RaisedLoad]) -> CallSpending:
+def _measure(workouts: Sequence[_Versions], raised: Sequence[RaisedLoad]) -> CallSpending:
     spending: CallSpending = {"days": [], "removed": 0, "loads": []}
     for load in raised:
         of = _key(load.customer_id, load.exercise_id, load.unit)
         spending["loads"].append({"of": of, "before": load.before, "after": load.after})
-    changes = [each for each in tx.changes.documents.values() if each.client_id is not None]
-    for change, before, after in await _read_versions(tx, [each for each in changes if each.history.kind == "workout"]):
+    for change, before, after in workouts:
         if before is not None and after is not None and not is_plan_changed(before, after):
             continue  # only what was done
-        versions = [each for each in (before, after) if each is not None]
-        spending["days"] += [f"{change.client_id} {each['date']}" for each in versions]
+        spending["days"] += [f"{change.client_id} {each['date']}" for each in (before, after) if each is not None]
         spending["removed"] += after is None
         if before is not None and after is not None:
             spending["loads"] += [
@@ -81,9 +85,7 @@ async def _measure(tx: Context, raised: Sequence[RaisedLoad]) -> CallSpending:
     return {**spending, "days": sorted({*spending["days"]})}
 
 
-async def _read_versions(
-    tx: Context, changes: Sequence[DocumentChange]
-) -> list[tuple[DocumentChange, DocumentFields | None, DocumentFields | None]]:
+async def _read_versions(tx: Context, changes: Sequence[DocumentChange]) -> list[_Versions]:
     """Return changed documents completely, before and after: None where they do not exist."""
     if not changes:
         return []
@@ -128,13 +130,10 @@ def _is_too_much(tx: Context, load: LoadRaise, recent: Sequence[CallSpending]) -
 
 
 async def _replaces_value_of_others(tx: Context) -> bool:
-    """Return whether the call replaces a value that was recorded last with another key or grant, or by a person."""
-    changes = [
-        each
-        for each in tx.changes.documents.values()
-        if each.history.kind == "metric_value" and each.action == "changed" and len({*each.values.get("value", ())}) > 1
-    ]
-    for change in changes:
+    """Return whether the call replaces or removes a value that another assistant, a program or a person recorded."""
+    values = [each for each in tx.changes.documents.values() if each.history.kind == "metric_value"]
+    is_same = {each.id: len({*each.values.get("value", ())}) == 1 for each in values}
+    for change in [each for each in values if each.action != "created" and not is_same[each.id]]:
         if not await history.is_written_with(tx, tx.caller.credential_id, change.id, change.from_version):
             return True
     return False

@@ -255,7 +255,7 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
     if await _use_token(tx, call, shown, reasons):
         return
     if not reasons:
-        reasons = await budgets.spend(tx, call.id, written.raised)
+        reasons = await budgets.spend(tx, call.id, written)
     if reasons:
         ordered = sorted(reasons, key=_ORDER.index)
         changes, customer_ids = await describe_changes(tx), _concerned_clients(tx, call)

@@ -61,6 +61,7 @@ async def undo(ctx: Context, change_id: ObjectId) -> Written:
     return Written(
         f"Undid: {service.describe_undo(changes)}{about}.",
         reasons=find_reasons(days=_count_days(documents)),
+        leads_back=all(change["via"] == "assistant" for change in changes),
     )
 
 

@@ -1,4 +1,4 @@
-"""What differs between two versions of a stored workout: its plan, and the planned loads."""
+"""What differs between two versions of a stored workout: its plan, the planned loads, and what was done."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.blocks.done_work import has_nothing_done
+from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS
+from coaching_service.training.workouts.items.content import RECORDED_FIELDS, is_recorded
 from coaching_service.training.workouts.items.models import PLANNED, WorkItem
 from coaching_service.training.workouts.sets.models import PlannedSet
 
@@ -39,6 +42,20 @@ def _plan_of(workout: Workout) -> list[object]:
     items: list[WorkItem] = workout["items"]
     planned = [[item["_id"], *(item.get(name) for name in names_of(PLANNED[item["type"]]))] for item in items]
     return [planned, *(workout.get(name) for name in _PLANNED_FIELDS)]
+
+
+def is_done_work_changed(before: Workout, after: Workout | None) -> bool:
+    """Return whether something done of a workout is changed, removed, or moved to another day."""
+    if has_nothing_done(before):
+        return False
+    if after is None or before.get("date") != after.get("date"):
+        return True
+    items = {item["_id"]: item for item in after["items"]}
+    recorded = [item for item in before["items"] if is_recorded(item)]
+    return any(before.get(name) not in (None, "", after.get(name)) for name in SESSION_FIELDS) or any(
+        item["_id"] not in items or any(item.get(name) != items[item["_id"]].get(name) for name in RECORDED_FIELDS)
+        for item in recorded
+    )
 
 
 def list_load_changes(before: Workout, after: Workout) -> list[LoadChange]:

@@ -1,0 +1,27 @@
+"""A model that has everything the server sends to a model does nothing that a coach has to decide on."""
+
+from __future__ import annotations
+
+import os
+import random
+
+from tests.mcp.hostile_run import SEED, TRIES, HostileModel, describe
+from tests.mcp.hostile_world import create_world
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient
+
+
+async def test_a_hostile_model_stays_within_its_budget(mcp: McpHttpClient, coach: CoachClient) -> None:
+    world = await create_world(coach)
+    model = HostileModel(mcp, world, random.Random(int(os.environ.get(SEED, "7"))))
+    await model.run(int(os.environ.get(TRIES, "60")))
+    measured = await world.measure()
+    print(f"\n{describe(model, measured)}")
+
+    assert {name: done for name, (done, allowed) in measured.items() if done > allowed} == {}
+    assert measured["planned workouts removed"][0] > 0, "it does what it may, so that limits are reached"
+    proposed = {reason for proposal in await world.find("proposals") for reason in proposal["reasons"]}
+    assert proposed >= {
+        *("CONTACT", "MANY_CLIENTS", "DONE_WORK", "PROGRAM_DAYS", "OTHERS_VALUE", "LOAD_RAISED", "MANY_REMOVED"),
+        "MANY_CHANGES",
+    }
