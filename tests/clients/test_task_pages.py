@@ -125,3 +125,17 @@ async def test_crm_is_synchronised(
         notes = database.execute("SELECT contact, text FROM notes").fetchall()
     assert [contact for contact, _ in notes] == [17]
     assert notes[0][1].startswith("workout.completed on ")
+
+
+async def test_history_is_imported(
+    libraries: Path, public_server: TestServer, coach: CoachClient, tmp_path: Path
+) -> None:
+    ana = await coach.create_customer("Ana")
+    settings = {"BASE": address(public_server), "KEY": str(coach.key), "CLIENT": ana["_id"]}
+    page = Page("bring-your-history", tmp_path, libraries / "python", **settings)
+    printed = await page.run("import_history.py", "history.csv", code=1)
+    assert "line 5 date: " in printed
+    assert "new exercise: Flurb Raise" in printed
+    assert printed.endswith("In which unit are the loads of this file? kg, lb\n")
+    printed = await page.run("import_history.py", "history.csv", "kg")
+    assert printed.endswith("2 workouts with 3 sets imported.\n")

@@ -213,7 +213,7 @@ async def test_what_follows_from_an_import(coach: CoachClient) -> None:
     assert client["customerRoleData"]["lastWorkoutDate"] is None
 
 
-async def test_an_undo_removes_what_nobody_has_changed(coach: CoachClient) -> None:
+async def test_an_undo_removes_what_has_not_changed(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana")
     rows = rows_of_sets(
         "2025-01-06,Legs,Flurbing,5,100,", "2025-01-08,Legs,Flurbing,5,105,", "2025-01-09,Legs,Zorking,5,50,"
@@ -227,9 +227,9 @@ async def test_an_undo_removes_what_nobody_has_changed(coach: CoachClient) -> No
 
     assert (undone["kind"], undone["status"]) == ("undo", "done")
     assert undone["result"]["removed"] == {"customers": 0, "sessions": 2, "exercises": 1}
-    kept = {each["documentId"]: each["code"] for each in undone["result"]["failed"]}
-    assert kept.pop(first["_id"]) == "CHANGED"
-    assert list(kept.values()) == ["IN_USE"]
+    staying = {each["documentId"]: each["code"] for each in undone["result"]["failed"]}
+    assert staying.pop(first["_id"]) == "CHANGED"
+    assert list(staying.values()) == ["IN_USE"]
     assert [block["name"] for block in await workouts(coach, ana)] == ["Heavy legs"]
     records = (await coach.get(f"/coach/customers/{ana['_id']}/personal-records")).ok()
     assert {each["date"] for each in records} == {"2025-01-06"}

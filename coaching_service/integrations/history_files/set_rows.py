@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -409,7 +410,7 @@ def _text(cells: Cells, name: Field) -> str:
     cell = _cell(cells, name)
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
-    return "" if cell is None else str(cell).strip()[:_TEXT_LENGTH]
+    return "" if cell is None else sys.intern(str(cell).strip()[:_TEXT_LENGTH])  # rows repeat the same texts
 
 
 def _minute(clock: str) -> int:

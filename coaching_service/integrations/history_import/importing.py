@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import IO, Any, Protocol, cast
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import Forbidden, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError
 from coaching_service.integrations.history_files.sessions import Session
@@ -99,8 +99,9 @@ class HistoryImport:
         work = self._progress.work
         try:
             decisions = await decide(self._ctx, self._file, work["answers"])
-        except NotFound as error:
-            raise HistoryRefused(f"has an answer that cannot be followed. {error.message}", "NOT_FOUND") from None
+        except (NotFound, Forbidden, InvalidFields) as error:
+            message = error.errors[0]["message"] if isinstance(error, InvalidFields) else error.message
+            raise HistoryRefused(f"cannot be imported with these answers: {message}", "INVALID_ANSWER") from None
         found = decisions.survey
         if not found.rows:
             raise UnreadableTable("has no rows")
@@ -165,8 +166,8 @@ class HistoryImport:
         is_last = record + len(batch) == len(sessions)
         try:
             await self._store(plan, name, batch, (entry + 1, 0) if is_last else (entry, record + len(batch)))
-        except NotFound as error:
-            raise HistoryRefused(f"could not be imported completely. {error.message}", "NOT_FOUND") from None
+        except (NotFound, Forbidden) as error:
+            raise HistoryRefused(f"could not be imported completely. {error.message}", "INTERRUPTED") from None
         return True
 
     def suspend(self) -> None:
@@ -242,17 +243,17 @@ class HistoryImport:
         result["imported"] -= reported
         result["from"] = min([*days, *([result["from"]] if result["from"] else [])], default=None)
         result["to"] = max([*days, *([result["to"]] if result["to"] else [])], default=None)
-        kept = None if self._is_dry_run else current
+        unreported = None if self._is_dry_run else current
         work: ImportWork = {
             **self._progress.work,
             "entry": position[0],
             "record": position[1],
-            "plan": {**plan, "current": kept, "result": result},
+            "plan": {**plan, "current": unreported, "result": result},
         }
         fields = {
             "work.entry": position[0],
             "work.record": position[1],
-            "work.plan.current": kept,
+            "work.plan.current": unreported,
             **{f"work.plan.result.{name}": value for name, value in result.items() if name in _COUNTED},
         }
         return work, fields

@@ -126,12 +126,14 @@ class _Undo:
             ids = [each["_id"] for each in sessions if each["customerId"] == customer_id]
             commented |= await conversation.find_commented(self._ctx, customer_id, ids)
         removed = [each for each in sessions if each["version"] == 0 and each["_id"] not in commented]
-        kept = [
-            _kept(each["_id"], _USED if each["version"] == 0 else _CHANGED) for each in sessions if each not in removed
+        staying = [
+            _staying(each["_id"], _USED if each["version"] == 0 else _CHANGED)
+            for each in sessions
+            if each not in removed
         ]
         clients = _add(work["clients"], removed)
         after: UndoWork = {
-            **self._after("sessions", len(removed), kept, len(sessions)),
+            **self._after("sessions", len(removed), staying, len(sessions)),
             "last": sessions[-1]["_id"],
             "clients": clients,
         }
@@ -162,13 +164,13 @@ class _Undo:
         usable = await exercises.list_own_versions(self._ctx, created)
         used = await find_used_exercises(self._ctx, list(usable))
         removed = [each for each, version in usable.items() if version == 0 and each not in used]
-        kept = [_kept(each, _USED if each in used else _CHANGED) for each in usable if each not in removed]
+        staying = [_staying(each, _USED if each in used else _CHANGED) for each in usable if each not in removed]
 
         async def write(tx: Context) -> None:
             for exercise_id in removed:
                 await exercises.delete(tx, exercise_id)
 
-        after: UndoWork = {**self._after("exercises", len(removed), kept, len(usable)), "entry": _CUSTOMERS}
+        after: UndoWork = {**self._after("exercises", len(removed), staying, len(usable)), "entry": _CUSTOMERS}
         await self._save(after, write)
 
     async def _remove_customers(self) -> None:
@@ -176,24 +178,24 @@ class _Undo:
         existing = await customers.list_versions(self._ctx, created)
         used = await find_used_customers(self._ctx, list(existing), await self._end_of_import())
         removed = [each for each, version in existing.items() if version == 0 and each not in used]
-        kept = [_kept(each, _USED if each in used else _CHANGED) for each in existing if each not in removed]
+        staying = [_staying(each, _USED if each in used else _CHANGED) for each in existing if each not in removed]
 
         async def write(tx: Context) -> None:
             for customer_id in removed:
                 await customers.erase(tx, customer_id)
 
-        after: UndoWork = {**self._after("customers", len(removed), kept, len(existing)), "entry": _END}
+        after: UndoWork = {**self._after("customers", len(removed), staying, len(existing)), "entry": _END}
         await self._save(after, write, is_end=True)
 
     async def _end_of_import(self) -> datetime:
         job = await background_jobs.get(self._ctx, self._work["importId"])
         return job["updatedAt"]
 
-    def _after(self, name: str, removed: int, kept: Sequence[KeptDocument], seen: int) -> UndoWork:
+    def _after(self, name: str, removed: int, staying: Sequence[KeptDocument], seen: int) -> UndoWork:
         work = self._work
         result = work["result"]
         counts = {**result["removed"], name: cast("dict[str, int]", result["removed"])[name] + removed}
-        failed = [*result["failed"], *kept][:_MAX_KEPT]
+        failed = [*result["failed"], *staying][:_MAX_KEPT]
         after: UndoResult = {
             "ok": result["ok"] + removed,
             "removed": cast("RemovedCounts", counts),
@@ -221,7 +223,7 @@ class _Undo:
         self._job["work"] = work
 
 
-def _kept(document_id: ObjectId, reason: tuple[str, str]) -> KeptDocument:
+def _staying(document_id: ObjectId, reason: tuple[str, str]) -> KeptDocument:
     return {"documentId": document_id, "code": reason[0], "message": reason[1]}
 
 
