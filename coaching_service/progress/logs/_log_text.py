@@ -230,15 +230,14 @@ def describe_logged(ctx: Context, item_text: ItemText, stored: WorkItem) -> list
 
 
 def _describe(target: NamedWork, stored: WorkItem, load_unit: str) -> str:
-    words = [typed(target.name), write_result_of(stored, load_unit, target.entry)]
+    before = write_done_of(target.item, load_unit, target.entry)
+    words = [typed(target.name), *([before, "→"] if before else []), write_result_of(stored, load_unit, target.entry)]
     done, planned = _count_sets(stored, target.entry)
     if done < planned:
         words.append(f"({done} of {planned} planned sets)")
     previous = _comments_of(target.item)
     changed = {kind: text for kind, text in _comments_of(stored).items() if text and text != previous[kind]}
     words += [f"| {kind} {typed_line(text, _MAX_SHOWN)}" for kind, text in changed.items()]
-    if before := write_done_of(target.item, load_unit, target.entry):
-        words.append(f"(before: {before})")
     return " ".join(words)
 
 

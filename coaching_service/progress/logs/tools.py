@@ -155,6 +155,8 @@ def _describe_session(given: Mapping[str, Any], before: Mapping[str, Any]) -> li
         return words[name].format(value) if name in words else typed_line(value, _MAX_SHOWN)
 
     return [
-        describe(name, value) + (f" (before: {describe(name, before[name])})" if before[name] not in (None, "") else "")
+        describe(name, value)
+        if before[name] in (None, "")
+        else f"{describe(name, before[name])} → {describe(name, value)}"
         for name, value in given.items()
     ]

@@ -114,10 +114,10 @@ async def record_metric(
     customer, metric = await gather_reads(
         ctx, customers.get_visible_reference(ctx, customer_id), service.find_metric(ctx, metrics_set_id, metric_id)
     )
-    replaced = "" if previous_value is None else f" (before: {previous_value:g})"
+    before = "" if previous_value is None else f"{previous_value:g} → "
     last = f" The last value, of {entry['date']}, is {entry['value']:g}." if (entry := far.get(metric_id)) else ""
     unit = metric["metricUnit"]["shortName"]
-    line = f"Recorded {typed(metric['name'])} {value:g} {unit} on {date} for {typed(customer['name'])}{replaced}.{last}"
+    line = f"Recorded {typed(metric['name'])} {before}{value:g} {unit} on {date} for {typed(customer['name'])}.{last}"
     return Written(
         line,
         {"customerId": customer_id, "metricId": metric_id},
