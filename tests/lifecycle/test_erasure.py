@@ -44,7 +44,16 @@ OF_CLIENTS = {
         "pendingAttachments",
         "personalRecords",
     ),
-    *("planCounters", "planVersions", "programAssignments", "progressPhotos", "replays", "sandboxMails", "sessions"),
+    *(
+        "planCounters",
+        "planVersions",
+        "programAssignments",
+        "progressPhotos",
+        "proposals",
+        "replays",
+        "sandboxMails",
+        "sessions",
+    ),
     *("trainingMaxes", "waitingMessages", "webhookDeliveries", "workoutBlocks"),
 }
 

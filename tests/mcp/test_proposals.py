@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
+from aiohttp.test_utils import TestServer
 
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job
+from coaching_service.integrations.proposals import service
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.sessions import service as sessions
+from coaching_service.people.team import service as team
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal, tool_result
+from tests.support.mcp_client import TODAY, McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
+from tests.support.service_process import until
+from tests.support.training import client_path
 
 Json = dict[str, Any]
 
@@ -82,3 +94,209 @@ async def test_decision_is_final_and_done_once(mcp: McpHttpClient, coach: CoachC
     answer = await mcp.call("get_proposal", proposalId=second["proposalId"])
     assert "rejected" in answer["content"][0]["text"]
     assert await coach.names() == ["Ana"]
+
+
+async def test_only_the_coach_of_the_assistant_and_the_owner_decide(
+    public_server: TestServer, mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    """Never a key, nor the assistant itself."""
+    eli, zoe = [await hire(coach, name) for name in ("Eli", "Zoe")]
+    client = await coach.create_customer()
+    async with McpHttpClient(public_server, {"X-API-Key": str(eli.key.key)}) as of_eli:
+        proposal = tool_proposal(await of_eli.call("send_message", customerId=client["_id"], text="Hi"), "CONTACT")
+        other = await mcp.call("get_proposal", proposalId=proposal["proposalId"])
+        tool_error(other, "Proposal not found")
+    path = f"/coach/proposals/{proposal['proposalId']}"
+    assert [each["_id"] for each in (await session.get("/coach/proposals")).ok()["docs"]] == [proposal["proposalId"]]
+
+    for stranger in (zoe.key, eli.key):
+        for method, address in (("GET", "/coach/proposals"), ("GET", path), ("POST", f"{path}/approve")):
+            assert (await stranger.send(method, address)).refused(403)["code"] == "SESSION_REQUIRED"
+    zoe_session = zoe.session
+    assert (await zoe_session.get("/coach/proposals")).ok()["docs"] == []
+    for method, address in (("GET", path), ("POST", f"{path}/approve"), ("POST", f"{path}/reject")):
+        (await zoe_session.send(method, address)).refused(404, "Proposal not found")
+    (await (await coach.as_client(client)).get("/coach/proposals")).refused(403)
+
+    assert (await eli.session.get(path)).ok()["assistant"]["name"] == "Key of Eli"
+    assert (await session.post(f"{path}/approve")).ok()["decidedBy"]["name"] == "Olga Owner"
+    [message] = (await coach.get(client_path(client, "messages"))).ok()["docs"]
+    assert (message["text"], message["author"]["name"]) == ("Hi", "Eli")
+
+
+@dataclass(frozen=True)
+class Employee:
+    """An employee, with a key that may contact people, and a session."""
+
+    id: ObjectId
+    key: CoachClient
+    session: CoachClient
+
+
+async def hire(coach: CoachClient, name: str) -> Employee:
+    """A new employee who may change clients."""
+    email = f"{name.lower()}-{coach.ctx.company_id}@example.com"
+    permissions = [CUSTOMERS.VIEW, CUSTOMERS.EDIT]
+    hired = await team.create_employee(coach.ctx, name, email, permissions, "all", "no hash")
+    principal = await team.get_principal(coach.ctx.services, hired["_id"])
+    assert principal is not None
+    key = await api_keys.create(coach.ctx.acting_as(principal), f"Key of {name}", {"outreach": True})
+    tokens = await sessions.create_session(coach.ctx, hired["_id"], "coach")
+    return Employee(hired["_id"], coach.with_key(key["key"]), coach.with_bearer(tokens["accessToken"]))
+
+
+@pytest.mark.parametrize("gone", ["deleted", "expired", "outreach", "permission", "scope"])
+async def test_approval_needs_the_permissions_of_now(
+    public_server: TestServer, coach: CoachClient, session: CoachClient, gone: str
+) -> None:
+    eli, client = await hire(coach, "Eli"), await coach.create_customer()
+    async with McpHttpClient(public_server, {"X-API-Key": str(eli.key.key)}) as mcp:
+        asked = await mcp.call("send_message", customerId=client["_id"], text="Hi")
+    path = f"/coach/proposals/{tool_proposal(asked, 'CONTACT')['proposalId']}"
+    [key] = [each for each in (await session.get("/coach/api-keys")).ok() if each["name"] == "Key of Eli"]
+    employee = f"/coach/employees/{eli.id}"
+    if gone == "deleted":
+        (await session.delete(f"/coach/api-keys/{key['_id']}")).ok(204)
+    elif gone == "outreach":
+        where = {"_id": ObjectId(key["_id"])}
+        await coach.ctx.db["apiKeys"].update_one(where, {"$set": {"restrictions.outreach": False}})
+    elif gone == "permission":
+        (await session.put(f"{employee}/permissions", {"permissions": [CUSTOMERS.VIEW]})).ok()
+    elif gone == "scope":
+        (await session.patch(employee, {"customersScope": "assigned"})).ok()
+    elif gone == "expired":
+        await coach.ctx.db["apiKeys"].update_one(
+            {"_id": ObjectId(key["_id"])}, {"$set": {"restrictions.expiresAt": datetime.now(UTC)}}
+        )
+
+    (await session.post(f"{path}/approve")).refused(403)
+    failed = (await session.get(path)).ok()
+    assert failed["status"] == "failed"
+    assert failed["result"].keys() == {"code", "message"}
+    assert (await session.post(f"{path}/approve")).refused(409)["code"] == "PROPOSAL_CLOSED"
+    assert (await coach.get(client_path(client, "messages"))).ok()["docs"] == []
+
+
+async def test_approval_is_refused_if_the_records_have_changed(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    client = await coach.create_customer()
+    known = {"customerId": client["_id"]}
+    created = tool_change(await mcp.call("create_workout", **known, days=[{"date": TODAY, "name": "Legs"}]))
+    text = "task: Walk"
+    edit = [{"action": "add", "text": text}]
+    item = tool_change(await mcp.call("update_workout_items", **known, workoutId=created["workoutId"], changes=edit))
+    [item_id] = item["itemIds"]
+    path = f"{client_path(client, 'wblocks')}/{created['workoutId']}"
+    (await coach.put(f"{path}/witems/{item_id}/log", {"isCompleted": True})).ok()
+    call = {**known, "workoutId": created["workoutId"]}
+    first = tool_proposal(await mcp.call("remove_workout", **call), "DONE_WORK")
+    (await coach.patch(path, {"name": "Arms"})).ok()
+
+    stale = (await session.post(f"/coach/proposals/{first['proposalId']}/approve")).refused(409)
+    assert stale["code"] == "PROPOSAL_STALE"
+    assert (await session.get(f"/coach/proposals/{first['proposalId']}")).ok()["status"] == "pending"
+    second = tool_proposal(await mcp.call("remove_workout", **call), "DONE_WORK")
+    assert second["proposalId"] != first["proposalId"]
+    assert (await session.get(f"/coach/proposals/{first['proposalId']}")).ok()["status"] == "expired"
+    (await coach.delete(path)).ok(204)
+    gone = (await session.post(f"/coach/proposals/{second['proposalId']}/approve")).refused(409)
+    assert gone["code"] == "PROPOSAL_STALE"
+
+
+async def test_proposal_expires_after_a_day(mcp: McpHttpClient, coach: CoachClient, session: CoachClient) -> None:
+    first = tool_proposal(await mcp.call("create_customer", **invitation(coach)), "CONTACT")
+    path = f"/coach/proposals/{first['proposalId']}"
+    created = (await session.get(path)).ok()
+    lifetime = datetime.fromisoformat(created["expiresAt"]) - datetime.fromisoformat(created["createdAt"])
+    assert timedelta(hours=23, minutes=59) < lifetime <= timedelta(hours=24)
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    await coach.ctx.db["proposals"].update_one({"_id": ObjectId(first["proposalId"])}, {"$set": {"expiresAt": past}})
+
+    assert (await session.get(path)).ok()["status"] == "expired"
+    assert (await session.get("/coach/proposals?status=pending")).ok()["docs"] == []
+    [listed] = (await session.get("/coach/proposals?status=expired")).ok()["docs"]
+    assert listed["_id"] == first["proposalId"]
+    assert (await session.post(f"{path}/approve")).refused(409)["code"] == "PROPOSAL_CLOSED"
+    arguments = {"companyId": coach.ctx.company_id, "proposalId": ObjectId(first["proposalId"])}
+    await service.expire_step(coach.ctx.services, Job(ObjectId(), arguments, 1))
+    stored = await coach.ctx.db["proposals"].find_one({"_id": ObjectId(first["proposalId"])})
+    assert stored is not None and stored["status"] == "expired"
+    await service.expire_step(coach.ctx.services, Job(ObjectId(), arguments, 1))  # again: nothing
+    again = tool_proposal(await mcp.call("create_customer", **invitation(coach)), "CONTACT")
+    assert again["proposalId"] != first["proposalId"]
+
+    async def decided() -> list[Json]:
+        events = (await coach.get("/coach/events?types=proposal.created&types=proposal.decided")).ok()["docs"]
+        return events if len(events) == 3 else []
+
+    events = await until(decided, "the events are numbered")
+    assert [(each["type"], each["actor"]["type"]) for each in events] == [
+        ("proposal.created", "assistant"),
+        ("proposal.decided", "system"),
+        ("proposal.created", "assistant"),
+    ]
+    assert events[1]["data"] == {
+        "proposalId": first["proposalId"],
+        "tool": "create_customer",
+        "assistantId": created["assistant"]["_id"],
+        "status": "expired",
+    }
+
+
+async def test_changes_are_shown_before_and_after_in_words(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    await coach.create_exercise("Squat")
+    client = await coach.create_customer()
+    days = [{"date": str(day), "name": "Legs", "text": "Squat: 4x8 @60kg"} for day in range_of_days(9)]
+    known = {"customerId": client["_id"]}
+    for some in (days[:7], days[7:]):
+        tool_change(await mcp.call("create_workout", **known, days=some))
+    dates = {"startDate": days[0]["date"], "endDate": days[8]["date"]}
+    proposal = tool_proposal(await mcp.call("adjust_schedule", **known, **dates, addLoad=2.5), "MANY_DAYS")
+    shown = (await session.get(f"/coach/proposals/{proposal['proposalId']}")).ok()["changes"]
+    assert len(shown) == 9
+    day = datetime.fromisoformat(days[0]["date"])
+    title = f"Legs, {day:%a} {day.day} {day:%b %Y}"
+    assert shown[0] == {
+        "kind": "workout",
+        "customer": {"_id": client["_id"], "name": "Ana"},
+        "date": days[0]["date"],
+        "before": f"{title}\nSquat · Planned sets: 4 × 8, 60\N{NO-BREAK SPACE}kg",
+        "after": f"{title}\nSquat · Planned sets: 4 × 8, 62.5\N{NO-BREAK SPACE}kg",
+    }
+    result = await approve(coach, proposal)
+    change = (await coach.get(f"/coach/changes/{result['changeId']}")).ok()
+    assert change["approvedBy"] == {"_id": str(coach.ctx.caller.id), "name": "Olga Owner"}
+    assert (change["via"], change["actor"]["type"]) == ("assistant", "assistant")
+    tool_change(await mcp.call("undo", changeId=tool_change(await mcp.call("add_note", **known, text="A"))["changeId"]))
+
+
+def range_of_days(count: int) -> list[date]:
+    """So many days from tomorrow."""
+    return [date.fromisoformat(TODAY) + timedelta(days=number + 1) for number in range(count)]
+
+
+async def test_client_that_opens_addresses_shows_the_page_of_the_proposal(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    call = {"name": "create_customer", "arguments": invitation(coach)}
+    asks: Json = {"elicitation": {"url": {}}}
+
+    async def send(**answer: Any) -> Json:
+        result: Json = (await mcp.request_modern("tools/call", {**call, **answer}, asks)).ok()["result"]
+        return result
+
+    question = await send()
+    assert question["resultType"] == "input_required"
+    params = question["inputRequests"]["confirm"]["params"]
+    [proposal] = (await session.get("/coach/proposals")).ok()["docs"]
+    assert (params["mode"], params["url"]) == ("url", f"{mcp.base_url}/app/proposals/{proposal['_id']}")
+    opened = {"requestState": question["requestState"], "inputResponses": {"confirm": {"action": "accept"}}}
+    assert tool_proposal(await send(**opened), "CONTACT")["proposalId"] == proposal["_id"]
+    result = await approve(coach, {"proposalId": proposal["_id"]})
+    assert tool_change(await send(**opened)) == result
+    assert await coach.names() == ["Ana"]
+    declined = {"requestState": question["requestState"], "inputResponses": {"confirm": {"action": "decline"}}}
+    tool_error(await send(**declined), "declined")

@@ -119,7 +119,7 @@ async def make_world(coach: CoachClient) -> World:
     bulk = (await coach.post("/coach/customers/bulk/unarchive", {"ids": [customer["_id"]]}, headers=later)).ok(202)
     while (await coach.get(f"/coach/jobs/{bulk['jobId']}")).ok()["status"] in ("queued", "running"):
         await worker.run_due(coach.ctx.services, {bulk_jobs.STEP: bulk_jobs.run_step})
-    proposed, rejected = [await _propose_message(coach, customer, text) for text in ("Well done", "See you tomorrow")]
+    proposed, rejected = [await _propose_workout(coach, customer, name) for name in ("Later", "Too far")]
     return {
         "externalId": number,
         "proposalId": proposed,
@@ -168,9 +168,10 @@ async def make_world(coach: CoachClient) -> World:
     }
 
 
-async def _propose_message(coach: CoachClient, customer: dict[str, Any], text: str) -> str:
-    """The identifier of a proposal of an assistant to write to a client."""
-    call = {"name": "send_message", "arguments": {"customerId": customer["_id"], "text": text}}
+async def _propose_workout(coach: CoachClient, customer: dict[str, Any], name: str) -> str:
+    """The identifier of a proposal of an assistant to plan a workout in years."""
+    days = [{"date": "2030-01-01", "name": name}]
+    call = {"name": "create_workout", "arguments": {"customerId": customer["_id"], "days": days}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     proposed = (await coach.post("/mcp", request)).ok()["result"]["structuredContent"]
     return str(proposed["proposalId"])

@@ -15,8 +15,9 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import AlreadyClaimed, Filter, now
 from coaching_service.core.database.recording import Approver
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import BadRequest, Forbidden, NotFound
+from coaching_service.core.errors import BadRequest, Conflict, Forbidden, NotFound
 from coaching_service.core.http.responses import to_json
+from coaching_service.core.idempotency import RequestInProgress
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job
@@ -51,6 +52,8 @@ from coaching_service.progress.conversation.events import MessagesRecalled
 
 EXPIRE = "expire_proposal"
 _NEWEST_FIRST = ("-createdAt", "-_id")
+# Others are of the tool, which could do it when it was proposed.
+_OWN_CONFLICTS = (ProposalClosed.default_code, RequestInProgress.default_code)
 
 
 # --- proposing -------------------------------------------------------------------------------------------------------
@@ -268,6 +271,8 @@ async def _execute(ctx: Context, proposal: Proposal) -> None:
         await carry_out(acting, call)
     except (InvalidArguments, BadRequest, NotFound) as error:  # what it refers to is not there any more
         raise ProposalStale from error
+    except Conflict as error:
+        raise error if error.code in _OWN_CONFLICTS else ProposalStale() from error
 
 
 async def _load_assistant(services: Services, proposal: Proposal) -> Principal:

@@ -36,6 +36,7 @@ proposals = Documents[Proposal](
     ),
     private=private_of(Proposal),
     client_field="customerIds",
+    secret=True,  # they also concern other clients
     expire=("expiresAt", int(_KEPT.total_seconds())),
     transfer=NotExported("proposals can be approved within a day, and only here; what was done is in the history"),
 )
