@@ -11,7 +11,7 @@ from tests.support.client import CoachClient
 from tests.support.transfer import run
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 
-SHEET = b"name,email,birthday,shoe size\nAna,ana@example.com,,38\nBo,no address,2026-02-30,40\n,nobody@example.com,,\n"
+SHEET = b"name,email,birthday,shoe size\nAna,ana@example.com,,38\n,no address,2026-02-30,40\n,nobody@example.com,,\n"
 LOOKS: dict[str, dict[str, Any]] = {
     "wide": {},
     "dark": {"color_scheme": "dark"},
