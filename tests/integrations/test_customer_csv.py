@@ -12,7 +12,7 @@ from coaching_service.integrations.history_files import rosters
 from coaching_service.people.team import service as team
 from tests.contract.test_queries import profiling
 from tests.support.client import UNKNOWN, CoachClient
-from tests.support.transfer import import_file, make_zip
+from tests.support.transfer import import_file, make_zip, undo
 
 SHEET = """First name,Last name,E-mail,Phone,Birthday,Time zone,Tags,Shoe size
 Ana,Ruiz,ana@example.com,+34 600 000 000,1990-05-01,Europe/Madrid,Online; Morning,38
@@ -339,3 +339,13 @@ async def test_answers_about_clients(coach: CoachClient) -> None:
     assert await coach.names() == ["Ana", "Cy"]
     unknown = json.dumps({"Ana": UNKNOWN})
     assert (await import_file(coach, sheet, name="c.csv", customers=unknown))["errors"][0]["code"] == "NOT_FOUND"
+
+
+async def test_the_undo_of_a_roster_removes_its_clients(coach: CoachClient) -> None:
+    """But for one who has been changed since; the notes of the import do not count as use."""
+    job = await import_csv(coach, TRAINERIZE)
+    mara = (await clients_of(coach))["Mara"]
+    (await coach.patch(f"/coach/customers/{mara['_id']}", {"phone": "1"})).ok()
+    undone = await undo(coach, job)
+    assert (undone["status"], undone["result"]["removed"]["customers"]) == ("done", 1), undone
+    assert list(await clients_of(coach)) == ["Mara"]

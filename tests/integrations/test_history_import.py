@@ -15,12 +15,12 @@ from coaching_service import features
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.history_import import importing, undoing
+from coaching_service.integrations.history_import import importing
 from tests.support.client import CoachClient
 from tests.support.doctor import is_numbered
 from tests.support.service_process import until
 from tests.support.training import block_with, employee_key, exercise_of, log
-from tests.support.transfer import import_file, send
+from tests.support.transfer import import_file, send, undo
 
 HEVY = (
     '"title","start_time","end_time","description","exercise_title","superset_id","exercise_notes","set_index",'
@@ -83,16 +83,6 @@ async def events(coach: CoachClient, *types: str) -> list[dict[str, Any]]:
     await until(lambda: is_numbered(coach.ctx.services), "numbers of changes")
     docs: list[dict[str, Any]] = (await coach.get("/coach/events", types=list(types))).ok()["docs"]
     return docs
-
-
-async def undo(coach: CoachClient, job: dict[str, Any]) -> dict[str, Any]:
-    """Undo an import; returns the job once it has ended."""
-    queued = (await coach.post(f"/coach/jobs/{job['_id']}/undo")).ok(202)
-    while queued["status"] in ("queued", "running"):
-        await worker.run_due(coach.ctx.services, {undoing.UNDO: features.STEPS[undoing.UNDO]})
-        queued = (await coach.get(f"/coach/jobs/{queued['_id']}")).ok()
-    ended: dict[str, Any] = queued
-    return ended
 
 
 async def test_each_row_is_imported_or_reported(coach: CoachClient) -> None:

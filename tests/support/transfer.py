@@ -13,6 +13,7 @@ import aiohttp
 from coaching_service import features
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
+from coaching_service.integrations.history_import import undoing
 from tests.support.client import CoachClient, Reply
 
 Entries = dict[str, bytes]
@@ -91,4 +92,14 @@ async def import_file(
         await run(coach)
         job = (await coach.get(f"/coach/jobs/{job['_id']}")).ok()
     ended: dict[str, Any] = job
+    return ended
+
+
+async def undo(coach: CoachClient, job: dict[str, Any]) -> dict[str, Any]:
+    """Undo an import; returns the job once it has ended."""
+    queued = (await coach.post(f"/coach/jobs/{job['_id']}/undo")).ok(202)
+    while queued["status"] in ("queued", "running"):
+        await worker.run_due(coach.ctx.services, {undoing.UNDO: features.STEPS[undoing.UNDO]})
+        queued = (await coach.get(f"/coach/jobs/{queued['_id']}")).ok()
+    ended: dict[str, Any] = queued
     return ended

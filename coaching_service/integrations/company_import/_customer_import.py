@@ -147,7 +147,8 @@ class CustomerImport:
     async def _store(self, tx: Context, rows: Sequence[CustomerRow]) -> None:
         """Store the clients of rows, in the order of the file, with their notes."""
         new = [row for row in rows if row.target is None]
-        saved = await batch.save_many(tx, [_entry(row) for row in new], self._on_conflict) if new else None
+        entries, archived = [_entry(row) for row in new], {at for at, row in enumerate(new) if row.source.is_archived}
+        saved = await batch.save_many(tx, entries, self._on_conflict, archived=archived) if new else None
         if saved is not None and saved["created"] + saved["updated"] < len(new):  # a client was created since the check
             raise ExternalIdTaken
         ids = iter([result["_id"] for result in saved["results"]] if saved is not None else [])
@@ -155,8 +156,8 @@ class CustomerImport:
             if row.target is not None:
                 await customers.update_known(tx, await customers.get_visible(tx, row.target, None), _change(row))
             customer_id = row.target or next(ids)
-            may_be_archived = row.target is not None or self._on_conflict == "update"
-            if row.source.is_archived or (row.source.has_status and may_be_archived):
+            is_known = row.target is not None or self._on_conflict == "update"
+            if row.source.has_status and is_known:
                 await customers.set_archived(tx, customer_id, archived=row.source.is_archived)
             if row.source.notes:
                 await _add_notes(tx, customer_id, row.source.notes)

@@ -6,7 +6,7 @@ Creating them takes a number of round trips that does not grow. A known client i
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -44,13 +44,16 @@ class Check:
 
 
 @transactional
-async def save_many(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict = "error") -> BatchResult:
+async def save_many(
+    ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict = "error", *, archived: Collection[int] = ()
+) -> BatchResult:
     """Create a client for each valid entry, or change the one with its identifier in another system.
 
     Not valid are entries whose trainer is not a coach of the company, and those that repeat an earlier one: its
     identifier in another system or, without one, name, surname and e-mail. With the conflict `error`, neither are those
     whose identifier is taken; with `update`, the client with it gets the fields of the entry, unless it is outside of
     the caller's scope. An employee with the scope `assigned` becomes the trainer of new clients as in service.create.
+    `archived`: the positions of new clients who are archived from the beginning.
     Raises Forbidden if the caller may not change clients and the conflict is `update`.
     """
     if on_conflict == "update":
@@ -73,7 +76,10 @@ async def save_many(ctx: Context, entries: Sequence[Entry], on_conflict: OnConfl
         change = {name: value for name, value in entry.items() if name not in ("externalId", "sendInvitation")}
         await service.update_known(ctx, customer, cast("CustomerChange", change))
     valid = [(index, entry, str(uuid.uuid4())) for index, entry in accepted if entry.get("externalId") not in known]
-    documents = [creation.build_document(creation.with_trainer(ctx, entry), token) for _, entry, token in valid]
+    documents = [
+        creation.build_document(creation.with_trainer(ctx, entry), token, archived=index in archived)
+        for index, entry, token in valid
+    ]
     stored = await store.create_many(ctx, documents)
     for (index, _, _), customer in zip(valid, stored, strict=True):
         results[index]["_id"] = customer["_id"]
