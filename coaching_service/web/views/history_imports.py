@@ -28,6 +28,7 @@ from coaching_service.web.views.import_forms import AnswersForm, ExerciseSearch,
 
 pages = Pages("/app/import")
 _PATH = "/app/import"
+_MOST_CLIENTS = 1_000
 
 
 class _Client(TypedDict):
@@ -61,8 +62,11 @@ async def history_import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] 
     job = await _get_job(ctx, job_id)
     if import_presentation.is_other_import(job):
         return Redirect(f"/app/settings/transfer/{job_id}")
+    shown = import_presentation.describe(job)
+    asks_for_client = any(each["field"] == "customerId" for each in shown["questions"])
     return {
-        "job": import_presentation.describe(job),
+        "job": shown,
+        "clients": await _list_clients(ctx) if asks_for_client else [],
         "customer": await _find_client(ctx, import_presentation.client_of(job)),
     }
 
@@ -99,6 +103,11 @@ async def import_exercises_page(ctx: Context, job_id: ObjectId, query: ExerciseS
     """The exercises that a name in the file may mean."""
     await background_jobs.require_access(ctx, job_id, writes=False)
     return {"layout": "layout.html", "query": query, "exercises": await search_exercises(ctx, query)}
+
+
+async def _list_clients(ctx: Context) -> list[tuple[str, str]]:
+    listed = [(str(each["_id"]), customers.full_name(each)) for each in await customers.list_identities(ctx)]
+    return sorted(listed, key=lambda client: client[1].casefold())[:_MOST_CLIENTS]
 
 
 async def _get_job(ctx: Context, job_id: ObjectId) -> JobWork:

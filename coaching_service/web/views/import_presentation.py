@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import AsyncGenerator, Mapping
+from collections import Counter
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, TypedDict, cast
 
 from coaching_service.core.csv_rows import write_rows
@@ -16,7 +17,7 @@ from coaching_service.integrations.history_import.models import HistoryResult, K
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile
 
 MOST_NAMES = 300
-_SHOWN_ERRORS = 100
+_SHOWN_REASONS, _SHOWN_PROBLEMS, _SHOWN_ENTRIES = 3, 50, 3
 _FORMATS = {
     "hevy": "An export of Hevy",
     "strong": "An export of Strong",
@@ -63,6 +64,15 @@ class ShownName(TypedDict):
     options: list[tuple[str, str]]
 
 
+class ShownProblem(TypedDict):
+    """A kind of problem: how many rows have it, and where the first are."""
+
+    count: int
+    field: str
+    message: str
+    where: str
+
+
 def describe(job: JobWork) -> dict[str, Any]:
     """Return what the page of an import, or of its undo, shows."""
     if job["kind"] == "undo":
@@ -87,8 +97,8 @@ def describe(job: JobWork) -> dict[str, Any]:
         "names": [_name(each) for each in names[:MOST_NAMES]],
         "nameCount": len(names),
         "knownCount": sum(each["match"] is not None for each in names),
-        "errors": [{**each, "sentence": _sentence(each)} for each in job["errors"][:_SHOWN_ERRORS]],
-        "hasMoreErrors": len(job["errors"]) > _SHOWN_ERRORS,
+        "reasons": [_sentence(each) for each in job["errors"][:_SHOWN_REASONS]],
+        "problems": _group(job["errors"]),
         "canRun": is_dry_run and job["status"] == "done" and work["fileId"] is not None,
         "canUndo": not is_dry_run and has_ended and result is not None and result["created"]["sessions"] > 0,
     }
@@ -106,15 +116,32 @@ def _describe_undo(job: JobWork) -> dict[str, Any]:
         "isEmpty": not removed,
         "questions": [],
         "names": [],
-        "errors": [_describe_remaining(each) for each in ([] if result is None else result["failed"][:_SHOWN_ERRORS])],
-        "hasMoreErrors": result is not None and len(result["failed"]) > _SHOWN_ERRORS,
+        "problems": _group_remaining([] if result is None else result["failed"]),
         "canRun": False,
         "canUndo": False,
     }
 
 
-def _describe_remaining(each: KeptDocument) -> dict[str, Any]:
-    return {"entry": str(each["documentId"]), "field": None, "message": each["message"]}
+def _group_remaining(failed: Sequence[KeptDocument]) -> list[ShownProblem]:
+    counts = Counter(each["message"] for each in failed)
+    return [{"count": count, "field": "", "message": message, "where": ""} for message, count in counts.most_common()]
+
+
+def _group(errors: Sequence[JobError]) -> list[ShownProblem]:
+    """Return the problems of rows by kind, the most frequent first."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for each in errors:
+        groups.setdefault((each["field"] or "", each["message"]), []).append(each["entry"])
+    problems: list[ShownProblem] = [
+        {
+            "count": len(entries),
+            "field": field,
+            "message": message,
+            "where": ", ".join(entries[:_SHOWN_ENTRIES]) + (", …" if len(entries) > _SHOWN_ENTRIES else ""),
+        }
+        for (field, message), entries in groups.items()
+    ]
+    return sorted(problems, key=lambda each: -each["count"])[:_SHOWN_PROBLEMS]
 
 
 def history_result(job: JobWork) -> HistoryResult | None:
@@ -172,6 +199,8 @@ def _facts(result: HistoryResult) -> list[tuple[str, int]]:
 
 def _question(question: Question, number: int) -> ShownQuestion:
     named = question.get("name", "")
+    if question["code"] == "CUSTOMER" and not named:  # the page has the clients
+        return {"field": "customerId", "named": "", "message": "Whose history is it?", "options": []}
     labels = question.get("labels") or [_OPTIONS.get(each, each) for each in question["options"]]
     return {
         "field": _FIELDS.get(question["code"], f"customers.{number}"),

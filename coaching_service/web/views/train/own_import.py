@@ -15,9 +15,11 @@ from coaching_service.integrations.history_import.models import NO_ANSWERS
 from coaching_service.integrations.own_import import service as own_import
 from coaching_service.people.account import service as account
 from coaching_service.people.customers.schemas import NoFormFields
+from coaching_service.progress.own_today import service as own_today
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views import import_presentation
 from coaching_service.web.views.import_forms import AnswersForm, ExerciseSearch, search_exercises, with_answers
+from coaching_service.web.views.train.sessions import workout_path
 
 pages = Pages("/train/settings/import")
 _PATH = "/train/settings/import"
@@ -45,7 +47,12 @@ async def check_own_history(ctx: Context, form: dict[str, Any], file: StoredFile
 @pages.get("/{importId}", access=customer(), template="train/settings/import_job.html")
 async def own_history_page(ctx: Context, import_id: ObjectId) -> dict[str, Any]:
     """What a file has, its questions and names; then the progress of its import, and what it has imported."""
-    return {"job": import_presentation.describe(await own_import.get_with_work(ctx, import_id))}
+    job, day = await own_import.get_with_work(ctx, import_id), await own_today.get_today(ctx)
+    workouts = [block["_id"] for block in day["blocks"] if not block["isCompleted"] and not block["isRest"]]
+    return {
+        "job": import_presentation.describe(job),
+        "next_path": workout_path(workouts[0]) if workouts else "/train",
+    }
 
 
 @pages.post("/{importId}/run", access=customer(), form=AnswersForm, on=own_history_page)
