@@ -200,5 +200,9 @@ def _show_history(result: Any, *, is_failed: bool) -> None:
             click.echo(f"{name['sets']:>6} sets  {name['name']} → {meant}")
     if not is_failed:
         verb, created = "Would import" if result["dryRun"] else "Imported", result["created"]
-        counts = ", ".join(f"{created[name]} {name}" for name in ("sessions", "sets", "exercises", "customers"))
-        click.echo(f"{verb} {result['imported']} of {result['rows']} rows: {counts}; left out: {result['reported']}")
+        kinds = ("sessions", "sets", "exercises", "customers")
+        counts = ", ".join(f"{created[name]} {name}" for name in kinds if created[name])
+        rows = f"; rows: {result['rows']}"
+        if result["format"] == "customers":
+            counts, rows = (f"{result['imported']} customers" if result["imported"] else ""), ""
+        click.echo(f"{verb}: {counts or 'nothing'}{rows}; left out: {result['reported']}")

@@ -1,0 +1,86 @@
+"""Clients import their own training history over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+
+from coaching_service.core.jobs import worker
+from coaching_service.core.jobs.queue import Step
+from coaching_service.integrations.company_import import service as company_import
+from coaching_service.integrations.history_import import undoing
+from tests.support.client import CoachClient, Reply
+
+TABLE = (
+    b"Date,Workout,Exercise,Reps,Weight (kg)\n2025-01-06,Push,Bench Press,8,60\n2025-01-06,Push,Sled of Doom,5,100\n"
+)
+STEPS: dict[str, Step] = {company_import.IMPORT: company_import.run_step, undoing.UNDO: undoing.run_step}
+
+
+async def send(client: CoachClient, content: bytes = TABLE, **fields: str) -> Reply:
+    form = aiohttp.FormData(default_to_multipart=True)
+    form.add_field("file", content, filename="table.csv")
+    for name, value in fields.items():
+        form.add_field(name, value)
+    return await client.send("POST", "/customer/import", data=form)
+
+
+async def ended(coach: CoachClient, client: CoachClient, job: dict[str, Any]) -> dict[str, Any]:
+    """The client's job once it has ended."""
+    while job["status"] in ("queued", "running"):
+        await worker.run_due(coach.ctx.services, STEPS)
+        job = (await client.get(f"/customer/jobs/{job['_id']}")).ok()
+    return job
+
+
+async def test_a_client_imports_and_undoes_the_own_history(coach: CoachClient) -> None:
+    mara = await coach.create_customer("Mara")
+    client = await coach.as_client(mara)
+    checked = await ended(coach, client, (await send(client, dryRun="true")).ok(202))
+    assert checked["result"]["created"] == {"customers": 0, "sessions": 1, "sets": 2, "exercises": 1}
+    assert (await client.get("/customer/wblock", startDate="2025-01-01", endDate="2025-01-31")).ok() == []
+
+    job = await ended(coach, client, (await send(client)).ok(202))
+    assert (job["status"], job["errors"]) == ("done", [])
+    [block] = (await client.get("/customer/wblock", startDate="2025-01-01", endDate="2025-01-31")).ok()
+    assert block["source"] == {"format": "sets", "importId": job["_id"]}
+    created = block["items"][1]["exercise"]
+    assert (await coach.get(f"/exercises/{created['_id']}")).ok()["tags"] == ["imported"]
+    remembered = await coach.ctx.db["importedNames"].count_documents({"companyId": coach.ctx.company_id})
+    assert remembered == 0, "a client does not answer for the company"
+
+    undo = (await client.post(f"/customer/jobs/{job['_id']}/undo")).ok(202)
+    undone = await ended(coach, client, undo)
+    assert undone["result"]["removed"] == {"customers": 0, "sessions": 1, "exercises": 1}
+    assert (await client.get("/customer/wblock", startDate="2025-01-01", endDate="2025-01-31")).ok() == []
+
+
+async def test_only_rows_of_the_client_are_imported(coach: CoachClient) -> None:
+    mara, kim = await coach.create_customer("Mara"), await coach.create_customer("Kim")
+    client = await coach.as_client(mara)
+    text = b"Client,Date,Exercise,Reps\nMara,2025-01-06,Squat,8\nKim,2025-01-06,Squat,9\nNew,2025-01-06,Squat,9\n"
+    job = await ended(coach, client, (await send(client, text)).ok(202))
+    assert (job["result"]["imported"], job["result"]["reported"]) == (1, 2)
+    assert len(await coach.calendar(mara, "2025-01-01", "2025-01-31")) == 1
+    assert await coach.calendar(kim, "2025-01-01", "2025-01-31") == []
+    assert await coach.names() == ["Kim", "Mara"]
+
+
+async def test_jobs_of_others_are_not_found(coach: CoachClient) -> None:
+    mara, kim = await coach.create_customer("Mara"), await coach.create_customer("Kim")
+    client, other = await coach.as_client(mara), await coach.as_client(kim)
+    job = await ended(coach, client, (await send(client)).ok(202))
+    (await other.get(f"/customer/jobs/{job['_id']}")).refused(404)
+    (await other.post(f"/customer/jobs/{job['_id']}/undo")).refused(404)
+    (await client.get(f"/coach/jobs/{job['_id']}")).refused(403)
+    assert (await coach.get(f"/coach/jobs/{job['_id']}")).ok()["status"] == "done"
+
+
+async def test_the_owner_turns_it_off(coach: CoachClient) -> None:
+    client = await coach.as_client(await coach.create_customer("Mara"))
+    (await coach.patch("/coach/account", {"clientsMayImport": False})).ok()
+    assert (await send(client)).refused(403)["code"] == "CLIENT_IMPORTS_OFF"
+    (await coach.patch("/coach/account", {"clientsMayImport": True})).ok()
+    (await send(client, format="customers")).refused(400, "format")
+    (await send(client, dryRun="true")).ok(202)
