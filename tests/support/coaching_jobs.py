@@ -7,7 +7,9 @@ A job is a JSON file in tests/mcp/jobs:
   saved identifier), `save` (names for values of the answer, by path), `repeat` (how often, with `{number}`).
 - `calls`: what a good assistant calls: `tool`, `arguments`, `save`, `find` (names for values of the text, by regular
   expression), `returns` (texts in the result) and `approve` (the reasons for which the call is proposed to the coach,
-  who approves it over REST).
+  who approves it over REST), `reject` (likewise, but rejected: `{proposal}` is its identifier) or `refused` (words of
+  the error).
+- `key`: the restrictions of the assistant's key; without it none.
 - `answer`: what the answer to the coach has to contain; the calls return it.
 - `after`: REST requests and what they answer: objects by some of their fields, arrays whole.
 - `budget`: the largest number of calls, and of tokens that they return (two bytes are counted as a token).
@@ -132,11 +134,20 @@ class Run:
         for call in job["calls"]:
             arguments = self.fill(call.get("arguments", {}))
             result = await self.call(tools, call["tool"], arguments)
+            if "refused" in call:
+                assert result.get("isError") and call["refused"] in result["content"][0]["text"], result
+                continue
             assert not result.get("isError"), result
             data = result["structuredContent"]
             if "approve" in call:
                 assert (data["executed"], data["reasons"]) == (False, call["approve"]), data
                 data = await approve(self.coach, data)
+            if "reject" in call:
+                assert (data["executed"], data["reasons"]) == (False, call["reject"]), data
+                self.saved["proposal"] = data["proposalId"]
+                session = await self.coach.interactive()
+                (await session.post(f"/coach/proposals/{data['proposalId']}/reject")).ok()
+                continue
             assert data.get("executed", True), result
             self.save(call.get("save", {}), data)
             for name, pattern in call.get("find", {}).items():
@@ -145,6 +156,14 @@ class Run:
                 self.saved[name] = match[1]
             for words in self.fill(call.get("returns", [])):
                 assert words in result["content"][0]["text"], (words, result["content"][0]["text"])
+
+    async def make_key(self, job: Job) -> str:
+        """The key of the assistant, with the restrictions of the job."""
+        if "key" not in job:
+            return str(self.coach.key)
+        session = await self.coach.interactive()
+        key: str = (await session.post("/coach/api-keys", {"name": "Job", "restrictions": job["key"]})).ok(201)["key"]
+        return key
 
     async def call(self, tools: ToolClient, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call a tool and keep its result."""
