@@ -217,7 +217,7 @@ def _describe(tool: Tool) -> ToolDescription:
             read_only_hint=not (tool.writes or tool.for_views),
             # What only reads neither destroys anything nor changes more when it is repeated.
             destructive_hint=tool.destructive if tool.writes else None,
-            idempotent_hint=tool.idempotent if tool.writes else None,
+            idempotent_hint=tool.idempotent or None,
             open_world_hint=tool.open_world,
         ),
     )

@@ -40,7 +40,6 @@ def check_output(tool: str, arguments: dict[str, Any], result: dict[str, Any]) -
     assert not text.startswith("{"), f"{tool} returns JSON as text"
     if arguments.get("detail") == "full" or "docs" not in data:
         return  # which adds the items as objects, or is about one record
-    repeated = {name: value for name, value in data.items() if name != "weeks"}
     entries = len(data.get("docs", ())) + len(data.get("weeks", ()))
-    size = len(orjson.dumps(repeated)) - str(repeated).count("\\n")  # JSON has two characters for the end of a line
+    size = len(orjson.dumps(data)) - str(data).count("\\n")  # JSON has two characters for the end of a line
     assert size <= len(text.encode()) + entries * _OF_ENTRY + _OF_RESULT, (tool, text, data)

@@ -65,7 +65,7 @@ class Dates(Arguments):
     max_days = 366
 
     startDate = Date(required=True, metadata={"description": "First day."})
-    endDate = Date(required=True, metadata={"description": "Last day, included."})
+    endDate = Date(required=True, metadata={"description": "Last day."})
 
     @validates_schema(skip_on_field_errors=False)
     def validate_range(self, data: Mapping[str, str], **_: Any) -> None:
@@ -88,7 +88,7 @@ class OpenDates(Arguments):
     """From `startDate` to `endDate`, both included; either may be omitted."""
 
     startDate = Date(load_default=None, allow_none=True, metadata={"description": "First day."})
-    endDate = Date(load_default=None, allow_none=True, metadata={"description": "Last day, included."})
+    endDate = Date(load_default=None, allow_none=True, metadata={"description": "Last day."})
 
     @validates_schema(skip_on_field_errors=False)
     def validate_order(self, data: Mapping[str, str | None], **_: Any) -> None:

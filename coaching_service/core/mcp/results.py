@@ -33,7 +33,7 @@ _TYPED_FIELDS = frozenset(
     }
 )
 # Lines of workouts are marked where they are written; sets are only numbers and words of their grammar.
-_OWN_FIELDS = frozenset({"hint", "summary", "line", "lines", "session", "sets", "bestSet"})
+_OWN_FIELDS = frozenset({"hint", "summary", "line", "lines", "session", "sets", "weeks", "bestSet"})
 _MARKED = re.compile(f"{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}")
 _WITHOUT_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 

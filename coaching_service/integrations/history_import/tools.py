@@ -35,8 +35,8 @@ class RowToImport(Arguments):
     workout = Text(max_length=200, **optional("Title of the session."))
     sets = Integer(minimum=1, maximum=50, **optional("Default 1."))
     reps = Integer(minimum=0, **optional("Repetitions of a set."))
-    seconds = Number(minimum=0, **optional("Seconds."))
-    meters = Number(minimum=0, **optional("Meters."))
+    seconds = Number(minimum=0, maximum=1e6, **optional("Seconds."))
+    meters = Number(minimum=0, maximum=1e6, **optional("Meters."))
     rpe = Number(minimum=1, maximum=10, **optional("RPE."))
     setKind = Choice("normal", "warmup", "drop", "failure", **optional("Kind of set."))
     notes = Text(max_length=1_000, **optional("Notes."))
@@ -71,9 +71,9 @@ class ImportRows(CustomerArgument):
 async def import_rows(
     ctx: Context, customer_id: ObjectId, rows: Sequence[Mapping[str, Any]], load_unit: Any, *, dry_run: bool
 ) -> Written:
-    """Import sets that a client did in the past, read from a PDF, a photo or another application: up to 200 rows. Send
-    them with dryRun first: it says what the names of exercises mean, which become new exercises, and which rows are
-    left out. Rows of a day with the same title are one session; sessions that are there already are not added again."""
+    """Import sets that a client did in the past: up to 200 rows. Send them with dryRun first: it says what the names of
+    exercises mean, which become new exercises, and what is left out. Sessions that are there already stay as they
+    are."""
     customer = await customers.get_visible_reference(ctx, customer_id)
     answers: ImportAnswers = {**NO_ANSWERS, "customerId": customer_id, "loadUnit": load_unit}
     imported = await imported_rows.import_rows(ctx, rows, answers, dry_run=dry_run)

@@ -43,7 +43,7 @@ class ExerciseSessions(PageOfLines):
     """The sessions, by the workouts' `_id`, and the progress by week."""
 
     exerciseId: ObjectId
-    weeks: list[WeekSummary]
+    weeks: list[str]
 
 
 _WEEKS = 12
@@ -101,16 +101,16 @@ async def get_exercise_history(
     name = names[exercise_id]["name"]
     docs = [_describe_session(session, load_unit) for session in show_loads(sessions["docs"], ctx, load_unit)]
     title = f"{typed(name)} of {typed(customer['name'])}, loads in {load_unit}, sessions"
-    described = [_describe_week(week) for week in show_loads(weeks, ctx, load_unit)]
+    weeks_in_words = _write_weeks([_describe_week(week) for week in show_loads(weeks, ctx, load_unit)])
     answer = list_answer(
         title,
         sessions,
         [_write_session(doc) for doc in docs],
         ids=[doc["workoutId"] for doc in docs],
         exerciseId=exercise_id,
-        weeks=described,
+        weeks=weeks_in_words,
     )
-    return replace(answer, text="\n".join([answer.text, *_write_weeks(described)]))
+    return replace(answer, text="\n".join([answer.text, *weeks_in_words]))
 
 
 def _describe_session(session: ExerciseSession, load_unit: str) -> SessionText:

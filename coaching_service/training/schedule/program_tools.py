@@ -52,7 +52,7 @@ class SaveProgram(Arguments):
     days = ListOf(fields.Nested(ProgramDay), minimum=1, maximum=_MAX_WORKOUTS, **optional("Its workouts."))
     customerId = Identifier(**optional("Instead of days: the client whose calendar becomes the program."))
     startDate = Date(**optional("First day of that calendar."))
-    endDate = Date(**optional("Last day, included."))
+    endDate = Date(**optional("Last day."))
 
     @validates_schema(skip_on_field_errors=False)
     def is_complete(self, data: Mapping[str, Any], **_: Any) -> None:

@@ -111,7 +111,7 @@ class ExerciseReplacement(CustomerArgument):
     exercise = Text(required=True, metadata={"description": "Its name or _id."})
     withExercise = Text(required=True, metadata={"description": "Name or _id of the new one."})
     startDate = Date(required=True, metadata={"description": "First day."})
-    endDate = Date(**optional("Last day, included. Default: no end."))
+    endDate = Date(**optional("Last day. Default: no end."))
 
     @validates_schema(skip_on_field_errors=False)
     def dates_in_order(self, data: Mapping[str, Any], **_: Any) -> None:

@@ -56,9 +56,8 @@ _LISTED_IDENTIFIERS, _NAMED_BLOCKS = 20, 10
 async def get_workouts(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, page: int, page_size: int, detail: Detail
 ) -> Answer:
-    """Read the workouts on a client's calendar as text, planned and done, from startDate to endDate (at most three
-    months). A line for each item, as create_workout takes it, begins with # and the item's id; the workout's _id is in
-    brackets."""
+    """Read the workouts on a client's calendar as text, planned and done, of at most three months. A line for each
+    item, as create_workout takes it, begins with # and the item's id; the workout's _id is in brackets."""
     customer, blocks = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
@@ -207,8 +206,8 @@ async def _name_workouts(ctx: Context, customer_id: ObjectId, blocks: Sequence[B
 async def update_workout(
     ctx: Context, customer_id: ObjectId, workout_id: ObjectId, name: str | None, date: str | None, order: int | None
 ) -> Written:
-    """Change the name or date of a workout on a client's calendar, or its position among the workouts of its day. A
-    workout with something done moves with its log, after confirmation."""
+    """Change the name or date of a workout on a client's calendar, or its position in the day. A workout with something
+    done moves with its log, after confirmation."""
     owner = ClientCalendar(customer_id)
     before = await service.get(ctx, owner, workout_id)
     change: BlockChange = {}
