@@ -47,9 +47,9 @@ async def test_program_is_assigned_to_several_clients(mcp: McpHttpClient, coach:
     names = [[block["name"] for block in await coach.calendar(each, START, TUESDAY)] for each in (ana, bo, cy)]
     assert names == [["Day 1", "Day 2"], ["Swim", "Day 2"], []]
 
-    one = tool_change(await mcp.call("assign_program", **assign, customerIds=[cy["_id"]], weekdays=[2, 1]))
-    assert one["summary"] == f"Assigned «Base» to «Cy»: 2 workouts from {START} to {TUESDAY}."
-    assert one["customerId"] == cy["_id"]
+    alone = tool_change(await mcp.call("assign_program", **assign, customerIds=[cy["_id"]], weekdays=[2, 1]))
+    assert alone["summary"] == f"Assigned «Base» to «Cy»: 2 workouts from {START} to {TUESDAY}."
+    assert alone["customerId"] == cy["_id"]
 
 
 async def test_program_is_assigned_to_active_clients_of_groups(mcp: McpHttpClient, coach: CoachClient) -> None:

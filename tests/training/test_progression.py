@@ -178,8 +178,8 @@ def test_working_sets_are_added_and_removed(count: int, sets: Any, expected: int
         assert after[place]["isWarmup"]
         if after != before:
             assert [each["index"] for each in after] == [*range(1, expected + 2)]
-        kept = [each["load"] for each in after if not each["isWarmup"]]
-        assert kept == [60 + min(number, count - 1) for number in range(expected)]
+        remaining = [each["load"] for each in after if not each["isWarmup"]]
+        assert remaining == [60 + min(number, count - 1) for number in range(expected)]
 
 
 def test_sets_that_are_all_warm_up_stay() -> None:

@@ -19,10 +19,10 @@ Item = ItemInput | WorkItem
 
 
 def change_set_count(sets: Sequence[PlannedSet], change: SetsProgression) -> list[PlannedSet]:
-    """Return planned sets with more or fewer working sets, numbered anew; warm-up sets stay.
+    """Return planned sets with more or fewer working sets, numbered again; warm-up sets stay.
 
     New ones repeat the last working set and follow it; the last ones are removed, but not the first. A percentage is
-    rounded half up to whole sets. Sets of which all are warm-up stay as they are.
+    rounded half up to whole sets. Without a working set, all stay as they are.
     """
     working = [position for position, planned in enumerate(sets) if not planned["isWarmup"]]
     if not working:
