@@ -13,7 +13,15 @@ from coaching_service.mcp.narrowing import CHOICES, GROUPS
 from coaching_service.oauth.metadata import is_our_resource
 from tests.support.attention import renew
 from tests.support.client import CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, official_client, tool_change, tool_error, tool_result
+from tests.support.mcp_client import (
+    TODAY,
+    McpHttpClient,
+    official_client,
+    tool_change,
+    tool_error,
+    tool_proposal,
+    tool_result,
+)
 from tests.support.training import block_with, client_path, form_of, task
 
 
@@ -102,6 +110,10 @@ async def test_address_of_one_client_shows_no_other(mcp: McpHttpClient, coach: C
     for tool in ("get_customer", "list_notes", "get_activity", "list_messages"):
         tool_error(await call(mcp, query, tool, customerId=bo["_id"]), "not found")
     tool_error(await call(mcp, query, "add_note", customerId=bo["_id"], text="x"), "not found")
+    both = {"customerIds": [ana["_id"], bo["_id"]], "text": "x"}
+    tool_error(await call(mcp, query, "send_message", **both), "customerIds.1")
+    only = tool_proposal(await call(mcp, query, "send_message", groups=["All"], text="x"), "CONTACT")
+    assert "«Ana»" in only["summary"] and "«Bo»" not in only["summary"]
     written = tool_change(await call(mcp, query, "add_note", text="Only Ana"))
     assert written["customerId"] == ana["_id"]
     assert len((await coach.get(client_path(bo, "notes"))).ok()) == 1

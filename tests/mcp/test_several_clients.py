@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from aiohttp.test_utils import TestServer
 
+from coaching_service.people.api_keys import service as api_keys
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 from tests.support.training import client_path
@@ -73,6 +75,20 @@ async def test_message_is_sent_to_each(mcp: McpHttpClient, coach: CoachClient) -
     assert [await texts(coach, each) for each in (ana, bo, cy)] == [["Well done!"], ["Well done!"], []]
     alone = await mcp.call("send_message", customerIds=[cy["_id"]], text="And you")
     assert tool_proposal(alone, "CONTACT")["summary"] == "Sent to «Cy», delivered in a minute: «And you»."
+
+
+async def test_access_without_outreach_changes_one_client_only(public_server: TestServer, coach: CoachClient) -> None:
+    ana, bo = [await coach.create_customer(name) for name in ("Ana", "Bo")]
+    assign = {"programId": (await program_of_two_days(coach))["_id"], "startDate": START}
+    key = (await api_keys.create(coach.ctx, "Test", {"outreach": False}))["key"]
+    async with McpHttpClient(public_server, {"X-API-Key": key}) as mcp:
+        both = await mcp.call("assign_program", **assign, customerIds=[ana["_id"], bo["_id"]])
+        tool_error(both, "change several clients at once")
+        tool_error(await mcp.call("create_customers", customers=[{"name": "Cy"}, {"name": "Di"}]), "several clients")
+        tool_change(await mcp.call("create_customers", customers=[{"name": "Cy"}, {"name": "Di"}], dryRun=True))
+        tool_change(await mcp.call("assign_program", **assign, customerIds=[bo["_id"]]))
+    assert [len(await coach.calendar(each, START, TUESDAY)) for each in (ana, bo)] == [0, 2]
+    assert await coach.names() == ["Ana", "Bo"]
 
 
 @pytest.mark.parametrize(
