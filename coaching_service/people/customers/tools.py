@@ -182,8 +182,7 @@ class CreateCustomer(Arguments):
     confirms=(Reason.CONTACT,),
 )
 async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -> Written:
-    """Create a client; no invitation is sent unless sendInvitation is true. Two clients may share a name or an e-mail
-    address, so search with list_customers first."""
+    """Create a client; no invitation is sent unless sendInvitation is true. Search with list_customers first."""
     invited = send_invitation and details["email"] is not None
     customer = await creation.create_customer(ctx, cast("CustomerDetails", details), send_invitation=invited)
     name = " ".join(part for part in (customer["name"], customer["surname"]) if part)

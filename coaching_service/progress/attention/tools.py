@@ -27,7 +27,7 @@ class AttentionFilter(ToolPart):
         Choice(*WEIGHTS),
         load_default=list,
         maximum=len(WEIGHTS),
-        metadata={"description": "Only clients with one of these reasons."},
+        metadata={"description": "Only with any of these."},
     )
     inactiveDays = Integer(
         minimum=1,

@@ -62,7 +62,7 @@ class SendMessage(ClientsArgument):
 @tools.tool("List messages", access=coach(CUSTOMERS.VIEW), takes=ListMessages(), returns=PartOfLines)
 async def list_messages(ctx: Context, customer_id: ObjectId | None, limit: int, after: str | None) -> Answer:
     """List the conversation with a client, newest first; or, without customerId, the clients whose messages no coach
-    has read, each with the last one. Nothing is marked as read."""
+    has read, each with the last one."""
     if customer_id is None:
         unread = await service.list_conversations(ctx, unread=True, limit=limit, after=after)
         lines = [_describe_conversation(each) for each in unread["docs"]]
