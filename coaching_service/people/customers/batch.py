@@ -19,7 +19,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import InvalidEntry
 from coaching_service.core.text import normalize
 from coaching_service.people.customers import creation, service, store
-from coaching_service.people.customers.duplicates import find_duplicates
+from coaching_service.people.customers._duplicates import find_duplicates
 from coaching_service.people.customers.events import CustomerCreation, CustomersCreated
 from coaching_service.people.customers.models import (
     BatchEntryResult,
