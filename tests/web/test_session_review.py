@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from tests.integrations.test_history_import import HEVY, workouts
 from tests.support import training
 from tests.support.client import MONDAY, CoachClient
 from tests.support.figures import renew_figures
 from tests.support.training import Json, block_with, client_path, exercise_of
+from tests.support.transfer import import_file
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import Colleague
 
@@ -243,3 +245,13 @@ async def test_check_ins_are_not_among_the_workouts(coach: CoachClient, owner_pa
     assert "Week of Mon 2 Mar 2026" in page.text
     for block in (daily, form):
         (await owner_page.get(review_of(block))).says("Edit check-in", "The check-in")
+
+
+async def test_an_imported_session_has_no_differences_from_a_plan(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    await import_file(coach, HEVY.encode(), name="workouts.csv", customerId=ana["_id"])
+    [block] = await workouts(coach, ana)
+    page = await owner_page.get(f"/app/customers/{ana['_id']}/blocks/{block['_id']}/review")
+    assert "Imported from Hevy, started at 18:05" in page.text
+    assert "warm-up" in page.text
+    assert "Extra set" not in page.text

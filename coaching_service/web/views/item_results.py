@@ -118,6 +118,9 @@ def _set_result(label: str, planned: PlannedSet | None, logged: CustomerSet | No
     }
 
 
+_KINDS = {"drop": "drop set", "failure": "to failure"}
+
+
 def describe_logged_set(logged: CustomerSet, unit: str) -> str:
     """Describe a logged set, such as `8, 60 kg` or, if it was not completed, `4, 60 kg (not completed)`."""
     parts = [
@@ -133,8 +136,15 @@ def describe_logged_set(logged: CustomerSet, unit: str) -> str:
 
 
 def describe_effort(logged: CustomerSet) -> str:
-    """Describe the effort of a logged set, such as `RPE 8`; empty if none was logged."""
-    return ", ".join(f"{name} {format_number(logged[key])}" for name, key in EFFORT_FIELDS if logged[key] is not None)
+    """Describe the kind and the effort of a logged set, such as `warm-up`, `RPE 8`; empty if none was logged."""
+    efforts = [f"{name} {format_number(logged[key])}" for name, key in EFFORT_FIELDS if logged[key] is not None]
+    return ", ".join([*describe_kind(logged), *efforts])
+
+
+def describe_kind(logged: CustomerSet) -> list[str]:
+    """Return what a logged set was, if it was not a normal one."""
+    kind = logged.get("setKind", "normal")
+    return [*(["warm-up"] if logged.get("isWarmup") else []), *([_KINDS[kind]] if kind in _KINDS else [])]
 
 
 def _form_answers(item: FormItem) -> Iterator[tuple[str, str]]:

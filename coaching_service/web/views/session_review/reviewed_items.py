@@ -153,7 +153,11 @@ def _row(
     unit: str,
     plan: ExerciseItem | CircuitExercise | None = None,
 ) -> ReviewRow:
-    """Return a set of a planned exercise; amounts of an exercise that was done in its place are not compared."""
+    """Return a set of a planned exercise; amounts of an exercise that was done in its place are not compared.
+
+    Nor are those of an exercise that was imported without a plan.
+    """
+    was_planned = plan is None or plan.get("exerciseSets") != []
     is_same = logged is None or logged["exerciseId"] in (None, plan and plan["exerciseId"])
     is_assisted = plan is not None and plan["exercise"].get("loadType") == ASSISTANCE
     return {
@@ -163,5 +167,7 @@ def _row(
         "effort": describe_effort(logged) if logged else "",
         "isPlanned": planned is not None,
         "isDone": bool(logged and logged["isCompleted"]),
-        "deviations": find_deviations(planned, logged, unit, same_exercise=is_same, is_assisted=is_assisted),
+        "deviations": find_deviations(planned, logged, unit, same_exercise=is_same, is_assisted=is_assisted)
+        if was_planned
+        else [],
     }

@@ -12,6 +12,7 @@ from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.training.workouts.sets.records import RecordKey
 from coaching_service.web.formatting import format_duration, format_number, quantity
 from coaching_service.web.record_words import best_records, record_name, record_value
+from coaching_service.web.views.item_results import describe_kind
 
 _FASTEST_SHOWN = 3
 # The types of values that say most about an exercise, the one to prefer first.
@@ -46,8 +47,7 @@ class DoneSet(TypedDict):
 def describe_set(done: CustomerSet, unit: str) -> DoneSet:
     """Describe a set that was logged, such as `60 kg x 8`; loads are in `unit`."""
     effort = [
-        *(["warm-up"] if done.get("isWarmup") else []),
-        *([f"{kind} set"] if (kind := done.get("setKind", "normal")) != "normal" else []),
+        *describe_kind(done),
         *([f"RPE {format_number(done['rpe'])}"] if done["rpe"] is not None else []),
         *([f"{format_number(done['rir'])} in reserve"] if done["rir"] is not None else []),
     ]
