@@ -270,6 +270,11 @@ async def test_changes_are_shown_before_and_after_in_words(
     change = (await coach.get(f"/coach/changes/{result['changeId']}")).ok()
     assert change["approvedBy"] == {"_id": str(coach.ctx.caller.id), "name": "Olga Owner"}
     assert (change["via"], change["actor"]["type"]) == ("assistant", "assistant")
+    listed = (await coach.get("/coach/changes", limit=2)).ok()["docs"]
+    assert [(each["operation"], each["summary"]) for each in listed] == [
+        ("adjust_schedule", "9 workouts changed"),
+        ("propose_change", "1 proposal created"),
+    ]
     tool_change(await mcp.call("undo", changeId=tool_change(await mcp.call("add_note", **known, text="A"))["changeId"]))
 
 

@@ -50,7 +50,8 @@ from coaching_service.people.changes.visibility import area_of, load_visibility
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.events import MessagesRecalled
 
-EXPIRE = "expire_proposal"
+# The operations in the history of what happens to a proposal without a request of a coach.
+PROPOSE, EXPIRE = "propose_change", "expire_proposal"
 _NEWEST_FIRST = ("-createdAt", "-_id")
 # Others are of the tool, which could do it when it was proposed.
 _OWN_CONFLICTS = (ProposalClosed.default_code, RequestInProgress.default_code)
@@ -65,6 +66,7 @@ async def propose(ctx: Context, unconfirmed: Unconfirmed) -> Proposal:
     An equal call that is pending, and would still do the same, is returned instead.
     """
     assistant = await _identify_assistant(ctx)
+    ctx = replace(ctx, operation=PROPOSE)
     while True:
         try:
             return await _propose(ctx, unconfirmed, assistant)
