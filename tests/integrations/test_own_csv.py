@@ -117,6 +117,22 @@ def without_ids(rows: Rows) -> Rows:
     return [{name: value for name, value in row.items() if name not in ("client_id", "superset_id")} for row in rows]
 
 
+async def test_loads_that_are_help_stay_help(coach: CoachClient, new_company: NewCompany) -> None:
+    """Sets with help of a shared exercise, and of one that the import created."""
+    names = ("client_id", "client_name", "title", "start_time", "exercise_title", "set_index", "weight_kg", "reps")
+    pull = (1, "Ana Ruiz", "Pull", "2025-03-01")
+    sent = write_rows([names, (*pull, "Assisted Pull-Up Machine", 0, -20, 8), (*pull, "Leo's climb", 0, -15, 6)])
+    answers = '{"Ana Ruiz": "create"}'
+    job = await import_file(coach, sent, name="workouts.csv", customers=answers)
+    assert (job["result"]["imported"], job["errors"]) == (2, [])
+    first = await exported(coach, "workouts")
+    assert [row["weight_kg"] for row in first] == ["-20", "-15"]
+    assert first[0]["exercise_title"] == "Assisted Pull-Up Machine"
+    target = await new_company()
+    await import_file(target, to_csv(first), name="workouts.csv", customers=answers)
+    assert without_ids(await exported(target, "workouts")) == without_ids(first)
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_workouts_out_and_in_again_are_the_same(coach: CoachClient, new_company: NewCompany, seed: int) -> None:
     sets = some_sets(random.Random(seed))

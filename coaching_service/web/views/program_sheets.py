@@ -22,6 +22,7 @@ from coaching_service.library.imported_names.models import CREATE, SKIP, NameInF
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
+from coaching_service.web.views.import_forms import ExerciseSearch, search_exercises
 
 pages = Pages("/app/programs/import")
 _MAX_TABLE = 60_000
@@ -50,6 +51,12 @@ class _ProgramForm(TypedDict):
 async def sheet_page(ctx: Context) -> dict[str, Any]:
     """A form for a file or a table, and with one what it would become."""
     return {"preview": None, "unit": ctx.caller.company.load_unit}
+
+
+@pages.get("/exercises", access=coach(PROGRAMS.CREATE), query=ExerciseSearch, template="imports/exercises.html")
+async def sheet_exercises_page(ctx: Context, query: ExerciseSearch) -> dict[str, Any]:
+    """The exercises that a name in the sheet may mean."""
+    return {"layout": "layout.html", "query": query, "exercises": await search_exercises(ctx, query)}
 
 
 @pages.post(

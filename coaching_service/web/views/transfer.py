@@ -92,6 +92,12 @@ async def export_workouts(ctx: Context) -> Download:
     return await company_export.export_workouts(ctx)
 
 
+@pages.get("/clients.csv", access=owner_session(), template="", request_class="bulk")
+async def export_customers(ctx: Context) -> Download:
+    """Download all clients, archived ones too."""
+    return await company_export.export_customers(ctx)
+
+
 @pages.post(
     "",
     access=owner_session(),

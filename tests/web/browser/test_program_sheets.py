@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from playwright.async_api import expect
 
 from tests.support.client import CoachClient
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
@@ -36,6 +37,9 @@ async def test_a_pasted_table_becomes_a_program(open_page: OpenPage, coach: Coac
     width = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert width <= 0, "nothing is wider than the window"
     await page.get_by_label("Leo's rope flow with a long name becomes").select_option("skip")
+    await page.get_by_label("Search an exercise for Pull-ups").fill("goblet")
+    await expect(page.get_by_label("Pull-ups becomes").locator("option:checked")).to_have_text("Goblet Squat")
     await page.get_by_label("Name of the program").first.fill("Spring")
     await page.get_by_role("button", name="Create program").click()
     await page.get_by_role("heading", name="Spring").wait_for()
+    await expect(page.get_by_text("Goblet Squat").first).to_be_visible()
