@@ -17,6 +17,7 @@ from coaching_service.core.database.migrations import (
     step_0018_clients_may_import,
     step_0019_key_outreach,
     step_0020_confirm_in_chat,
+    step_0021_jobs_of_clients,
 )
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
@@ -369,6 +370,18 @@ async def test_the_unique_index_of_first_access_tokens_is_dropped(old_database: 
 
     assert "firstAccessHash" not in await customers.index_information()
     await step_0014_first_access_index.apply(old_database.db, old_database.vault)
+
+
+async def test_the_unique_index_of_jobs_without_clients_is_dropped(old_database: Services) -> None:
+    jobs = old_database.db["companyJobs"]
+    unfinished = {"status": {"$gte": "queued"}}
+    keys = [("companyId", 1), ("kind", 1)]
+    await jobs.create_index(keys, name="companyId_kind", unique=True, partialFilterExpression=unfinished)
+
+    await migrate(old_database.db, old_database.vault)
+
+    assert "companyId_kind" not in await jobs.index_information()
+    await step_0021_jobs_of_clients.apply(old_database.db, old_database.vault)
 
 
 async def test_numbers_of_changes_get_batches_and_lose_their_indexes(old_database: Services) -> None:

@@ -41,6 +41,7 @@ from coaching_service.core.database.migrations import (
     step_0018_clients_may_import,
     step_0019_key_outreach,
     step_0020_confirm_in_chat,
+    step_0021_jobs_of_clients,
 )
 
 COLLECTION = "migrations"
@@ -96,6 +97,7 @@ STEPS = (
     Step(18, "clients_may_import", step_0018_clients_may_import.apply, "0.3"),
     Step(19, "key_outreach", step_0019_key_outreach.apply, "0.3"),
     Step(20, "confirm_in_chat", step_0020_confirm_in_chat.apply, "0.3"),
+    Step(21, "jobs_of_clients", step_0021_jobs_of_clients.apply, "0.3"),
 )
 
 
