@@ -73,6 +73,9 @@ async def test_message_is_sent_to_each(mcp: McpHttpClient, coach: CoachClient) -
     done = await approve(coach, proposed["structuredContent"])
     assert done["customerIds"] == [ana["_id"], bo["_id"]]
     assert [await texts(coach, each) for each in (ana, bo, cy)] == [["Well done!"], ["Well done!"], []]
+    recalled = tool_proposal(await mcp.call("undo", changeId=done["changeId"]), "MANY_CLIENTS")
+    await approve(coach, recalled)
+    assert [await texts(coach, each) for each in (ana, bo)] == [[], []]
     alone = await mcp.call("send_message", customerIds=[cy["_id"]], text="And you")
     assert tool_proposal(alone, "CONTACT")["summary"] == "Sent to «Cy», delivered in a minute: «And you»."
 
