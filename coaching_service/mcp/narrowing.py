@@ -24,7 +24,7 @@ GROUPS: Mapping[str, frozenset[str]] = {
             *("set_training_max", "set_availability"),
         }
     ),
-    "log": frozenset({"log_workout", "import_rows", "record_metric", "add_note", "review_check_in"}),
+    "log": frozenset({"log_workout", "record_metric", "add_note", "review_check_in"}),
     "outreach": frozenset({"send_message", "create_customer", "create_customers"}),
     "library": frozenset({"save_program", "create_exercise", "import_rows"}),
 }

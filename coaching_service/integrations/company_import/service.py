@@ -47,6 +47,7 @@ from coaching_service.people.team import service as team
 IMPORT = "import_company"
 OPERATION = "importCompany"
 _STEP_SECONDS = 15.0
+_MOST_REST_SECONDS = 1.0
 _MAX_ATTEMPTS = 8  # that were interrupted, by a lost database or the end of a process
 _MAX_FAILURES = 3  # attempts that failed for another reason, which the next one has too
 _AFTER_OVERTAKING = timedelta(seconds=5)
@@ -188,10 +189,14 @@ async def _continue(progress: Progress, file: IO[bytes]) -> RunAgain | None:
     if not progress.work["isStarted"]:
         await current.start()
         return RunAgain()  # the owner's company may have other settings now
+    began = time.monotonic()
     while await current.run_batch():
         if time.monotonic() > deadline:
             current.suspend()
             return RunAgain()
+        if "plan" in progress.work:  # years of history: the requests of others come in between
+            await asyncio.sleep(min(time.monotonic() - began, _MOST_REST_SECONDS))
+        began = time.monotonic()
     await _end(progress, None)
     return None
 

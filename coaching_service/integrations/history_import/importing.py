@@ -33,7 +33,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks import imported
 from coaching_service.training.workouts.blocks.models import BlockSource
 
-_BATCH_SESSIONS, _BATCH_SETS = 100, 2_000
+_BATCH_SESSIONS, _BATCH_SETS = 50, 1_000
 # The fields of a result that change with each batch.
 _COUNTED = ("created", "reported", "imported", "from", "to")
 Write = Callable[[Context], Awaitable[None]]
