@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
 from coaching_service.integrations.proposals import service
@@ -20,7 +20,7 @@ from coaching_service.people.team import service as team
 from tests.support.client import CoachClient
 from tests.support.mcp_client import TODAY, McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
 from tests.support.service_process import until
-from tests.support.training import client_path
+from tests.support.training import client_path, metric_set
 
 Json = dict[str, Any]
 
@@ -133,10 +133,10 @@ class Employee:
     session: CoachClient
 
 
-async def hire(coach: CoachClient, name: str) -> Employee:
-    """A new employee who may change clients."""
+async def hire(coach: CoachClient, name: str, *more: str) -> Employee:
+    """A new employee who may change clients, and has `more` permissions."""
     email = f"{name.lower()}-{coach.ctx.company_id}@example.com"
-    permissions = [CUSTOMERS.VIEW, CUSTOMERS.EDIT]
+    permissions = [CUSTOMERS.VIEW, CUSTOMERS.EDIT, *more]
     hired = await team.create_employee(coach.ctx, name, email, permissions, "all", "no hash")
     principal = await team.get_principal(coach.ctx.services, hired["_id"])
     assert principal is not None
@@ -305,3 +305,44 @@ async def test_client_that_opens_addresses_shows_the_page_of_the_proposal(
     assert await coach.names() == ["Ana"]
     declined = {"requestState": question["requestState"], "inputResponses": {"confirm": {"action": "decline"}}}
     tool_error(await send(**declined), "declined")
+
+
+async def test_reader_sees_no_changes_in_areas_without_permission(
+    public_server: TestServer, coach: CoachClient, session: CoachClient
+) -> None:
+    client, body = await coach.create_customer(), await metric_set(coach, "Weight")
+    (await coach.post(client_path(client, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    eli = await hire(coach, "Eli", METRICS.VIEW, METRICS.EDIT)
+    value = {"customerId": client["_id"], "metricsSetId": body["_id"], "metricId": body["metrics"][0]["_id"]}
+    long_ago = str(date.fromisoformat(TODAY) - timedelta(days=400))
+    async with McpHttpClient(public_server, {"X-API-Key": str(eli.key.key)}) as mcp:
+        asked = await mcp.call("record_metric", **value, date=long_ago, value=81.5)
+    path = f"/coach/proposals/{tool_proposal(asked, 'FAR_DATE')['proposalId']}"
+    seen = (await eli.session.get(path)).ok()
+    assert "81.5" in seen["summary"] and "81.5" in seen["changes"][0]["after"]
+    permissions = {"permissions": [CUSTOMERS.VIEW, CUSTOMERS.EDIT]}
+    (await session.put(f"/coach/employees/{eli.id}/permissions", permissions)).ok()
+    limited = (await eli.session.get(path)).ok()
+    assert (limited["summary"], limited["changes"]) == ("It changes records that you may not see.", [])
+    assert "81.5" in (await session.get(path)).ok()["summary"]
+
+
+async def test_proposals_are_listed_newest_first_in_parts(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    made = [
+        tool_proposal(await mcp.call("create_customer", **invitation(coach, name)), "CONTACT")["proposalId"]
+        for name in ("Ana", "Bo", "Cy")
+    ]
+    (await session.post(f"/coach/proposals/{made[1]}/reject")).ok()
+    first = (await session.get("/coach/proposals", limit=2)).ok()
+    assert ([each["_id"] for each in first["docs"]], first["hasMore"]) == ([made[2], made[1]], True)
+    rest = (await session.get("/coach/proposals", limit=2, after=first["nextCursor"])).ok()
+    assert ([each["_id"] for each in rest["docs"]], rest["hasMore"]) == ([made[0]], False)
+    for status, expected in (("pending", [made[2], made[0]]), ("rejected", [made[1]]), ("executed", [])):
+        docs = (await session.get("/coach/proposals", status=status)).ok()["docs"]
+        assert [each["_id"] for each in docs] == expected
+    (await session.get("/coach/proposals", status="unknown")).refused(400, "status")
+    with_key = {"Idempotency-Key": "once"}
+    refused = await session.post(f"/coach/proposals/{made[0]}/approve", headers=with_key)
+    assert refused.refused(400)["code"] == "IDEMPOTENCY_NOT_SUPPORTED"

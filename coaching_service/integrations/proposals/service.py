@@ -53,6 +53,7 @@ from coaching_service.progress.conversation.events import MessagesRecalled
 # The operations in the history of what happens to a proposal without a request of a coach.
 PROPOSE, EXPIRE = "propose_change", "expire_proposal"
 _NEWEST_FIRST = ("-createdAt", "-_id")
+_HIDDEN = "It changes records that you may not see."
 # Others are of the tool, which could do it when it was proposed.
 _OWN_CONFLICTS = (ProposalClosed.default_code, RequestInProgress.default_code)
 
@@ -191,13 +192,18 @@ async def _in_scope(ctx: Context) -> Filter:
 
 
 def _present(proposal: Proposal, visibility: Visibility) -> Proposal:
-    """Return a proposal as a coach reads it: without changes in areas that the coach may not see."""
+    """Return a proposal as a coach reads it.
+
+    Changes in areas that the coach may not see are left out, and then also the texts that say what they are.
+    """
     changes = [
         change
         for change in proposal["changes"]
         if visibility.allows(area=area_of(change["kind"], change["customer"] and change["customer"]["_id"]))
     ]
     public = {name: value for name, value in proposal.items() if name not in store.proposals.private}
+    if len(changes) < len(proposal["changes"]):
+        public |= {"summary": _HIDDEN, "result": None}
     return cast("Proposal", {**public, "status": _status(proposal), "changes": changes})
 
 
