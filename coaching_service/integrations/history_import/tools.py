@@ -31,10 +31,10 @@ class RowToImport(Arguments):
     """Sets that were done: one, or `sets` equal ones."""
 
     date = Date(required=True, metadata={"description": "YYYY-MM-DD."})
-    exercise = Text(required=True, max_length=200, metadata={"description": "As it is written."})
-    workout = Text(max_length=200, **optional("Title of the session."))
+    exercise = Text(required=True, max_length=200, metadata={"description": "As written."})
+    workout = Text(max_length=200, **optional("Title."))
     sets = Integer(minimum=1, maximum=50, **optional("Default 1."))
-    reps = Integer(minimum=0, **optional("Repetitions of a set."))
+    reps = Integer(minimum=0, maximum=10_000, **optional("Of a set."))
     seconds = Number(minimum=0, maximum=1e6, **optional("Seconds."))
     meters = Number(minimum=0, maximum=1e6, **optional("Meters."))
     rpe = Number(minimum=1, maximum=10, **optional("RPE."))
@@ -43,7 +43,7 @@ class RowToImport(Arguments):
 
     class Meta(Arguments.Meta):
         include = {
-            "load": Number(minimum=-10_000, maximum=10_000, **optional("In `loadUnit`; negative: assistance."))
+            "load": Number(minimum=-10_000, maximum=10_000, **optional("Negative: assistance."))
         }  # schemas have a method `load`
 
 
