@@ -35,7 +35,7 @@ async def test_an_export_becomes_the_sets_of_the_truth(coach: CoachClient, name:
 
 def shown(block: dict[str, Any], done: dict[str, Any]) -> tuple[object, ...]:
     kind = "warmup" if done["isWarmup"] else done["setKind"]
-    load = None if done["load"] is None else round(done["load"], 1)
+    load = None if done["load"] is None else done["load"]
     return (block["date"], block["startTime"], kind, done["reps"], load, done["meters"], done["seconds"], done["rpe"])
 
 
