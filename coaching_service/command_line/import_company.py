@@ -18,7 +18,7 @@ from coaching_service.integrations.background_jobs.models import StoredCompanyJo
 from coaching_service.integrations.company_import.schemas import find_unknown_field
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_import.models import ImportAnswers
-from coaching_service.library.imported_names.service import read_answers
+from coaching_service.library.imported_names.answers import read_answers
 from coaching_service.people.customers.models import OnConflict
 
 T = TypeVar("T")

@@ -11,6 +11,7 @@ import aiohttp
 from PIL import Image
 
 from coaching_service.library.imported_names import service as imported_names
+from coaching_service.library.imported_names.answers import read_answers
 from coaching_service.people.team import service as team
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.media_files import animation, mp4
@@ -109,7 +110,7 @@ async def _overrides(coach: CoachClient) -> None:
 
 async def _answered_names(coach: CoachClient, exercise: Json) -> None:
     """Answers about two names in files: an exercise, and nothing."""
-    answers = imported_names.read_answers({"Squat in garage": exercise["_id"], "Warm up": "skip"})
+    answers = read_answers({"Squat in garage": exercise["_id"], "Warm up": "skip"})
     resolved = await imported_names.resolve_names(coach.ctx, dict.fromkeys(answers, 1), answers)
     await imported_names.create_missing(coach.ctx, resolved)
 

@@ -6,7 +6,7 @@ from marshmallow import fields
 
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Output
-from coaching_service.integrations.history_files.set_rows import ImportQuestion
+from coaching_service.integrations.history_files.models import ImportQuestion
 from coaching_service.library.imported_names.models import NameInFile
 
 _OPTIONAL = {"optional": True}

@@ -14,8 +14,8 @@ from coaching_service.integrations.background_jobs.models import ImportWork, Job
 from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.integrations.company_import._customer_rows import CustomerRow, Key, is_new, key_of, validate_rows
 from coaching_service.integrations.company_import._progress import Progress
+from coaching_service.integrations.history_files.models import Question
 from coaching_service.integrations.history_files.rosters import Column, Roster, read_roster
-from coaching_service.integrations.history_files.set_rows import Question
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import.importing import HistoryRefused
 from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult

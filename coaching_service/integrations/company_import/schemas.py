@@ -14,7 +14,7 @@ from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.rosters import COLUMNS
 from coaching_service.integrations.history_files.set_rows import FIELDS
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
-from coaching_service.library.imported_names.service import read_answers
+from coaching_service.library.imported_names.answers import read_answers
 
 _MAX_ENTRIES, _MAX_BYTES = 5_000, 1_000_000
 

@@ -13,7 +13,7 @@ from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files._headings import Unit, read_heading
 from coaching_service.integrations.history_files._plan_cells import PLAN_FIELDS, PlanField, is_empty, read_sets
 from coaching_service.integrations.history_files._plan_days import DAYS_OF_WEEK, REST_DAY, DayNumbers, is_rest, week_in
-from coaching_service.integrations.history_files.set_rows import Problem
+from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.workouts.sets.models import PlannedSet

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
-from typing import IO, Annotated, Literal, NotRequired, TypeAlias, TypedDict
+from typing import IO, Literal
 
-from coaching_service.core.fields import Description, Optional
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
 from coaching_service.integrations.history_files._dialects import (
@@ -23,12 +22,11 @@ from coaching_service.integrations.history_files._dialects import (
     recognise,
 )
 from coaching_service.integrations.history_files._headings import Field, Unit, unit_of, words_of
-from coaching_service.integrations.history_files.models import Format
+from coaching_service.integrations.history_files.models import Format, Problem
 from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
 from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, Moment, UnknownOrder
 
 SetKind = Literal["normal", "warmup", "drop", "failure"]
-QuestionCode = Literal["LOAD_UNIT", "DISTANCE_UNIT", "DATE_ORDER", "CUSTOMER", "COLUMN"]
 
 _KINDS: Mapping[str, SetKind] = {
     "": "normal",
@@ -58,32 +56,6 @@ _MOST = {"reps": 10_000.0, "load": 10_000.0, "meters": 1_000_000.0, "seconds": 8
 _MOST_SETS_OF_A_ROW = 50
 _TEXT_LENGTH = 5_000
 _normalize = lru_cache(1024)(normalize)  # rows repeat the same words
-
-
-class FileProblem(TypedDict):
-    """Why a row or a value of it was left out, as jobs report it."""
-
-    entry: Annotated[str, Description("Where: a line, with the name of its sheet.")]
-    line: Annotated[int, Description("The line of the file, or the row of the sheet, from 1.")]
-    field: Annotated[str | None, Description("The field; null: the whole row.")]
-    code: Annotated[str, Description("A stable code, such as `VALUE_LEFT_OUT`.")]
-    message: Annotated[str, Description("What is wrong, as the continuation of the field's name.")]
-
-
-Problem: TypeAlias = FileProblem
-
-
-class ImportQuestion(TypedDict):
-    """What the file does not decide; `options` are the possible answers."""
-
-    code: Annotated[QuestionCode, Description("What is asked for.")]
-    message: Annotated[str, Description("The question.")]
-    options: Annotated[list[str], Description("The possible answers, as they are sent.")]
-    name: NotRequired[Annotated[str, Optional, Description("The client in the file whom it is about.")]]
-    labels: NotRequired[Annotated[list[str], Optional, Description("The possible answers in words.")]]
-
-
-Question: TypeAlias = ImportQuestion
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import IO
 
-from coaching_service.integrations.history_files.models import Format
-from coaching_service.integrations.history_files.set_rows import Answers, FileRow, Problem, Question, SetFile
+from coaching_service.integrations.history_files.models import Format, Problem, Question
+from coaching_service.integrations.history_files.set_rows import Answers, FileRow, SetFile
 from coaching_service.integrations.history_files.values import DateOrder
 
 MAX_PROBLEMS = 1_000

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
-from coaching_service.integrations.history_files.set_rows import Question
+from coaching_service.integrations.history_files.models import Question
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers

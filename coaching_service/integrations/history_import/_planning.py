@@ -9,7 +9,7 @@ from typing import IO
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.history_files.set_rows import Question
+from coaching_service.integrations.history_files.models import Question
 from coaching_service.integrations.history_files.survey import Survey, survey
 from coaching_service.integrations.history_import import _clients
 from coaching_service.integrations.history_import import answers as stored_answers

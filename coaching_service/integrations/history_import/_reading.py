@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import IO
 
+from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.sessions import Session, group_sessions, split_sessions
-from coaching_service.integrations.history_files.set_rows import Answers, Problem, SetFile, SetRow
+from coaching_service.integrations.history_files.set_rows import Answers, SetFile, SetRow
 from coaching_service.integrations.history_files.survey import MAX_PROBLEMS
 from coaching_service.library.imported_names.models import SKIP, NameAnswer, key_of
 

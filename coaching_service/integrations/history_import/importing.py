@@ -10,8 +10,9 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError
+from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.sessions import Session
-from coaching_service.integrations.history_files.set_rows import Answers, Problem
+from coaching_service.integrations.history_files.set_rows import Answers
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.history_import import _clients
 from coaching_service.integrations.history_import import answers as stored_answers

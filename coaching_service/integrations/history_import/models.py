@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias, TypedDict
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.history_files.models import Format
+from coaching_service.integrations.history_files.models import Format, Question
 from coaching_service.integrations.history_files.rosters import Column
-from coaching_service.integrations.history_files.set_rows import Question
 from coaching_service.integrations.history_files.values import DateOrder
 from coaching_service.library.imported_names.models import NameAnswer, NameInFile
 

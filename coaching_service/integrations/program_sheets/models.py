@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Literal, TypedDict
 
 from coaching_service.core.fields import Description
-from coaching_service.integrations.history_files.set_rows import Problem, Question
+from coaching_service.integrations.history_files.models import Problem, Question
 from coaching_service.library.imported_names.models import NameInFile
 from coaching_service.training.programs.models import Program
 

@@ -23,6 +23,7 @@ from coaching_service.integrations.history_files.programs import (
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.program_sheets.models import ImportedProgram, ProgramImportOptions
 from coaching_service.library.imported_names import service as imported_names
+from coaching_service.library.imported_names.answers import read_answers
 from coaching_service.library.imported_names.models import ResolvedNames, key_of
 from coaching_service.people.account.load_units import convert_entered_load
 from coaching_service.training.programs import service as programs
@@ -61,7 +62,7 @@ async def read_sheet(
     except UnreadableTable as error:
         raise _unreadable(error) from None
     counts = Counter(each.name for day in sheet.days for each in day.exercises)
-    names = await imported_names.resolve_names(ctx, counts, imported_names.read_answers(options["names"]))
+    names = await imported_names.resolve_names(ctx, counts, read_answers(options["names"]))
     name = options["name"] or PurePosixPath(file_name).stem.strip()[:NAME_LENGTH] or "Program"
     return ReadProgram(name, sheet, names, unit)
 

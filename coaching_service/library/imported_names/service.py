@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads, transactional
@@ -86,20 +85,6 @@ async def create_missing(
     if remember:
         await store.save(ctx, {key: ids[key] for key in sorted(resolved.answered)})
     return ids
-
-
-def read_answers(sent: Mapping[str, Any]) -> dict[str, NameAnswer]:
-    """Return answers about names as a request sends them: identifiers, `create` or `skip`. Raises InvalidFields."""
-    answers: dict[str, NameAnswer] = {}
-    for name, answer in sent.items():
-        if answer in (CREATE, SKIP):
-            answers[name] = CREATE if answer == CREATE else SKIP
-        elif isinstance(answer, str) and ObjectId.is_valid(answer) and len(answer) == 24:
-            answers[name] = ObjectId(answer)
-        else:
-            message = f"{name[:50]}: must be the identifier of an exercise, create or skip"
-            raise invalid_field("names", message, code="INVALID_ANSWER")
-    return answers
 
 
 def _count(counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str]]:

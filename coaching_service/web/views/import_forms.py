@@ -14,7 +14,7 @@ from coaching_service.integrations.history_import.answers import by_name
 from coaching_service.integrations.history_import.models import ImportAnswers
 from coaching_service.library.exercises.models import Exercise
 from coaching_service.library.exercises.suggestions import suggest_exercises
-from coaching_service.library.imported_names.service import read_answers
+from coaching_service.library.imported_names.answers import read_answers
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.import_presentation import chosen_answer, history_result
 

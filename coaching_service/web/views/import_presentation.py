@@ -12,7 +12,7 @@ from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError, JobWork
-from coaching_service.integrations.history_files.set_rows import Question
+from coaching_service.integrations.history_files.models import Question
 from coaching_service.integrations.history_import.models import HistoryResult, KeptDocument, UndoResult
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile
 
