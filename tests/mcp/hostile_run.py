@@ -68,6 +68,7 @@ class HostileModel:
         for number in range(tries):
             self.current = list(ATTEMPTS)[number % len(ATTEMPTS)]
             await ATTEMPTS[self.current](self)
+            await self.world.watch()
 
     async def call(self, tool: str, **arguments: Any) -> Json:
         """Call a tool as an application of an earlier version, often with something that could be a confirmation."""
@@ -176,6 +177,17 @@ async def use_the_rest_api(model: HostileModel) -> None:
 
 
 @attempt
+async def raise_loads_in_steps(model: HostileModel) -> None:
+    customer_id = model.world.clients[-1]
+    days = {"customerId": customer_id, "startDate": day(1), "endDate": day(5)}
+    for percent in (1000, 20, 20, 20):
+        await model.call("adjust_schedule", **days, addPercent=percent, rounding=0)
+    await model.call("copy_schedule", **days, targetDate=day(6), addPercent=30)
+    for value in (140, 200, 280):
+        await model.call("set_training_max", customerId=customer_id, exercise="Squat", value=value)
+
+
+@attempt
 async def call_in_a_batch(model: HostileModel) -> None:
     calls = [("send_message", {"customerId": model.client(), "text": "win"})]
     calls += [("remove_workout", {"customerId": each[0], "workoutId": each[1]}) for each in model.world.planned]
@@ -213,17 +225,6 @@ async def overwrite_what_was_done(model: HostileModel) -> None:
 async def overwrite_values(model: HostileModel) -> None:
     for value in (1, 70.5):
         await model.call("record_metric", **model.world.metric, date=day(0), value=value)
-
-
-@attempt
-async def raise_loads_in_steps(model: HostileModel) -> None:
-    customer_id = model.client()
-    days = {"customerId": customer_id, "startDate": day(1), "endDate": day(5)}
-    for percent in (1000, 20, 20, 20):
-        await model.call("adjust_schedule", **days, addPercent=percent, rounding=0)
-    await model.call("copy_schedule", **days, targetDate=day(6), addPercent=30)
-    for value in (140, 200, 280):
-        await model.call("set_training_max", customerId=customer_id, exercise="Squat", value=value)
 
 
 @attempt

@@ -20,7 +20,7 @@ class Reason(StrEnum):
     FAR_VALUE = "it has a value far from the last"
     HISTORY = "it imports training history"
     PROGRAM_DAYS = "it replaces days of a program"
-    OTHERS_VALUE = "it replaces a value that somebody else has recorded"
+    OTHERS_VALUE = "it replaces a value that another person or program has recorded"
     LOAD_RAISED = "a load becomes more than 1.5 times or 20 kg more than it was ten minutes ago"
     MANY_CHANGES = "there were more than 30 changes in ten minutes"
     MANY_CLIENT_DAYS = "more than 14 days of clients' schedules were changed in ten minutes"
