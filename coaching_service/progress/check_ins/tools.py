@@ -72,8 +72,8 @@ async def schedule_check_in(
     start_date: str | None,
     until: str | None,
 ) -> Written:
-    """Ask a client for a form, measurements or a task again and again. Check-ins are put on the calendar four weeks
-    ahead, apart from workouts; list_check_ins reads the answers, undo ends them."""
+    """Ask a client for a form, measurements or a task again and again, apart from workouts. list_check_ins reads the
+    answers, undo ends it."""
     today = await customers.get_local_date(ctx, customer_id)
     existing = await service.list_check_ins(ctx, customer_id)
     new: NewCheckIn = {

@@ -60,7 +60,7 @@ def _describe_note(note: Note) -> str:
 
 @tools.tool("Add a note", access=coach(CUSTOMERS.EDIT), takes=AddNote(), writes=True)
 async def add_note(ctx: Context, customer_id: ObjectId, text: str, *, is_health: bool, is_pinned: bool) -> Written:
-    """Add a note on a client, which only coaches see."""
+    """Add a note on a client, which only coaches see, never the client."""
     content = escape(text).replace("\n", "<br>")
     note = await service.create(ctx, customer_id, {"content": content, "isHealth": is_health, "isPinned": is_pinned})
     customer = await customers.get_visible_reference(ctx, customer_id)
