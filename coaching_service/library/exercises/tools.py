@@ -44,7 +44,7 @@ class ListExercises(ToolPage):
     )
     type = Choice(
         *(MINE, PUBLIC, *TYPES),
-        **optional("my: the company's own; public: the shared library; else a type of exercise."),
+        **optional("my: the company's own; public: the shared library."),
     )
 
 

@@ -56,7 +56,7 @@ class ActivityPage(ToolPage):
     since = Since(
         load_default=None,
         allow_none=True,
-        metadata={"description": "Recorded from this date or time (ISO 8601) on.", "maxLength": 40},
+        metadata={"description": "From this date or time (ISO 8601) on.", "maxLength": 40},
     )
     types = ListOf(
         Choice(*TYPES, _OTHER),

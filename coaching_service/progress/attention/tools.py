@@ -49,7 +49,7 @@ async def get_attention(
     after: str | None,
 ) -> Answer:
     """List the active clients who need a coach, most urgent first, with all their reasons: how many of each, since
-    when, and what caused it. Begin here to find out what to do today."""
+    when, and what caused it. Begin here."""
     wanted = await match_groups(ctx, groups)
     part = await service.list_attention(
         ctx,

@@ -52,7 +52,7 @@ _ITEM_ID = re.compile(r"#?[0-9a-fA-F]{6,24}", re.ASCII)
 class WorkoutPage(ToolPage):
     """How much of each workout, and a page."""
 
-    pageSize = Integer(minimum=1, maximum=MAX_TOOL_PAGE, load_default=40, metadata={"description": "Workouts a page."})
+    pageSize = Integer(minimum=1, maximum=MAX_TOOL_PAGE, load_default=40, metadata={"description": "Entries."})
     detail = Choice(
         *DETAILS,
         load_default="plan",
