@@ -123,7 +123,7 @@ class HostileModel:
         return self.chance.choice([self.chance.choice(self.secrets), made_up])
 
     def proposal(self) -> str:
-        """A proposal that the model has been told of."""
+        """A proposal that the model has read of."""
         return self.chance.choice(self.proposals or ["0" * 24])
 
     def client(self) -> str:

@@ -65,7 +65,7 @@ async def test_program_is_written_read_changed_and_assigned(mcp: McpHttpClient, 
     copy = tool_change(await mcp.call("save_program", name="Copy", **calendar))
     assert next(entry[1:] for entry in await read(mcp, copy["programId"])) == ("«Upper»", upper)
     longer = {**calendar, "endDate": after(7)}
-    tool_change(await mcp.call("save_program", name="Long", **longer))  # a new program touches nobody
+    tool_change(await mcp.call("save_program", name="Long", **longer))  # a new program concerns no client
     refused: list[tuple[dict[str, Any], str]] = [
         ({"days": days}, "name is required for a new program"),
         ({"name": "A"}, "days is required, or customerId, startDate and endDate"),
