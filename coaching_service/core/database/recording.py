@@ -68,7 +68,7 @@ class History:
     `event_fields`, which are read with each change. `undo`: "restore" puts previous values back, and fails if the
     document has changed since; "derived" does the same but skips a document that has changed since, as it is computed
     again from others; "never" for documents that refer to files or people outside the service; "changes" for documents
-    whose creation and deletion cannot be undone; "creation" for documents of which nothing else can be undone.
+    whose creation and deletion cannot be undone; "creation" if only the creation of a document can be undone.
     `omit`: fields that are not recorded, such as hashes.
     `public_names`: the public fields that private or omitted ones are returned as, by the name of the stored one.
     """

@@ -119,7 +119,7 @@ class StoredCompanyJob(Stored):
     """A background job. `done` and `total` count records, or what is converted.
 
     `work` (private) is what its next step needs. `requestedBy` (private) is the coach who acts in it and may read it
-    beside the owner; `customerId` (private) is the client who imports the own history.
+    as the owner may; `customerId` (private) is the client who imports the own history.
     """
 
     kind: JobKind
@@ -142,5 +142,5 @@ JobWork: TypeAlias = Part[
     Literal["_id", "kind", "status", "done", "total", "result", "errors", "work", "requestedBy", "customerId"],
 ]
 
-# Who may read a job of the company beside its owner.
+# Who may read a job of the company, except for its owner.
 JobReaders: TypeAlias = Part[StoredCompanyJob, Literal["_id", "requestedBy", "customerId"]]

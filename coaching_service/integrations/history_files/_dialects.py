@@ -45,7 +45,7 @@ class Dialect:
         return None if known is None else (known, read.unit)
 
     def matches(self, words: set[str]) -> bool:
-        """Whether headings have its marks."""
+        """Return whether headings have its marks."""
         return all(words.intersection(group) for group in self.marks)
 
     def count_marks(self, words: set[str]) -> int:

@@ -107,7 +107,7 @@ def _read_csv(file: IO[bytes], count_headings: CountHeadings) -> Iterator[tuple[
 
 
 def _encoding_of(file: IO[bytes], sample: bytes) -> str:
-    """Return the encoding of a byte order mark, else UTF-8 if all of the file is, else that of Excel on Windows."""
+    """Return the encoding of a byte order mark, else UTF-8 if all of the file is, else the one of Excel on Windows."""
     for mark, encoding in _MARKS:
         if sample.startswith(mark):
             return encoding

@@ -167,7 +167,7 @@ def read_moment(cell: Cell, order: DateOrder | None) -> Moment | None:
 
 
 def depends_on_order(text: str) -> bool:
-    """Whether a text is a date of numbers such as 03/04/2026: neither with points nor with the year first."""
+    """Return whether a text is a date of numbers such as 03/04/2026: neither with points nor with the year first."""
     found = _NUMERIC_DATE.fullmatch(text.strip())
     return found is not None and found["sign"] != "." and len(found["a"]) <= 2
 

@@ -13,7 +13,7 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
 
 WINDOW = timedelta(minutes=10)
-_KEPT = WINDOW + timedelta(minutes=1)
+_RETENTION = WINDOW + timedelta(minutes=1)
 
 
 class LoadRaise(TypedDict):
@@ -42,7 +42,7 @@ _spending = Documents[StoredSpending](
     "assistantSpending",
     (Index(("credentialId", "createdAt")),),
     secret=True,
-    expire=("createdAt", int(_KEPT.total_seconds())),
+    expire=("createdAt", int(_RETENTION.total_seconds())),
     transfer=NotExported("what assistants have done in the last ten minutes"),
     incidental=True,
 )

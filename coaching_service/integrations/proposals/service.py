@@ -315,7 +315,7 @@ async def _decide(ctx: Context, proposal: Proposal, decision: Decision) -> bool:
 
 
 async def expire_step(services: Services, job: Job) -> None:
-    """Mark a proposal as expired on which nobody has decided."""
+    """Mark an undecided proposal as expired."""
     with suppress(NotFound):  # the company is deleted
         owner = await team.get_owner(services, job.arguments["companyId"])
         await _expire(Context(services, owner, interface="system", operation=EXPIRE), job.arguments["proposalId"])

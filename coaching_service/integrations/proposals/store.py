@@ -20,7 +20,7 @@ from coaching_service.integrations.proposals.models import (
 )
 
 LIFETIME = timedelta(hours=24)
-_KEPT = timedelta(days=30)  # after it could be approved
+_RETENTION = timedelta(days=30)  # after it could be approved
 _NEWEST_FIRST = ("-createdAt", "-_id")
 _PENDING = (("status", {"$eq": "pending"}),)
 
@@ -37,7 +37,7 @@ proposals = Documents[Proposal](
     private=private_of(Proposal),
     client_field="customerIds",
     secret=True,  # they also concern other clients
-    expire=("expiresAt", int(_KEPT.total_seconds())),
+    expire=("expiresAt", int(_RETENTION.total_seconds())),
     transfer=NotExported("proposals can be approved within a day, and only here; what was done is in the history"),
 )
 

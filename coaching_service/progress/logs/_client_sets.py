@@ -30,7 +30,7 @@ def assign_exercises(item: WorkItem, log: ItemLog) -> ItemLog:
 
 
 def with_kinds(item: ExerciseItem | CircuitItem, sets: Sequence[CustomerSet]) -> list[CustomerSet]:
-    """Return sets with their kinds: where it is not sent, that of the same set as it is stored."""
+    """Return sets with their kinds: where it is not sent, the stored kind of the same set."""
     stored = {_place(logged): logged for logged in item["customerSets"]}
     return [with_kind(_with_kind_of(stored.get(_place(sent)), sent)) for sent in sets]
 

@@ -64,8 +64,8 @@ def list_load_changes(before: Workout, after: Workout) -> list[LoadChange]:
     The sets of an exercise of an item are compared in their order, warm-up sets with warm-up sets; one without a
     counterpart is compared with the highest load of the version before. A new item is compared with removed ones.
     """
-    kept = {item["_id"] for item in before["items"]} & {item["_id"] for item in after["items"]}
-    old, new = _loads_of(before, kept), _loads_of(after, kept)
+    common = {item["_id"] for item in before["items"]} & {item["_id"] for item in after["items"]}
+    old, new = _loads_of(before, common), _loads_of(after, common)
     changes: list[LoadChange] = []
     for key, loads in new.items():
         if not (known := old.get(key)):
@@ -77,11 +77,11 @@ def list_load_changes(before: Workout, after: Workout) -> list[LoadChange]:
     return changes
 
 
-def _loads_of(workout: Workout, kept: Set[ObjectId]) -> dict[_Place, list[float]]:
+def _loads_of(workout: Workout, common: Set[ObjectId]) -> dict[_Place, list[float]]:
     loads: defaultdict[_Place, list[float]] = defaultdict(list)
     items: list[WorkItem] = workout["items"]
     for item in items:
-        item_id = item["_id"] if item["_id"] in kept else None
+        item_id = item["_id"] if item["_id"] in common else None
         for exercise_id, planned in _planned_sets(item):
             for unit, value in (("load", planned.get("load")), ("percent", planned.get("loadPercent"))):
                 if value is not None:
