@@ -118,7 +118,7 @@ async def import_file(ctx: Context, form: dict[str, Any], file: StoredFile) -> R
 
 @pages.get("/{jobId}", access=owner_session(), template="settings/import.html")
 async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redirect:
-    """The progress of an import, its problems, and how to undo it; imports of training history have a page of their own."""
+    """The progress of an import, its problems, and its undo; imports of training history have a page of their own."""
     job = await background_jobs.get_with_work(ctx, job_id)
     work = cast("ImportWork", job["work"])
     if is_history(work):
