@@ -149,3 +149,24 @@ async def test_workouts_out_and_in_again_are_the_same(coach: CoachClient, new_co
     assert without_ids(await exported(target, "workouts")) == without_ids(first)
     same = await import_file(coach, to_csv(first), name="workouts.csv")
     assert (same["result"]["imported"], {each["code"] for each in same["errors"]}) == (0, {"ALREADY_THERE"})
+
+
+async def test_sessions_of_all_kinds_of_items_are_known_again(services_with_demo: CoachClient) -> None:
+    """Also circuits, and two sessions of a day with the same title that follow each other in the file."""
+    demo = services_with_demo
+    twice = (
+        "Date,Client,Time of day,Workout,Exercise,Reps,Weight (kg)\n"
+        "2020-01-07,Ana Flores,07:05,Twice,Barbell Back Squat,5,50\n"
+        "2020-01-07,Ana Flores,,Twice,Barbell Back Squat,5,60\n"
+    )
+    before = await import_file(demo, twice.encode(), name="twice.csv")
+    assert before["result"]["imported"] == 2
+    first = await exported(demo, "workouts")
+    assert len({row["superset_id"] for row in first}) > 1
+
+    same = await import_file(demo, to_csv(first), name="workouts.csv")
+
+    left_out = [each for each in same["errors"] if each["code"] not in ("ALREADY_THERE", "NOT_A_SET")]
+    assert (same["status"], left_out) == ("done", [])
+    assert (same["result"]["imported"], same["result"]["created"]["sessions"]) == (0, 0)
+    assert await exported(demo, "workouts") == first

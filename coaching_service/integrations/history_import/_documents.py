@@ -130,15 +130,26 @@ def clean_text(text: str) -> str | None:
 
 
 class KnownSessions:
-    """The sessions with logged sets that a client has on some dates."""
+    """The sessions with logged sets that a client has on some dates.
+
+    Those of a day with the same title and start are also known as one: a file does not tell where the second begins.
+    """
 
     def __init__(self, blocks: Iterable[KnownSession]) -> None:
         self._clocks: dict[str, list[str | None]] = {}
+        alike: dict[tuple[str, str, str | None], list[_Amounts]] = {}
         for block in blocks:
-            clock = block.get("startTime")
-            for key in (block.get("fingerprint"), _key(str(block["date"]), block["name"], _amounts_of(block))):
-                if key is not None:
-                    self._clocks.setdefault(key, []).append(clock)
+            day, name, clock = str(block["date"]), block["name"], block.get("startTime")
+            amounts = list(_amounts_of(block))
+            self._add(_key(day, name, amounts), clock)
+            self._add(block.get("fingerprint"), clock)
+            alike.setdefault((day, normalize(name), clock), []).extend(amounts)
+        for (day, name, clock), amounts in alike.items():
+            self._add(_key(day, name, amounts), clock)
+
+    def _add(self, key: str | None, clock: str | None) -> None:
+        if key is not None:
+            self._clocks.setdefault(key, []).append(clock)
 
     def has(self, session: Session, target: Target) -> bool:
         """Return whether a session is there: the same date, title, exercises and sets, and start where both know it."""
@@ -169,11 +180,15 @@ def _amounts_of(block: KnownSession) -> Iterator[_Amounts]:
 
 
 def _key(day: str, name: str, amounts: Iterable[_Amounts]) -> str:
-    """Return what two sessions with the same sets have in common; distances are compared as they are exported."""
-    sets = [
-        (str(exercise_id), reps, _number(load), _number(meters), _number(seconds))
-        for exercise_id, reps, load, meters, seconds in amounts
-    ]
+    """Return what two sessions with the same sets have in common, in whatever order: circuits are done in rounds.
+
+    Numbers are compared as they are exported. Sets without any are no rows of a file.
+    """
+    sets = sorted(
+        repr((str(exercise_id), *numbers))
+        for exercise_id, *entered in amounts
+        if any(numbers := [_number(each) for each in entered])
+    )
     return hashlib.sha256(repr((day, normalize(name), sets)).encode()).hexdigest()
 
 
