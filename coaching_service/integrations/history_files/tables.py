@@ -6,7 +6,6 @@ import codecs
 import csv
 import io
 import itertools
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from datetime import date, datetime, time, timedelta
 from typing import IO, TypeAlias, cast
 
 import openpyxl
-from openpyxl.utils.exceptions import InvalidFileException
+from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 from openpyxl.worksheet.worksheet import Worksheet
 
 from coaching_service.core.csv_rows import restore
@@ -28,7 +27,9 @@ MAX_ROWS = 200_000
 MAX_COLUMNS = 500
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_BYTES = 64_000
+_MAX_SHEET_ROWS = 1_048_576  # that a sheet of Excel has
 _TITLE_ROWS = 20
+_DAMAGED = "is a damaged workbook: save it again as XLSX or CSV"
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -191,8 +192,8 @@ def _read_workbook(file: IO[bytes]) -> Iterator[tuple[str, Iterator[Row]]]:
         workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
     except UnsafeWorkbook as error:
         raise UnreadableTable(str(error)) from None
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
-        raise UnreadableTable("is not an XLSX file that can be opened: save it again, or save it as CSV") from error
+    except Exception as error:  # of any type: a part of the archive is not as the library expects it
+        raise UnreadableTable(_DAMAGED) from error
     try:
         for sheet in workbook.worksheets:
             if sheet.sheet_state == "visible":
@@ -202,9 +203,20 @@ def _read_workbook(file: IO[bytes]) -> Iterator[tuple[str, Iterator[Row]]]:
 
 
 def _rows_of_sheet(sheet: Worksheet) -> Iterator[Row]:
-    for line, values in enumerate(sheet.iter_rows(values_only=True), start=1):
+    for line, values in enumerate(_values_of_sheet(sheet), start=1):
+        if line > _MAX_SHEET_ROWS:
+            raise UnreadableTable(_DAMAGED, line)
         cells = tuple(value.strip() or None if isinstance(value, str) else cast("Cell", value) for value in values)
         while cells and cells[-1] is None:
             cells = cells[:-1]
         if cells:
             yield Row(line, cells)
+
+
+def _values_of_sheet(sheet: Worksheet) -> Iterator[Sequence[object]]:
+    """Yield the values of all rows, whatever size the sheet says that it has."""
+    try:
+        cast("ReadOnlyWorksheet", sheet).reset_dimensions()
+        yield from sheet.iter_rows(values_only=True)
+    except Exception as error:  # of any type, as when the workbook is opened
+        raise UnreadableTable(_DAMAGED) from error

@@ -1,0 +1,89 @@
+"""Workbooks with damaged parts: one clear problem of the file, wherever it is read."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+
+import aiohttp
+import openpyxl
+import pytest
+
+from coaching_service.integrations.history_files.rosters import read_roster
+from coaching_service.integrations.history_files.set_rows import Answers
+from coaching_service.integrations.history_files.survey import survey
+from coaching_service.integrations.history_files.tables import UnreadableTable
+from tests.support.client import CoachClient
+from tests.support.transfer import import_file
+
+SHEET, STYLES = "xl/worksheets/sheet1.xml", "xl/styles.xml"
+ROWS: list[list[str | int]] = [
+    ["Week", "Day", "Date", "Exercise", "Sets", "Reps", "Load (kg)", "Name"],
+    [1, 1, "2025-01-06", "Squat", 3, 5, 100, "Ana"],
+    [1, 2, "2025-01-07", "Squat", 3, 5, 105, "Eva"],
+]
+DAMAGE: Mapping[str, tuple[str, bytes, bytes]] = {
+    "sheet cut short": (SHEET, b"</sheetData>", b"<row"),
+    "empty fill": (STYLES, b"<fill><patternFill/></fill>", b"<fill/>"),
+    "text in a number": (SHEET, b"<v>105</v>", b"<v>abc</v>"),
+    "column that no sheet has": (SHEET, b'r="G3"', b'r="ZZZZZZ99999999"'),
+    "row that no sheet has": (SHEET, b'<row r="3"', b'<row r="99999999"'),
+    "no styles": (STYLES, b"</styleSheet>", b""),
+    "unknown text": (SHEET, b'r="G3" t="n"', b'r="G3" t="s"'),
+}
+
+
+def damaged(kind: str) -> bytes:
+    """A workbook with a damaged part."""
+    return workbook(*DAMAGE[kind])
+
+
+def workbook(part: str, before: bytes, after: bytes) -> bytes:
+    """A workbook with another text in one of its parts."""
+    book, stored, out = openpyxl.Workbook(), io.BytesIO(), io.BytesIO()
+    for row in ROWS:
+        assert book.active is not None
+        book.active.append(row)
+    book.save(stored)
+    with zipfile.ZipFile(stored) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name == part:
+                assert before in content
+                content = content.replace(before, after, 1)
+            target.writestr(name, content)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+async def test_a_program_of_a_damaged_workbook_is_refused(coach: CoachClient, kind: str) -> None:
+    for fields in ({}, {"dryRun": "true"}):
+        form = aiohttp.FormData(fields, default_to_multipart=True)
+        form.add_field("file", damaged(kind), filename="plan.xlsx")
+        reply = await coach.send("POST", "/coach/programs/import", data=form, dry="dryRun" in fields)
+        [error] = reply.refused(400, "damaged workbook")["errors"]
+        assert (error["field"], error["code"]) == ("file", "INVALID_FILE")
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_sets_and_clients_of_a_damaged_workbook_are_unreadable(kind: str) -> None:
+    with pytest.raises(UnreadableTable, match="damaged workbook: save it again"):
+        survey(io.BytesIO(damaged(kind)), Answers())
+    with pytest.raises(UnreadableTable, match="damaged workbook: save it again"):
+        read_roster(io.BytesIO(damaged(kind)), None, None)
+
+
+def test_a_workbook_that_states_a_smaller_size_is_read_as_a_whole() -> None:
+    content = workbook(SHEET, b'<dimension ref="A1:H3"/>', b'<dimension ref="A1:A2"/>')
+    found = survey(io.BytesIO(content), Answers(columns={"Day": ""}))
+    assert (found.rows, found.reported, str(found.last)) == (2, 0, "2025-01-07")
+
+
+async def test_an_import_of_a_damaged_workbook_fails_at_once(coach: CoachClient) -> None:
+    customer = await coach.create_customer("Ana")
+    for kind in ("empty fill", "text in a number"):
+        job = await import_file(coach, damaged(kind), name="sets.xlsx", customerId=customer["_id"])
+        [error] = job["errors"]
+        assert (job["status"], error["code"]) == ("failed", "INVALID_FILE")
+        assert "damaged workbook" in error["message"]
