@@ -74,7 +74,7 @@ def test_every_collection_declares_how_it_is_exported() -> None:
         for name, each in declared_collections().items()
         if each.client_field and not each.secret and isinstance(each.transfer, NotExported)
     }
-    assert of_clients == {"audit", "changes", "pendingAttachments"}, "data of clients that is not exported"
+    assert of_clients == {"audit", "changes", "pendingAttachments", "waitingMessages"}, "data of clients that is not exported"
 
 
 async def test_every_stored_field_is_exported_or_computed_again(coach: CoachClient) -> None:
@@ -114,7 +114,9 @@ async def test_an_export_has_activity_and_history_to_read_and_an_import_leaves_t
     coach: CoachClient, new_company: NewCompany, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("coaching_service.integrations.company_export.service._PAGE", 2)
-    await make_world(coach)
+    world = await make_world(coach)
+    last = await coach.post(f"/coach/customers/{world['customerId']}/notes", {"content": "Knee"})
+    await coach.wait_until_numbered(last.headers["X-Change-Id"])  # then the history has all changes
     entries = await export(coach)
     feed = (await coach.get("/coach/activity-feed", limit=100)).ok()["docs"]
     changes = (await coach.get("/coach/changes", limit=100)).ok()["docs"]
