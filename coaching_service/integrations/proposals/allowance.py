@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TypedDict
 
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.models import Stored
@@ -33,6 +34,7 @@ class StoredAllowance(Stored):
 
 _allowances = Documents[StoredAllowance](
     "chatConfirmations",
+    (Index(()),),
     secret=True,
     expire=("updatedAt", int(WINDOW.total_seconds()) + 60),
     transfer=NotExported("what assistants have confirmed in the last ten minutes"),
