@@ -5,6 +5,7 @@ from __future__ import annotations
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
+from coaching_service.integrations.history_import import undoing as history_undoing
 from coaching_service.integrations.load_unit import stored_loads
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library.exercises.events import LoadTypeChanged
@@ -18,6 +19,7 @@ from coaching_service.people.account.events import (
 )
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
+from coaching_service.people.changes.import_events import ImportUndoRequested
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import subscribers as customers
 from coaching_service.people.customers.events import CustomersCreated, CustomersDeleted
@@ -84,6 +86,7 @@ def assemble() -> EventBus:
         check_ins.follow_restored_check_ins,
         waiting_messages.follow_undo,
     )
+    events.subscribe(ImportUndoRequested, history_undoing.follow_request)
     events.subscribe(ItemLogged, compliance.mark_figures_due)
     events.subscribe(MessageCreated, message_mail.schedule_mail)
     events.subscribe(MessagesRead, message_mail.cancel_mail)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from aiohttp.test_utils import TestServer
+
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
+from tests.support.service_process import until
 
 TOOL = "import_rows"
 ROWS: list[dict[str, Any]] = [
@@ -41,6 +44,19 @@ async def test_rows_are_imported_after_one_proposal(mcp: McpHttpClient, coach: C
     proposed = await mcp.call(TOOL, **about)
     tool_proposal(proposed, "HISTORY")
     assert await sets(coach, mara) == []
+    session = await coach.interactive()
+    changes = (await session.get(f"/coach/proposals/{proposed['structuredContent']['proposalId']}")).ok()["changes"]
+    person = {"_id": mara["_id"], "name": "Mara"}
+    shown_days = [(each["kind"], each["customer"], each["date"], each["before"]) for each in changes]
+    assert shown_days == [
+        ("workout", person, "2025-03-03", None),
+        ("workout", person, "2025-03-05", None),
+        ("exercise", None, None, None),
+    ]
+    assert changes[0]["after"].startswith("Push")
+    assert "Barbell Bench Press: Done: 2 × 8\xa0reps, 60\xa0kg" in changes[0]["after"]
+    assert "Sled of Doom: Done: 1 × 5\xa0reps, 100.5\xa0kg, RPE 9" in changes[0]["after"]
+    assert "Plank: Done: 1 × 45\xa0s" in changes[1]["after"]
     done = await approve(coach, proposed["structuredContent"])
     assert await sets(coach, mara) == [
         ("2025-03-03", "Push", "Barbell Bench Press", 8, 60, None),
@@ -53,6 +69,40 @@ async def test_rows_are_imported_after_one_proposal(mcp: McpHttpClient, coach: C
     assert again["summary"].startswith("Imported 0 sets in 0 sessions for «Mara».")
     job = (await coach.get(f"/coach/jobs/{done['jobId']}")).ok()
     assert (job["status"], job["result"]["created"]["sets"]) == ("done", 4)
+
+
+async def test_an_import_is_undone_by_its_assistant(mcp: McpHttpClient, coach: CoachClient) -> None:
+    mara = await coach.create_customer("Mara")
+    proposed = await mcp.call(TOOL, customerId=mara["_id"], rows=ROWS, loadUnit="kg")
+    done = await approve(coach, proposed["structuredContent"])
+    undone = tool_change(await mcp.call("undo", changeId=done["changeId"]))
+    assert undone["summary"].startswith("Began to remove what this import has created of «Mara»")
+
+    async def ended() -> bool:
+        return (await coach.get(f"/coach/jobs/{undone['jobId']}")).ok()["status"] == "done"
+
+    await until(ended, "the undo")
+    job = (await coach.get(f"/coach/jobs/{undone['jobId']}")).ok()
+    assert job["result"] == {
+        "ok": 3,
+        "removed": {"customers": 0, "sessions": 2, "exercises": 1},
+        "failed": [],
+    }
+    assert await sets(coach, mara) == []
+
+
+async def test_only_the_own_import_is_undone(
+    mcp: McpHttpClient, public_server: TestServer, coach: CoachClient
+) -> None:
+    mara = await coach.create_customer("Mara")
+    proposed = await mcp.call(TOOL, customerId=mara["_id"], rows=ROWS[:1], loadUnit="kg")
+    done = await approve(coach, proposed["structuredContent"])
+    session = await coach.interactive()
+    key = (await session.post("/coach/api-keys", {"name": "Other"})).ok(201)["key"]
+    async with McpHttpClient(public_server, {"X-API-Key": key}) as other:
+        tool_error(await other.call("undo", changeId=done["changeId"]), "only what it has changed itself")
+    undone = tool_change(await mcp.call("undo", changeId=done["changeId"]))
+    assert undone["jobId"]
 
 
 async def test_loads_need_a_unit_and_all_errors_come_at_once(mcp: McpHttpClient, coach: CoachClient) -> None:

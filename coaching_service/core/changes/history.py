@@ -17,7 +17,6 @@ from coaching_service.core.changes.store import (
     is_written_with,
     list_batch,
     list_clients_created_by_batch,
-    list_created_by_batch,
     list_newest,
 )
 from coaching_service.core.database.context import Context
@@ -35,7 +34,7 @@ __all__ = [
     "list_batch",
     "list_by_ids",
     "list_clients_created_by_batch",
-    "list_created_by_batch",
+    "list_created",
     "list_newest",
     "list_numbered",
     "load_credentials",
@@ -61,6 +60,14 @@ async def list_by_ids(ctx: Context, change_ids: Sequence[ObjectId]) -> list[Stor
     """Return those changes that exist, numbered or not, in the order of `change_ids`, without their patches."""
     stored = {change["_id"]: change for change in await store.find_by_ids(ctx, change_ids)}
     return [stored[change_id] for change_id in change_ids if change_id in stored]
+
+
+async def list_created(ctx: Context, change_id: ObjectId, kind: str) -> list[ObjectId]:
+    """Return the documents of a kind that a change, or the changes of a batch, have created."""
+    if (change := await store.find_one(ctx, change_id)) is None:
+        return await store.list_created_by_batch(ctx, change_id, kind)
+    created = [each for each in change["documents"] if each["kind"] == kind and each["action"] == "created"]
+    return sorted(each["_id"] for each in created)
 
 
 async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:

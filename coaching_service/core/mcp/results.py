@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.text import isolate_direction
@@ -116,7 +117,8 @@ class Written:
     what was shown besides the documents that are changed, such as the versions of workouts that are copied: the
     confirmation is void when it differs. `raised`: loads of new workouts that differ from those of
     the copied ones, and training maximums. `details` is further data.
-    `leads_back`: it undoes what the assistant itself has done, so that it does not count as a change.
+    `leads_back`: it undoes what the assistant itself has done, so that it does not count as a change. `unlogged`: new
+    documents that the change log leaves out, and that the coach is shown nevertheless.
     """
 
     line: str
@@ -126,3 +128,4 @@ class Written:
     raised: Sequence[RaisedLoad] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     leads_back: bool = False
+    unlogged: Sequence[DocumentChange] = ()

@@ -46,13 +46,13 @@ class Superseded(Exception):
     """Another process has continued the job, or it has ended."""
 
 
-async def create(ctx: Context, job: NewJob) -> StoredCompanyJob:
-    """Store a job, in the transaction that queues its first step.
+async def create(ctx: Context, job: NewJob, *, job_id: ObjectId | None = None) -> StoredCompanyJob:
+    """Store a job, in the transaction that queues its first step; with the identifier `job_id` if given.
 
     Raises Conflict while another one of its kind is not finished, of the company or of the same client.
     """
     await _require_none(ctx, job["kind"], {"customerId": job.get("customerId")})
-    return await store.create(ctx, job)
+    return await store.create(ctx, job, job_id or ObjectId())
 
 
 async def record_import(

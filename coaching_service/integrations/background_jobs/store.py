@@ -40,11 +40,11 @@ jobs = Documents[StoredCompanyJob](
 )
 
 
-async def create(ctx: Context, job: NewJob) -> StoredCompanyJob:
+async def create(ctx: Context, job: NewJob, job_id: ObjectId) -> StoredCompanyJob:
     """Store a new job."""
     about = {"requestedBy": None, "customerId": None}
     return await jobs.insert(
-        ctx, {**about, **job, "status": "queued", "done": 0, "total": 0, "result": None, "errors": []}
+        ctx, {**about, **job, "_id": job_id, "status": "queued", "done": 0, "total": 0, "result": None, "errors": []}
     )
 
 

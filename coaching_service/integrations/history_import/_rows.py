@@ -11,6 +11,7 @@ from typing import Any
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.csv_rows import neutralise
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV
@@ -19,6 +20,7 @@ from coaching_service.integrations.background_jobs.models import ImportWork, Job
 from coaching_service.integrations.history_import.answers import to_stored
 from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused, Write
 from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers
+from coaching_service.training.workouts.blocks import imported
 
 # Headings that the format `sets` reads, by the names of the fields.
 HEADINGS = {
@@ -38,11 +40,12 @@ HEADINGS = {
 
 @dataclass(frozen=True)
 class ImportedRows:
-    """What became of rows; `job_id` is None if nothing was stored."""
+    """What became of rows; `job_id` is None if nothing was stored. `sessions`: the new ones."""
 
     job_id: ObjectId | None
     result: HistoryResult
     problems: Sequence[JobError]
+    sessions: Sequence[DocumentChange] = ()
 
 
 async def import_rows(
@@ -52,7 +55,7 @@ async def import_rows(
 
     Raises InvalidFields if a question is open, but for a dry run; NotFound and Forbidden about the client.
     """
-    progress = _Once(ctx, _work(answers, dry_run=dry_run))
+    progress = _Once(ctx, _work(answers, dry_run=dry_run), ctx.changes.id)
     importing = HistoryImport(progress, _as_file(rows))
     try:
         await importing.start()
@@ -66,16 +69,17 @@ async def import_rows(
     await background_jobs.record_import(
         ctx, progress.job_id, progress.work, result, progress.problems, requested_by=ctx.caller.id
     )
-    return ImportedRows(progress.job_id, result, progress.problems)
+    sessions = await imported.list_new(ctx, progress.job_id)
+    return ImportedRows(progress.job_id, result, progress.problems, sessions)
 
 
 @dataclass
 class _Once:
-    """An import within one transaction: its position is not stored."""
+    """An import within one transaction: its position is not stored, and it has the identifier of its change."""
 
     ctx: Context
     work: ImportWork
-    job_id: ObjectId = field(default_factory=ObjectId)
+    job_id: ObjectId
     problems: list[JobError] = field(default_factory=list)
 
     async def save(

@@ -88,6 +88,7 @@ async def import_rows(
         {"jobId": imported.job_id},
         () if dry_run or not sessions else (Reason.HISTORY,),
         details={"rows": result["rows"], "imported": result["imported"], "reported": result["reported"], **created},
+        unlogged=imported.sessions,
     )
 
 

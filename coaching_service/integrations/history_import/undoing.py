@@ -29,6 +29,7 @@ from coaching_service.integrations.history_import.models import (
     UndoWork,
 )
 from coaching_service.library.exercises import service as exercises
+from coaching_service.people.changes.import_events import ImportUndoRequested
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.workouts.blocks import imported
@@ -46,9 +47,14 @@ _USED = ("IN_USE", "is used by what was created since the import")
 _SESSIONS, _FIGURES, _EXERCISES, _CUSTOMERS, _END = range(5)
 
 
+async def follow_request(ctx: Context, event: ImportUndoRequested) -> None:
+    """Queue the undo of an import that a change was. Raises as `begin`."""
+    await begin(ctx, event.import_id, undo_id=event.job_id)
+
+
 @transactional
-async def begin(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
-    """Queue the undo of an import that has ended, and return its job.
+async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = None) -> StoredCompanyJob:
+    """Queue the undo of an import that has ended, and return its job, with the identifier `undo_id` if given.
 
     Raises NotFound, Forbidden, and Conflict for an import that has not ended, or that cannot be undone: an export of a
     company, and a dry run.
@@ -71,7 +77,9 @@ async def begin(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
     }
     owners = {"requestedBy": job.get("requestedBy"), "customerId": job.get("customerId")}
     queued = await background_jobs.create(
-        ctx, {"kind": "undo", "work": undo, "requestedBy": owners["requestedBy"], "customerId": owners["customerId"]}
+        ctx,
+        {"kind": "undo", "work": undo, "requestedBy": owners["requestedBy"], "customerId": owners["customerId"]},
+        job_id=undo_id,
     )
     await queue.enqueue(ctx, UNDO, {"jobId": queued["_id"]})
     await audit.record(ctx, "company.importUndone", jobId=job_id)
@@ -160,7 +168,7 @@ class _Undo:
         await self._save({**self._work, "record": self._work["record"] + 1, "clients": clients[1:]}, write)
 
     async def _remove_exercises(self) -> None:
-        created = await history.list_created_by_batch(self._ctx, self._work["importId"], "exercise")
+        created = await history.list_created(self._ctx, self._work["importId"], "exercise")
         usable = await exercises.list_own_versions(self._ctx, created)
         used = await find_used_exercises(self._ctx, list(usable))
         removed = [each for each, version in usable.items() if version == 0 and each not in used]

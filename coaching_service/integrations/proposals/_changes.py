@@ -33,12 +33,12 @@ _IMPLIED = frozenset({"conversation"})
 _NAMING = ("name", "surname", "title", "date", "exerciseId")
 
 
-async def describe_changes(tx: Context) -> list[ProposedChange]:
+async def describe_changes(tx: Context, unlogged: Sequence[DocumentChange] = ()) -> list[ProposedChange]:
     """Return what a transaction has changed until now, without what follows from it; loads are in the company's unit.
 
-    More than 300 records are only counted.
+    `unlogged`: documents that it has not recorded, which come first. More than 300 records are only counted.
     """
-    changes = [each for each in tx.changes.documents.values() if _is_shown(each)]
+    changes = [each for each in (*unlogged, *tx.changes.documents.values()) if _is_shown(each)]
     shown = changes[:MOST_CHANGES]
     documents = [_values(tx, each) for each in shown]
     present = await _load_present(tx, shown)

@@ -258,7 +258,7 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
         reasons = await budgets.spend(tx, call.id, written)
     if reasons:
         ordered = sorted(reasons, key=_ORDER.index)
-        changes, customer_ids = await describe_changes(tx), _concerned_clients(tx, call)
+        changes, customer_ids = await describe_changes(tx, written.unlogged), _concerned_clients(tx, call)
         raise Unconfirmed(call, written.line, ordered, shown, changes, customer_ids)
 
 

@@ -18,6 +18,7 @@ from coaching_service.core.validation import Identifier
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.changes import _undo_jobs, service
 from coaching_service.people.changes._complete_undo import undo_completely
+from coaching_service.people.changes.undo import begin_undo_of_import, find_import
 from coaching_service.people.customers import service as customers
 
 tools = Tools()
@@ -51,6 +52,11 @@ async def undo(ctx: Context, change_id: ObjectId) -> Written:
     """Undo one change that you have made, within 30 days, unless something of it has been changed again since. An undo
     can be undone. Very many clients are restored by a job: call it again for its progress."""
     changes = await service.list_visible(ctx, change_id)
+    if len(changes) == 1 and (import_id := find_import(changes[0])) is not None:
+        job_id = await begin_undo_of_import(ctx, changes[0], import_id)
+        about = await _describe_clients(ctx, _list_clients(changes))
+        line = f"Began to remove what this import has created{about}; what was changed or used since stays."
+        return Written(line, {"jobId": job_id}, leads_back=True)
     if bulk_jobs.is_job(ctx, len(changes)):
         about = f"{service.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
         return await _undo_jobs.begin_or_describe(ctx, change_id, changes, about)

@@ -20,6 +20,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.bulk_jobs.models import Outcome, StoredBulkJob
 from coaching_service.people.changes import service
+from coaching_service.people.changes.import_events import ImportUndoRequested
 from coaching_service.people.changes.models import UndoFailure, UndoResult
 from coaching_service.people.changes.visibility import AREAS, limit_change, load_visibility
 from coaching_service.people.customers import service as customers
@@ -89,6 +90,26 @@ async def _load_batch(ctx: Context, change_id: ObjectId) -> list[StoredChange] |
         _require_own(ctx, change)
         _require_permissions(ctx, change)
     return visible
+
+
+def find_import(change: StoredChange) -> ObjectId | None:
+    """Return the import that a change has done; None for another change."""
+    for event in change["events"]:
+        if event["type"] == "history.imported" and isinstance(import_id := event["data"]["importId"], ObjectId):
+            return import_id
+    return None
+
+
+async def begin_undo_of_import(ctx: Context, change: StoredChange, import_id: ObjectId) -> ObjectId:
+    """Queue the job that undoes an import, in the caller's transaction, and return it.
+
+    Raises Conflict for an import of someone else, and Forbidden.
+    """
+    _require_own(ctx, change)
+    require_permission(ctx.caller, CUSTOMERS.EDIT)
+    job_id = ObjectId()
+    await ctx.publish(ImportUndoRequested(import_id, job_id))
+    return job_id
 
 
 async def is_undoable(ctx: Context, change_id: ObjectId) -> bool:

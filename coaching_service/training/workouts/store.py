@@ -255,6 +255,11 @@ async def find_imported(ctx: Context, import_id: ObjectId, after: ObjectId | Non
     return cast("list[ImportedSession]", listed)
 
 
+async def find_imported_whole(ctx: Context, import_id: ObjectId) -> list[StoredBlock]:
+    """Return the blocks of an import with all fields, in order."""
+    return await blocks.find(ctx, {"source.importId": import_id}, sort=("_id",), hint=_BY_IMPORT)
+
+
 async def delete_imported(ctx: Context, import_id: ObjectId, ids: Sequence[ObjectId]) -> int:
     """Delete blocks of an import that have not changed since, without a record of each; returns how many."""
     where: Filter = {"source.importId": import_id, "_id": {"$in": list(ids)}, "version": 0}

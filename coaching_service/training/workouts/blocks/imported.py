@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TypedDict, cast
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.recording import ChangeRecorder, DocumentChange
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import store
@@ -80,6 +81,13 @@ async def find_done_on(ctx: Context, customer_id: ObjectId, dates: Sequence[str]
 async def find_imported(ctx: Context, import_id: ObjectId, after: ObjectId | None, limit: int) -> list[ImportedSession]:
     """Return at most `limit` sessions of an import after an identifier, in order."""
     return await store.find_imported(ctx, import_id, after, limit)
+
+
+async def list_new(ctx: Context, import_id: ObjectId) -> list[DocumentChange]:
+    """Return the sessions that an import has stored in the caller's transaction, as a change of each would be."""
+    recorder = ChangeRecorder()
+    recorder.add_created(store.blocks, await store.find_imported_whole(ctx, import_id))
+    return list(recorder.documents.values())
 
 
 async def remove_unchanged(ctx: Context, import_id: ObjectId, ids: Sequence[ObjectId]) -> int:
