@@ -91,9 +91,7 @@ async def test_an_import_is_undone_by_its_assistant(mcp: McpHttpClient, coach: C
     assert await sets(coach, mara) == []
 
 
-async def test_only_the_own_import_is_undone(
-    mcp: McpHttpClient, public_server: TestServer, coach: CoachClient
-) -> None:
+async def test_only_the_own_import_is_undone(mcp: McpHttpClient, public_server: TestServer, coach: CoachClient) -> None:
     mara = await coach.create_customer("Mara")
     proposed = await mcp.call(TOOL, customerId=mara["_id"], rows=ROWS[:1], loadUnit="kg")
     done = await approve(coach, proposed["structuredContent"])
