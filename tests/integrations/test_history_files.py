@@ -171,7 +171,11 @@ def test_trainheroic_has_sets_as_text_and_counts_the_rescheduled_date() -> None:
         ("Push Up", 5, None),
         ("Bench", 3, None),
     ]
-    assert problems(text) == [(5, None, "NOT_A_SET")]
+    assert problems(text) == [
+        (4, "exerciseData", "VALUE_LEFT_OUT"),
+        (5, "reps", "VALUE_LEFT_OUT"),
+        (5, None, "NOT_A_SET"),
+    ]
 
 
 def test_titles_separator_lines_and_utf_16() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from coaching_service.integrations.history_files import _stronglifts, _trainheroic
+from coaching_service.integrations.history_files import _amounts, _stronglifts, _trainheroic
 from coaching_service.integrations.history_files._headings import FIELD_OF, Field, Unit, read_heading, words_of
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.tables import Cell
@@ -99,10 +99,13 @@ DIALECTS: tuple[Dialect, ...] = (
 )
 
 
-def recognise(headings: Sequence[str]) -> Dialect | None:
-    """Return the dialect of a file with these headings, or None."""
+def recognise(headings: Sequence[str], first: Sequence[Cell] = ()) -> Dialect | None:
+    """Return the dialect of a file with these headings and this first row, or None."""
     words = words_of(headings)
-    return next((dialect for dialect in DIALECTS if dialect.matches(words)), None)
+    dialect = next((each for each in DIALECTS if each.matches(words)), None)
+    if dialect is not None and dialect.format == "sets" and _stronglifts.has_sets_in_a_cell(headings, first):
+        return next(each for each in DIALECTS if each.format == "stronglifts")
+    return dialect
 
 
 def nearest(headings: Sequence[str]) -> Dialect:
@@ -121,11 +124,12 @@ def count_headings(cells: Sequence[Cell]) -> int:
 def cells_of(dialect: Dialect, headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[Cells]:
     """Yield the cells of each set of a row, by field; of two columns for a field, the first that is not empty."""
     if dialect.expand is not None:
-        yield from dialect.expand(headings, cells)
+        for of_set in dialect.expand(headings, cells):
+            yield from _amounts.expand(of_set)
         return
     by_field: dict[Field, tuple[Cell, Unit | None]] = {}
     for heading, cell in zip(headings, cells, strict=False):
         known = dialect.field_of(heading)
         if known is not None and cell is not None and by_field.get(known[0], (None,))[0] is None:
             by_field[known[0]] = (cell, known[1])
-    yield by_field
+    yield from _amounts.expand(by_field)

@@ -34,6 +34,7 @@ Field = Literal[
     "notes",
     "superset",
     "isCompleted",
+    "leftOut",
 ]
 Unit = Literal["kg", "lb", "km", "mi", "m", "yd", "min"]
 

@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from coaching_service.integrations.history_files._amounts import SEVERAL_SETS
 from coaching_service.integrations.history_files._headings import Field, Unit, read_heading
 from coaching_service.integrations.history_files.tables import Cell
 
 _SET = re.compile(r"set (\d+)(?: (reps|kg|kgs|lb|lbs))?")
 _COLUMNS: dict[str, Field] = {
     "date": "date",
+    "workout": "workout",
     "workout name": "workout",
     "exercise": "exercise",
     "start time": "time",
@@ -31,6 +33,14 @@ def expand(headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[dict[Fiel
     yield from row.sets()
 
 
+def has_sets_in_a_cell(headings: Sequence[str], cells: Sequence[Cell]) -> bool:
+    """Whether a table has no other columns than these, and the repetitions of several sets in a cell."""
+    names = [read_heading(heading).words for heading in headings]
+    reps = dict(zip(names, cells, strict=False)).get("reps")
+    known = {*_COLUMNS, *_SETS_BY_REPS, *_LOADS, "body weight", "bodyweight"}
+    return isinstance(reps, str) and SEVERAL_SETS.fullmatch(reps) is not None and {*filter(None, names)} <= known
+
+
 @dataclass
 class _Row:
     shared: dict[Field, tuple[Cell, Unit | None]] = field(default_factory=dict)
@@ -47,6 +57,8 @@ class _Row:
                 self.loads[int(found[1])] = (cell, read.unit)
             else:
                 self.reps[int(found[1])] = cell
+        elif read.words == "workout":
+            self.shared.setdefault("workout", (cell, None))
         elif read.words in _COLUMNS:
             self.shared[_COLUMNS[read.words]] = (cell, None)
         elif read.words in _SETS_BY_REPS:

@@ -25,7 +25,7 @@ _COLUMNS: dict[str, Field] = {
 _RESCHEDULED = {"rescheduleddate", "rescheduled date"}
 _DATA = {"exercisedata", "exercise data"}
 _LIST = re.compile(
-    r"\s*(?P<values>-?[\d.]+(?:\s*,\s*-?[\d.]+)*|AMRAP|Bodyweight)\s*(?P<unit>[a-z%]*)\s*", re.IGNORECASE
+    r"\s*(?P<values>(?:-?[\d.]+|AMRAP)(?:\s*,\s*(?:-?[\d.]+|AMRAP))*)\s*(?P<unit>[a-z%]*)\s*", re.IGNORECASE
 )
 _FIELDS: dict[str, Field] = {
     "rep": "reps",
@@ -39,7 +39,7 @@ _SECONDS_OF = {"minute": 60.0, "minutes": 60.0, "min": 60.0}
 
 
 def expand(headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
-    """Yield the sets of a row; what its text says that is no quantity is left out."""
+    """Yield the sets of a row."""
     words = {
         read_heading(heading).words: cell for heading, cell in zip(headings, cells, strict=False) if cell is not None
     }
@@ -57,28 +57,45 @@ def expand(headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[dict[Fiel
 
 
 def _sets_of(data: str) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
-    """Yield the quantities of each set; one value stands for all sets."""
-    quantities = [quantity for part in re.split(r"\s+x\s+", data) if (quantity := _quantity(part)) is not None]
+    """Yield the quantities of each set; one value stands for all sets. Parts that are none are in `leftOut`."""
+    parts = [part for part in re.split(r"\s+x\s+", data) if part.strip() and part.strip().casefold() != "bodyweight"]
+    quantities = [quantity for part in parts if (quantity := _quantity(part)) is not None]
+    left_out = [part.strip() for part in parts if _quantity(part) is None]
     for index in range(max((len(values) for _, values, _ in quantities), default=0)):
         yield {
-            name: (values[min(index, len(values) - 1)], unit)
-            for name, values, unit in quantities
-            if index < len(values) or len(values) == 1
+            "leftOut": (", ".join(left_out) or None, None),
+            **{
+                name: (values[min(index, len(values) - 1)], unit)
+                for name, values, unit in quantities
+                if index < len(values) or len(values) == 1
+            },
         }
 
 
 def _quantity(part: str) -> tuple[Field, list[Cell], Unit | None] | None:
-    """Return the field, the values and the unit of a part; None for `Bodyweight`, `AMRAP` and percentages."""
+    """Return the field, the values and the unit of a part; None for percentages and what is not known."""
     found = _LIST.fullmatch(part)
-    if found is None or found["values"][0].isalpha():
+    if found is None:
         return None
-    values: list[Cell] = [float(value) for value in re.split(r"\s*,\s*", found["values"])]
+    values: list[Cell] = [_value(value) for value in re.split(r"\s*,\s*", found["values"])]
     word = found["unit"].casefold()
-    if word in _FIELDS:
-        return _FIELDS[word], values, None
+    if word in _FIELDS or "AMRAP" in values:
+        return _FIELDS.get(word, "reps"), values, None
     if word in _SECONDS_OF:
-        return "seconds", [float(str(value)) * _SECONDS_OF[word] for value in values], None
+        return "seconds", [_times(value, _SECONDS_OF[word]) for value in values], None
     unit = unit_of(word)
     if unit is None:
         return None
     return ("load" if unit in {"kg", "lb"} else "distance"), values, unit
+
+
+def _times(value: Cell, factor: float) -> Cell:
+    return value * factor if isinstance(value, float) else value
+
+
+def _value(text: str) -> Cell:
+    """Return a number; AMRAP and what is none stay texts, which are reported as values that cannot be read."""
+    try:
+        return float(text)
+    except ValueError:
+        return text.upper()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,7 @@ from typing import IO, Literal
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
+from coaching_service.integrations.history_files._amounts import read_repetitions
 from coaching_service.integrations.history_files._dialects import (
     DIALECTS,
     Cells,
@@ -22,38 +24,25 @@ from coaching_service.integrations.history_files._dialects import (
     recognise,
 )
 from coaching_service.integrations.history_files._headings import Field, Unit, unit_of, words_of
+from coaching_service.integrations.history_files._set_kinds import KINDS, NOT_SETS, SetKind
 from coaching_service.integrations.history_files.models import Format, Problem
 from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
 from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, Moment, UnknownOrder
 
-SetKind = Literal["normal", "warmup", "drop", "failure"]
-
-_KINDS: Mapping[str, SetKind] = {
-    "": "normal",
-    "normal": "normal",
-    "working": "normal",
-    "work": "normal",
-    "w": "warmup",
-    "warmup": "warmup",
-    "warm up": "warmup",
-    "warm-up": "warmup",
-    "calentamiento": "warmup",
-    "aufwarmen": "warmup",
-    "d": "drop",
-    "drop": "drop",
-    "dropset": "drop",
-    "drop set": "drop",
-    "f": "failure",
-    "failure": "failure",
-    "fallo": "failure",
-}
 _NOT_COMPLETED = {"false", "no", "0"}
-# Rows between sets.
-_NOT_SETS = ("rest timer", "rest", "note", "descanso", "ruhetimer", "timer")
 _ASSISTED = ("assist", "asist", "unterst")  # in English, French and Italian, in Spanish and Portuguese, in German
 _METERS: Mapping[Unit, float] = {"km": 1000.0, "mi": 1609.344, "m": 1.0, "yd": 0.9144}
-_MOST = {"reps": 10_000.0, "load": 10_000.0, "meters": 1_000_000.0, "seconds": 86_400.0, "rpe": 10.0, "rir": 20.0}
+_MOST = {
+    "reps": 10_000.0,
+    "load": 10_000.0,
+    "meters": 1_000_000.0,
+    "seconds": 86_400.0,
+    "rpe": 10.0,
+    "rir": 20.0,
+    "sets": 1_000.0,
+}
 _MOST_SETS_OF_A_ROW = 50
+_FIRST_YEAR = 1950
 _TEXT_LENGTH = 5_000
 _normalize = lru_cache(1024)(normalize)  # rows repeat the same words
 
@@ -137,20 +126,22 @@ class SetFile:
         self.file.seek(0)
         found, number = False, 0
         for table in read_tables(self.file, count_headings):
-            dialect = self._dialect_of(table)
+            first = next(table.rows, None)
+            dialect = self._dialect_of(table, first)
             if dialect is not None:
                 found, self.dialect = True, self.dialect or dialect
                 headings = [self._renamed(heading) for heading in table.headings]
-                for row in table.rows:
+                for row in itertools.chain(() if first is None else (first,), table.rows):
                     number += 1
                     yield _RowReader(dialect, headings, self.answers, row, number).read()
         if not found:
             raise UnreadableTable("has no rows")
 
-    def _dialect_of(self, table: Table) -> Dialect | None:
+    def _dialect_of(self, table: Table, first: Row | None) -> Dialect | None:
         if self.answers.format is not None:
             return next((each for each in DIALECTS if each.format == self.answers.format), None)
-        dialect = recognise([self._renamed(heading) for heading in table.headings])
+        headings = [self._renamed(heading) for heading in table.headings]
+        dialect = recognise(headings, () if first is None else first.cells)
         if dialect is None and any(table.headings):
             near = nearest(table.headings)
             missing = [group[0] for group in near.marks if not set(group) & words_of(table.headings)]
@@ -231,6 +222,8 @@ class _RowReader:
         if not exercise:
             self._report("exercise", "REQUIRED", "is empty")
             return []
+        if left_out := _text(cells, "leftOut"):
+            self._report("exerciseData", "VALUE_LEFT_OUT", f"has what is no amount: {left_out[:100]}")
         load, load_unit = self._load_of(cells)
         row = SetRow(
             row=self._row_number,
@@ -245,7 +238,7 @@ class _RowReader:
             superset=_text(cells, "superset"),
             notes=_text(cells, "notes"),
             kind=kind,
-            reps=self._whole(cells, "reps"),
+            reps=self._whole(cells, "reps", read_repetitions),
             load=None if load is None else abs(load),
             load_unit=load_unit,
             is_assistance=load is not None and load < 0,
@@ -264,12 +257,12 @@ class _RowReader:
         names: tuple[Field, ...] = ("setKind", "set")
         for name in names:
             text = _normalize(_text(cells, name))
-            if text in _NOT_SETS:
+            if text in NOT_SETS:
                 self._report(None, "NOT_A_SET", "is a rest, not a set")
                 return None
             if text and not text.replace(".", "").isdigit():
-                if text in _KINDS:
-                    return _KINDS[text]
+                if text in KINDS:
+                    return KINDS[text]
                 if name == "setKind":
                     self._report("setKind", "VALUE_LEFT_OUT", f"is not known: {text[:50]}")
         return "normal"
@@ -288,6 +281,9 @@ class _RowReader:
             return None
         if moment is None:
             self._report("date", "REQUIRED", "is empty")
+            return None
+        if moment.day.year < _FIRST_YEAR:
+            self._report("date", "INVALID_DATE", f"is before {_FIRST_YEAR}")
             return None
         try:
             clock = values.read_clock(_cell(cells, "time"))
@@ -317,6 +313,9 @@ class _RowReader:
             self._report("load", "VALUE_LEFT_OUT", str(error))
             return None, None
         if quantity is None or quantity.amount == 0:
+            return None, None
+        if quantity.unit == "%":
+            self._report("load", "VALUE_LEFT_OUT", "is a percentage, not a load")
             return None, None
         if not math.isfinite(quantity.amount) or abs(quantity.amount) > _MOST["load"]:
             self._report("load", "VALUE_LEFT_OUT", "is too large")
@@ -366,8 +365,10 @@ class _RowReader:
             return None
         return amount
 
-    def _whole(self, cells: Cells, name: Field) -> int | None:
-        amount = self._number(cells, name)
+    def _whole(
+        self, cells: Cells, name: Field, read: Callable[[Cell], float | None] = values.read_number
+    ) -> int | None:
+        amount = self._number(cells, name, read)
         if amount is not None and amount != int(amount):
             self._report(name, "VALUE_LEFT_OUT", "must be a whole number")
             return None

@@ -40,11 +40,12 @@ _MONTH_FIRST = re.compile(
 _CLOCK = re.compile(r"(?:(?P<hours>\d+):)?(?P<minutes>\d{1,3}):(?P<seconds>\d{2}(?:[.,]\d+)?)")
 _UNITS = re.compile(
     r"(?:(?P<hours>\d+(?:[.,]\d+)?)\s*(?:h|hr|hrs|hour|hours|std))?\s*"
-    r"(?:(?P<minutes>\d+(?:[.,]\d+)?)\s*(?:m|min|mins|minute|minutes|'))?\s*"
-    r"(?:(?P<seconds>\d+(?:[.,]\d+)?)\s*(?:s|sec|secs|second|seconds|\"))?",
+    r"(?:(?P<minutes>\d+(?:[.,]\d+)?)\s*(?:m|min|mins|minute|minutes|minutos|minuten|'))?\s*"
+    r"(?:(?P<seconds>\d+(?:[.,]\d+)?)\s*(?:s|sec|secs|second|seconds|seg|segs|segundos|sek|sekunden|\"))?",
     re.IGNORECASE,
 )
-_SERIAL_DATES = (20_000, 80_000)  # 1954 to 2119, in days of Excel
+_SERIAL_DATES = (10_000, 80_000)  # 1927 to 2119, in days of Excel
+_SERIAL_DATE = re.compile(r"\d{5}(?:[.,]\d+)?")
 
 
 class InvalidValue(ValueError):
@@ -157,6 +158,8 @@ def read_moment(cell: Cell, order: DateOrder | None) -> Moment | None:
         return read_moment(from_excel(cell), order)
     if cell is None or not (text := str(cell).strip()):
         return None
+    if _SERIAL_DATE.fullmatch(text) and _SERIAL_DATES[0] <= (days := _amount(text)) < _SERIAL_DATES[1]:
+        return read_moment(days, order)
     if found := _NUMERIC_DATE.fullmatch(text):
         return Moment(_numeric_date(found, order), _clock_of(found))
     if found := _DAY_FIRST.fullmatch(text) or _MONTH_FIRST.fullmatch(text):

@@ -81,9 +81,18 @@ def read_content(
 
 def report_known(content: FileContent, session: Session) -> None:
     """Report the rows of a session that is there already."""
+    _report_session(content, session, None, "ALREADY_THERE", "is of a session that is there already")
+
+
+def report_future(content: FileContent, session: Session) -> None:
+    """Report the rows of a session that cannot have been done yet."""
+    _report_session(content, session, "date", "IN_THE_FUTURE", "is later than tomorrow")
+
+
+def _report_session(content: FileContent, session: Session, name: str | None, code: str, message: str) -> None:
     rows = {each.row: each for each in session.sets}
     for each in rows.values():
-        content.report(each, None, "ALREADY_THERE", "is of a session that is there already")
+        content.report(each, name, code, message)
 
 
 def _reason(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import IO, Any, Protocol, cast
 
 from coaching_service.core.database.context import Context
@@ -18,7 +19,13 @@ from coaching_service.integrations.history_import import _clients
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import._documents import KnownSessions, Target, count_sets, done_sessions
 from coaching_service.integrations.history_import._planning import Decisions, decide
-from coaching_service.integrations.history_import._reading import MIXED, FileContent, read_content, report_known
+from coaching_service.integrations.history_import._reading import (
+    MIXED,
+    FileContent,
+    read_content,
+    report_future,
+    report_known,
+)
 from coaching_service.integrations.history_import.following import follow
 from coaching_service.integrations.history_import.models import (
     CreatedCounts,
@@ -202,8 +209,11 @@ class HistoryImport:
         known = KnownSessions([] if customer_id is None else await imported.find_done_on(ctx, customer_id, dates))
         content = FileContent()
         new: list[Session] = []
+        last_day = self._ctx.caller.today(target.timezone) + timedelta(days=1)
         for session in sessions:
-            if known.has(session, target):
+            if session.day > last_day:
+                report_future(content, session)
+            elif known.has(session, target):
                 report_known(content, session)
             else:
                 new.append(session)

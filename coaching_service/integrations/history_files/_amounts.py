@@ -1,0 +1,67 @@
+"""Amounts in the column of repetitions: a time, a distance, or the repetitions of several sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import time
+from functools import lru_cache
+
+from coaching_service.integrations.history_files import values
+from coaching_service.integrations.history_files._headings import Field, Unit, unit_of
+from coaching_service.integrations.history_files.tables import Cell
+from coaching_service.integrations.history_files.values import InvalidValue
+
+SEVERAL_SETS = re.compile(r"\d{1,4}(?:\s*/\s*\d{1,4})+")
+_METERS: tuple[Unit, ...] = ("km", "mi", "m", "yd")
+
+
+def expand(cells: Mapping[Field, tuple[Cell, Unit | None]]) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
+    """Yield the sets of a row: `5/5/4` are three, `30s` is a time and `400 m` a distance in their own columns."""
+    cell = cells.get("reps", (None, None))[0]
+    if isinstance(cell, str) and SEVERAL_SETS.fullmatch(cell.strip()):
+        for count in cell.split("/"):
+            yield {**cells, "sets": (None, None), "reps": (count.strip(), None)}
+        return
+    name = _column_of(cell)
+    if name == "reps" or cells.get(name, (None, None))[0] is not None:
+        yield dict(cells)
+    else:
+        yield {**cells, "reps": (None, None), name: (_seconds(cell) if name == "seconds" else cell, None)}
+
+
+def read_repetitions(cell: Cell) -> float | None:
+    """Return a number of repetitions. Raises InvalidValue for a time, a distance and a load."""
+    quantity = values.read_quantity(cell)
+    is_other = quantity is not None and quantity.unit and (_column_of(cell) != "reps" or _is_load(quantity.unit))
+    if is_other:
+        raise InvalidValue("must be a number of repetitions")
+    return None if quantity is None else quantity.amount
+
+
+def _is_load(unit: str) -> bool:
+    return unit == "%" or unit_of(unit) is not None
+
+
+@lru_cache(maxsize=1024)  # rows repeat the same amounts
+def _column_of(cell: Cell) -> Field:
+    """Return the column in which a cell of repetitions belongs."""
+    if isinstance(cell, time):
+        return "seconds"
+    if isinstance(cell, str):
+        with suppress(InvalidValue):
+            quantity = values.read_quantity(cell)
+            if quantity is None or not quantity.unit:
+                return "reps"
+            if unit_of(quantity.unit) in _METERS:
+                return "distance"
+        with suppress(InvalidValue):
+            values.read_seconds(cell)
+            return "seconds"
+    return "reps"
+
+
+def _seconds(cell: Cell) -> Cell:
+    """Return a time as it is read: spreadsheets make 1:30 hours and minutes."""
+    return cell.hour * 60 + cell.minute if isinstance(cell, time) else cell

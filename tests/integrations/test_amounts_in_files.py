@@ -1,0 +1,143 @@
+"""Amounts and dates as people and services write them: read as what they are, or reported."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, time, timedelta
+
+import pytest
+
+from coaching_service.core.dates import local_date
+from coaching_service.integrations.history_files.rosters import read_roster
+from coaching_service.integrations.history_files.set_rows import Answers, SetRow
+from coaching_service.integrations.history_files.survey import survey
+from tests.integrations.test_history_files import HEVY, TRAINHEROIC, read, workbook
+from tests.integrations.test_history_import import workouts
+from tests.support.client import CoachClient
+from tests.support.transfer import import_file
+
+SETS = "Date,Exercise,Reps,Seconds,Weight (kg)\n"
+
+
+def sets(content: str | bytes) -> list[SetRow]:
+    return [each for row in read(content) for each in row.sets]
+
+
+def problems(content: str | bytes) -> list[tuple[str | None, str]]:
+    return [(each["field"], each["code"]) for row in read(content) for each in row.problems]
+
+
+@pytest.mark.parametrize(
+    ("reps", "expected"),
+    [
+        ("30s", (None, 30, None)),
+        ("45 sec", (None, 45, None)),
+        ("40 segundos", (None, 40, None)),
+        ("1:30", (None, 90, None)),
+        ("2 min", (None, 120, None)),
+        ("400 m", (None, None, 400)),
+        ("12 reps", (12, None, None)),
+        ("10 each side", (10, None, None)),
+    ],
+)
+def test_a_time_or_a_distance_in_place_of_repetitions(
+    reps: str, expected: tuple[int | None, float | None, float | None]
+) -> None:
+    content = f"{SETS}2025-01-06,Plank,{reps},,\n"
+    [done] = sets(content)
+    assert (done.reps, done.seconds, done.meters) == expected
+    assert problems(content) == []
+
+
+def test_a_time_of_a_spreadsheet_and_of_another_format() -> None:
+    [done] = sets(workbook(("Date", "Exercise", "Reps"), ("2025-01-06", "Plank", time(1, 30))))
+    assert (done.reps, done.seconds) == (None, 90)
+    [done] = sets(HEVY + '"Core","6 Jan 2025, 18:00","6 Jan 2025, 19:00","","Plank",,"",0,"normal",,"30s",,,\n')
+    assert (done.reps, done.seconds) == (None, 30)
+
+
+@pytest.mark.parametrize("reps", ["60 kg", "80%", "30s"])
+def test_repetitions_that_are_something_else_are_reported(reps: str) -> None:
+    content = f"{SETS}2025-01-06,Plank,{reps},20,\n"
+    [done] = sets(content)
+    assert (done.reps, done.seconds) == (None, 20)
+    assert problems(content) == [("reps", "VALUE_LEFT_OUT")]
+
+
+def test_a_percentage_is_no_load() -> None:
+    content = f"{SETS}2025-01-06,Squat,5,,60%\n"
+    assert [(each.reps, each.load) for each in sets(content)] == [(5, None)]
+    assert problems(content) == [("load", "VALUE_LEFT_OUT")]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected", "reported"),
+    [
+        ("AMRAP", [], [("reps", "VALUE_LEFT_OUT"), (None, "NOT_A_SET")]),
+        ("AMRAP rep x 40 pound", [(None, 40)], [("reps", "VALUE_LEFT_OUT")]),
+        ('"10, AMRAP rep x 40 pound"', [(10, 40), (None, 40)], [("reps", "VALUE_LEFT_OUT")]),
+        ("3 rep x 60%", [(3, None)], [("exerciseData", "VALUE_LEFT_OUT")]),
+        ("3 rep x 60 % x 100 kilogram", [(3, 100)], [("exerciseData", "VALUE_LEFT_OUT")]),
+        ("3 rep x 20 watt", [(3, None)], [("exerciseData", "VALUE_LEFT_OUT")]),
+        ("3 rep x Bodyweight", [(3, None)], []),
+        ("1.2.3 minute x 5 rep", [(5, None)], [("seconds", "VALUE_LEFT_OUT")]),
+    ],
+)
+def test_what_trainheroic_writes_that_is_no_amount_is_reported(
+    data: str, expected: list[tuple[int | None, float | None]], reported: list[tuple[str | None, str]]
+) -> None:
+    content = f"{TRAINHEROIC}Legs,2025-01-06,,,,,,,Squat,{data},\n"
+    assert [(each.reps, each.load) for each in sets(content)] == expected
+    assert problems(content) == reported
+
+
+def test_repetitions_of_several_sets_in_a_cell() -> None:
+    content = (
+        "Date,Workout,Exercise,Weight (LB),Reps\n2025-01-06,A,Squat,225,5/5/4\n2025-01-06,A,Bench Press,135,5/5/5\n"
+    )
+    [first, *_] = read(content)
+    assert [(each.workout, each.reps, each.load, each.load_unit) for each in first.sets] == [
+        ("A", 5, 225, "lb"),
+        ("A", 5, 225, "lb"),
+        ("A", 4, 225, "lb"),
+    ]
+    assert survey(io.BytesIO(content.encode()), Answers()).format == "stronglifts"
+    own = "Client,Date,Exercise,Sets,Reps,RPE\nAna,2025-01-06,Squat,3,5/5/4,8\n"
+    assert [(each.reps, each.rpe) for each in sets(own)] == [(5, 8), (5, 8), (4, 8)]
+    assert survey(io.BytesIO(own.encode()), Answers()).format == "sets"
+
+
+def test_dates_that_a_spreadsheet_wrote_as_numbers() -> None:
+    [first, second] = sets("Date,Exercise,Reps\n45678,Squat,5\n45678.75,Squat,5\n")
+    assert (str(first.day), first.clock) == ("2025-01-21", None)
+    assert (str(second.day), second.clock) == ("2025-01-21", "18:00")
+    roster = read_roster(io.BytesIO(b"Name,Birthday\nAna,33000\nEva,12000\n"), None, None)
+    assert [row.details.get("birthday") for row in roster.rows] == ["1990-05-07", "1932-11-07"]
+
+
+@pytest.mark.parametrize("day", ["1850-03-04", "1949-12-31", "18000"])
+def test_a_day_before_1950_is_reported(day: str) -> None:
+    content = f"{SETS}{day},Squat,5,,\n"
+    assert (sets(content), problems(content)) == ([], [("date", "INVALID_DATE")])
+
+
+def test_a_number_without_end_is_reported() -> None:
+    content = f"Date,Exercise,Sets,Reps\n2025-01-06,Squat,{'9' * 400},5\n"
+    assert len(sets(content)) == 1
+    assert problems(content) == [("sets", "VALUE_LEFT_OUT")]
+
+
+async def test_days_that_are_still_to_come_are_reported(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana", timezone="Pacific/Kiritimati")
+    tomorrow = local_date(datetime.now(UTC), "Pacific/Kiritimati") + timedelta(days=1)
+    days = [str(tomorrow), str(tomorrow + timedelta(days=2)), "2099-03-04"]
+    content = (SETS + "".join(f"{day},Squat,5,,100\n" for day in days)).encode()
+    job = await import_file(coach, content, name="sets.csv", customerId=ana["_id"])
+    assert [(each["line"], each["field"], each["code"]) for each in job["errors"]] == [
+        (3, "date", "IN_THE_FUTURE"),
+        (4, "date", "IN_THE_FUTURE"),
+    ]
+    result = job["result"]
+    assert (result["rows"], result["imported"], result["reported"]) == (3, 1, 2)
+    assert (result["created"]["sessions"], result["to"]) == (1, str(tomorrow))
+    assert [block["date"] for block in await workouts(coach, ana)] == [str(tomorrow)]
