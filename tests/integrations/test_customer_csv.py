@@ -349,3 +349,25 @@ async def test_the_undo_of_a_roster_removes_its_clients(coach: CoachClient) -> N
     undone = await undo(coach, job)
     assert (undone["status"], undone["result"]["removed"]["customers"]) == ("done", 1), undone
     assert list(await clients_of(coach)) == ["Mara"]
+
+
+async def test_rosters_of_two_services_have_the_same_people(coach: CoachClient) -> None:
+    """The e-mail address decides, however the names are divided; without one the full name."""
+    await import_csv(coach, TRUECOACH)
+    job = await import_csv(coach, TRAINERIZE)
+    assert [(each["line"], each["code"]) for each in job["errors"] if "line" in each] == [
+        (2, "ALREADY_EXISTS"),
+        (3, "ALREADY_EXISTS"),
+    ]
+    await coach.create_customer("Ana Flores", email="ana@example.com")
+    await coach.create_customer("Zoë", surname="de la Cruz")
+    sheet = (
+        "Name,Surname,Email\nAna,Flores,\nZoe de la,Cruz,\nAna,Flores,ana.two@example.com\nA,F,ANA.TWO@example.com\n"
+    )
+    job = await import_csv(coach, sheet)
+    assert [(each["line"], each["code"]) for each in job["errors"]] == [
+        (2, "ALREADY_EXISTS"),
+        (3, "ALREADY_EXISTS"),
+        (5, "DUPLICATE"),
+    ]
+    assert (await coach.customers())["totalDocs"] == 4

@@ -342,3 +342,23 @@ async def test_rows_are_imported_or_reported(coach: CoachClient, rows: list[tupl
     assert len(left_out) == result["reported"]
     sets = sum(len(item["customerSets"]) for block in await workouts(coach, ana) for item in block["items"])
     assert sets == result["created"]["sets"] == result["imported"]
+
+
+async def test_clients_with_the_same_name_can_be_told_apart(coach: CoachClient) -> None:
+    first = await coach.create_customer("Twin", email="one@example.com")
+    second = await coach.create_customer("Twin", email="two@example.com")
+    third = await coach.create_customer("twín")
+    other = await coach.create_customer("Twine")
+    sheet = b"Client,Date,Exercise,Reps\nTwin,2025-01-06,Squat,5\n"
+
+    preview = await import_file(coach, sheet, name="sets.csv", dry_run=True)
+
+    [question] = preview["result"]["questions"]
+    assert dict(zip(question["options"], question["labels"], strict=True)) == {
+        first["_id"]: "Twin (one@example.com)",
+        second["_id"]: "Twin (two@example.com)",
+        third["_id"]: f"twín ({third['_id']})",
+        other["_id"]: "Twine",
+        "create": "Create a new client",
+        "skip": "Leave out",
+    }

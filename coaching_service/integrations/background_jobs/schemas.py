@@ -38,7 +38,7 @@ class BackgroundJobError(Output):
     _id = Identifier(
         metadata={
             "description": "Of a CSV file. With `EXTERNAL_ID_TAKEN`: the client who has the identifier. With "
-            "`ALREADY_EXISTS`: the client with the same name and e-mail address.",
+            "`ALREADY_EXISTS`: the client with the same e-mail address or full name.",
             **_OPTIONAL,
         }
     )

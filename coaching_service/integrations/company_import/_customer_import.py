@@ -12,7 +12,15 @@ from coaching_service.core.errors import ExternalIdTaken
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError
 from coaching_service.integrations.company_import._archive_reader import InvalidArchive
-from coaching_service.integrations.company_import._customer_rows import CustomerRow, Key, is_new, key_of, validate_rows
+from coaching_service.integrations.company_import._customer_rows import (
+    CustomerRow,
+    Key,
+    email_key,
+    is_new,
+    key_of,
+    name_key,
+    validate_rows,
+)
 from coaching_service.integrations.company_import._progress import Progress
 from coaching_service.integrations.history_files.models import Question
 from coaching_service.integrations.history_files.rosters import Column, Roster, read_roster
@@ -38,7 +46,7 @@ class CustomerImport:
 
     def __init__(self, progress: Progress, roster: Roster, rows: list[CustomerRow]) -> None:
         self._progress, self._roster, self._rows = progress, roster, rows
-        self._unnamed: dict[Key, ObjectId] | None = None  # clients without an address, once they are needed
+        self._named: dict[Key, ObjectId] | None = None  # the clients by name, once they are needed
 
     @classmethod
     async def open(cls, progress: Progress, file: IO[bytes]) -> CustomerImport:
@@ -175,21 +183,22 @@ class CustomerImport:
         known = await self._find_same([details for _, details in candidates])
         for row, details in candidates:
             if (holder := known.get(key_of(details))) is not None:
-                message = "is a client of the company already: name and e-mail address are the same"
+                same = "e-mail address" if details.get("email") else "full name"
+                message = f"is a client of the company already: the {same} is the same"
                 row.reject(None, "ALREADY_EXISTS", message, holder)
         return sum(row.details is not None for row, _ in new)
 
     async def _find_same(self, clients: Sequence[CustomerDetails]) -> dict[Key, ObjectId]:
-        """Return clients of the company who may be these: with the same address, or with neither address nor ID."""
+        """Return the clients of the company with these e-mail addresses, or names if they have no other identifier."""
         ctx = self._progress.ctx
         emails = [email for each in clients if (email := each.get("email"))]
-        known = {key_of(each): each["_id"] for each in await customers.find_by_emails(ctx, emails)}
-        if any(not each.get("email") and not each.get("externalId") for each in clients):
-            if self._unnamed is None:
-                identities = await customers.list_identities(ctx)
-                self._unnamed = {key_of(each): each["_id"] for each in identities if not each["email"]}
-            with_id = {key_of(each) for each in clients if each.get("externalId")}
-            known |= {key: each for key, each in self._unnamed.items() if key not in with_id}
+        known = {email_key(each["email"] or ""): each["_id"] for each in await customers.find_by_emails(ctx, emails)}
+        names = {name_key(each) for each in clients if not each.get("email")}
+        names -= {name_key(each) for each in clients if each.get("externalId")}
+        if names:
+            if self._named is None:
+                self._named = {name_key(each): each["_id"] for each in await customers.list_identities(ctx)}
+            known |= {name: self._named[name] for name in names if name in self._named}
         return known
 
 

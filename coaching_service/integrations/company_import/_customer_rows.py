@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from marshmallow import ValidationError
 
@@ -14,14 +14,17 @@ from coaching_service.core.validation_messages import field_errors
 from coaching_service.integrations.background_jobs.models import JobError
 from coaching_service.integrations.history_files.rosters import Roster, RosterRow
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
-from coaching_service.people.customers.models import Customer, CustomerDetails, CustomerIdentity
+from coaching_service.people.customers.full_names import full_name_key
+from coaching_service.people.customers.models import CustomerDetails, CustomerIdentity
 from coaching_service.people.customers.schemas import CustomerFields as CustomerSchema
+from coaching_service.people.identities.addresses import account_key
 from coaching_service.people.team.models import Coach
 
 _SCHEMA = CustomerSchema(exclude=("metadata",))
 _LEFT_OUT = "VALUE_LEFT_OUT"
 
-Key = tuple[str, str, str]
+# What is compared, and its value.
+Key = tuple[Literal["email", "name"], str]
 
 
 @dataclass
@@ -68,9 +71,19 @@ def validate_rows(roster: Roster, answers: Mapping[str, NameAnswer], coaches: Se
     return rows
 
 
-def key_of(client: CustomerDetails | Customer | CustomerIdentity) -> Key:
-    """Return what two rows of the same client have in common."""
-    return normalize(client["name"]), normalize(client.get("surname") or ""), normalize(client.get("email") or "")
+def key_of(client: CustomerDetails) -> Key:
+    """Return by what a client is found again: the e-mail address, whatever the name, or else the full name."""
+    return email_key(email) if (email := client.get("email")) else name_key(client)
+
+
+def email_key(email: str) -> Key:
+    """Return what is the same for all spellings of an e-mail address."""
+    return "email", account_key(email)
+
+
+def name_key(client: CustomerDetails | CustomerIdentity) -> Key:
+    """Return what is the same for clients with the same full name, however it is divided."""
+    return "name", full_name_key(client)
 
 
 def _validate(source: RosterRow, answers: Mapping[str, NameAnswer], trainers: Mapping[str, ObjectId]) -> CustomerRow:
@@ -124,7 +137,7 @@ def _trainers(coaches: Sequence[Coach]) -> dict[str, ObjectId]:
 def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
     """Leave out clients who are in an earlier row; different external identifiers mean different clients."""
     first_of_ids: dict[str, int] = {}
-    first_of_names: dict[Key, CustomerRow] = {}
+    first_of: dict[Key, CustomerRow] = {}
     for row in rows:
         if row.details is None:
             continue
@@ -133,7 +146,8 @@ def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
             if line != row.source.line:
                 row.reject("externalId", "DUPLICATE", f"is the same as in line {line}")
                 continue
-        first = first_of_names.setdefault(key_of(row.details), row)
+        first = first_of.setdefault(key_of(row.details), row)
+        first_of.setdefault(name_key(row.details), row)
         if first is not row and not (external_id and first.details and first.details.get("externalId")):
             row.reject(None, "DUPLICATE", f"is the same client as in line {first.source.line}")
 

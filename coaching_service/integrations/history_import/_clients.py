@@ -13,6 +13,7 @@ from coaching_service.integrations.history_files.models import Question
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.full_names import distinct_names, full_name_key
 from coaching_service.people.customers.models import CustomerIdentity, NewCustomer
 
 _NEAREST = 3
@@ -23,10 +24,11 @@ class KnownClients:
 
     def __init__(self, clients: Sequence[CustomerIdentity]) -> None:
         self._by_key: defaultdict[str, set[ObjectId]] = defaultdict(set)
-        self._names: dict[str, ObjectId] = {}
+        self._labels = distinct_names(clients)
+        self._by_name: defaultdict[str, list[ObjectId]] = defaultdict(list)
         for client in clients:
             full_name = customers.full_name(client)
-            self._names.setdefault(full_name, client["_id"])
+            self._by_name[full_name_key(client)].append(client["_id"])
             surname_first = f"{client['surname'] or ''}, {client['name']}"
             for text in (full_name, surname_first, client["email"], client.get("externalId"), str(client["_id"])):
                 if text:
@@ -38,10 +40,9 @@ class KnownClients:
         return next(iter(found)) if len(found) == 1 else None
 
     def nearest(self, name: str) -> dict[ObjectId, str]:
-        """Return the clients with the nearest names."""
-        names = {normalize(each): each for each in self._names}
-        near = difflib.get_close_matches(normalize(name), names, n=_NEAREST, cutoff=0.5)
-        return {self._names[names[each]]: names[each] for each in near}
+        """Return all clients with the nearest names, each with a text that tells it apart."""
+        near = difflib.get_close_matches(normalize(name), self._by_name, n=_NEAREST, cutoff=0.5)
+        return {each: self._labels[each] for key in near for each in self._by_name[key]}
 
 
 def ask(name: str, known: KnownClients) -> Question:

@@ -8,6 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.people.customers import list_store, service
+from coaching_service.people.customers.full_names import full_name_key
 from coaching_service.people.customers.models import Customer, CustomerDetails, Duplicate
 from coaching_service.people.identities.addresses import account_key
 
@@ -23,11 +24,6 @@ async def find_duplicates(ctx: Context, entries: Sequence[CustomerDetails]) -> l
     names = {part for each in entries for part in (normalize(each["name"]), full_name_key(each), _first_word(each))}
     by_name = await list_store.find_by_sort_names(ctx, names)
     return [_compare(ctx, entry, by_email, by_name) for entry in entries]
-
-
-def full_name_key(client: CustomerDetails | Customer) -> str:
-    """Return what is the same for clients with the same full name."""
-    return " ".join(normalize(f"{client['name']} {client.get('surname') or ''}").split())
 
 
 def _first_word(client: CustomerDetails) -> str:

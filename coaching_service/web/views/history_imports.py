@@ -21,6 +21,7 @@ from coaching_service.integrations.company_import import service as company_impo
 from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.full_names import distinct_names
 from coaching_service.people.customers.models import CustomerReference
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views import import_presentation
@@ -106,8 +107,9 @@ async def import_exercises_page(ctx: Context, job_id: ObjectId, query: ExerciseS
 
 
 async def _list_clients(ctx: Context) -> list[tuple[str, str]]:
-    listed = [(str(each["_id"]), customers.full_name(each)) for each in await customers.list_identities(ctx)]
-    return sorted(listed, key=lambda client: client[1].casefold())[:_MOST_CLIENTS]
+    names = distinct_names(await customers.list_identities(ctx))
+    by_name = sorted(names.items(), key=lambda client: client[1].casefold())
+    return [(str(customer_id), name) for customer_id, name in by_name[:_MOST_CLIENTS]]
 
 
 async def _get_job(ctx: Context, job_id: ObjectId) -> JobWork:
