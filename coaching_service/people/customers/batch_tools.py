@@ -16,7 +16,8 @@ from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Date, Email, ListOf, StringList, Text
 from coaching_service.people.customers import batch
-from coaching_service.people.customers._duplicates import find_duplicates, full_name_key
+from coaching_service.people.customers._duplicates import find_duplicates
+from coaching_service.people.customers.full_names import full_name_key
 from coaching_service.people.customers.models import Duplicate, NewCustomer
 from coaching_service.people.identities.addresses import account_key
 
