@@ -16,6 +16,8 @@ from coaching_service.core.jobs import worker
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import import importing
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.api_keys.models import NewRestrictions
 from tests.support.client import CoachClient
 from tests.support.doctor import is_numbered
 from tests.support.service_process import until
@@ -249,6 +251,44 @@ async def test_an_employee_imports_for_a_client_in_scope(coach: CoachClient) -> 
     assert (job["status"], len(await workouts(coach, ana))) == ("done", 2)
     archive = await import_file(helper, b"name\nBo\n", name="clients.csv", customerId=ana["_id"])
     assert archive["errors"][-1]["code"] == "OWNER_ONLY"
+
+
+async def test_new_exercises_need_their_permission(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    helper = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
+    file = rows_of_sets("2025-01-06,Push,Squat,8,60", "2025-01-06,Push,Sled of Doom,5,100")
+    checked = await import_file(helper, file, name="sets.csv", customerId=ana["_id"], dryRun="true")
+    assert checked["result"]["created"] == {"customers": 0, "sessions": 1, "sets": 1, "exercises": 0}
+    assert (checked["result"]["imported"], checked["result"]["reported"]) == (1, 1)
+    [problem] = checked["errors"]
+    assert (problem["line"], problem["field"], problem["code"]) == (3, "exercise", "PERMISSION_MISSING")
+    assert [(each["name"], each["answer"]) for each in checked["result"]["names"] if each["match"] is None] == [
+        ("Sled of Doom", None)
+    ]
+
+    refused = await import_file(helper, file, name="sets.csv", customerId=ana["_id"])
+    assert (refused["status"], refused["errors"][-1]["code"]) == ("failed", "PERMISSION_MISSING")
+    assert "Sled of Doom" in refused["errors"][-1]["message"] and "exercises.create" in refused["errors"][-1]["message"]
+    assert await workouts(coach, ana) == []
+    asked = json.dumps({"Sled of Doom": "create"})
+    again = await import_file(helper, file, name="sets.csv", customerId=ana["_id"], names=asked)
+    assert (again["status"], again["errors"][-1]["code"]) == ("failed", "PERMISSION_MISSING")
+
+    left_out = json.dumps({"Sled of Doom": "skip"})
+    done = await import_file(helper, file, name="sets.csv", customerId=ana["_id"], names=left_out)
+    assert (done["status"], done["result"]["imported"], done["errors"][-1]["code"]) == ("done", 1, "SKIPPED")
+
+
+async def test_a_key_without_the_permission_creates_no_exercises_for_its_owner(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    restrictions: NewRestrictions = {"permissions": ["customers.view", "customers.edit"]}
+    narrow = coach.with_key((await api_keys.create(coach.ctx, "Narrow", restrictions))["key"])
+    file = rows_of_sets("2025-01-06,Push,Sled of Doom,5,100")
+    refused = await import_file(narrow, file, name="sets.csv", customerId=ana["_id"])
+    assert (refused["status"], refused["errors"][-1]["code"]) == ("failed", "PERMISSION_MISSING")
+    assert (await import_file(coach, file, name="sets.csv", customerId=ana["_id"]))["result"]["created"][
+        "exercises"
+    ] == 1
 
 
 async def test_an_import_that_is_cancelled_keeps_its_sessions_and_reports_them(

@@ -291,3 +291,12 @@ async def test_a_program_that_cannot_be_imported(coach: CoachClient) -> None:
     (await coach.send("POST", "/coach/programs/import", data=form)).refused(400, "file is required")
     viewer = coach.with_key(await employee_key(coach, "programs.view"))
     (await send(viewer, plan)).refused(403)
+
+
+async def test_new_exercises_need_their_permission(coach: CoachClient) -> None:
+    writer = coach.with_key(await employee_key(coach, "programs.view", "programs.create"))
+    refused = (await send(writer, b"Exercise,Sets,Reps\nBack squat,3,8\nSled of Doom,3,8\n")).refused(403)
+    assert refused["permission"] == "exercises.create"
+    assert "Sled of Doom" in refused["message"]
+    assert await coach.ctx.db["programs"].count_documents({"companyId": coach.ctx.company_id}) == 0
+    (await send(writer, b"Exercise,Sets,Reps\nBack squat,3,8\n")).ok(201)

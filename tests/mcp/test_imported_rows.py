@@ -6,6 +6,7 @@ from typing import Any
 
 from aiohttp.test_utils import TestServer
 
+from coaching_service.people.api_keys import service as api_keys
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 from tests.support.service_process import until
@@ -116,4 +117,17 @@ async def test_loads_need_a_unit_and_all_errors_come_at_once(mcp: McpHttpClient,
         "unknown field",
     )
     tool_error(await mcp.call(TOOL, customerId=mara["_id"], rows=ROWS[:1] * 201), "rows must")
+    assert await sets(coach, mara) == []
+
+
+async def test_new_exercises_need_their_permission(public_server: TestServer, coach: CoachClient) -> None:
+    mara = await coach.create_customer("Mara")
+    about = {"customerId": mara["_id"], "rows": ROWS[:2], "loadUnit": "kg"}
+    narrow = (await api_keys.create(coach.ctx, "Narrow", {"permissions": ["customers.view", "customers.edit"]}))["key"]
+    async with McpHttpClient(public_server, {"X-API-Key": narrow}) as mcp:
+        shown = tool_change(await mcp.call(TOOL, **about, dryRun=True))
+        assert "New exercises" not in shown["summary"]
+        assert "row 2: exercise is not in the library: creating it needs exercises.create" in shown["summary"]
+        assert (shown["imported"], shown["reported"], shown["exercises"]) == (1, 1, 0)
+        tool_error(await mcp.call(TOOL, **about), "Sled of Doom", "exercises.create")
     assert await sets(coach, mara) == []

@@ -33,7 +33,7 @@ async def upload(visitor: Visitor, coach: CoachClient, path: str, content: bytes
 
 
 async def test_a_coach_imports_the_history_of_a_client(coach: CoachClient, colleague: Colleague) -> None:
-    visitor = await colleague("customers.view", "customers.edit", "exercises.view")
+    visitor = await colleague("customers.view", "customers.edit", "exercises.view", "exercises.create")
     mara = await coach.create_customer("Mara")
     details = await visitor.get(f"/app/customers/{mara['_id']}/details")
     assert f"/app/import?customerId={mara['_id']}" in details.links
@@ -53,6 +53,17 @@ async def test_a_coach_imports_the_history_of_a_client(coach: CoachClient, colle
     page = await ended(visitor, coach, await visitor.submit(page, f"{page.path}/undo"))
     page.says("The import was undone")
     assert (await coach.calendar(mara, "2026-02-01", "2026-02-28")) == []
+
+
+async def test_a_coach_who_may_not_create_exercises_chooses(coach: CoachClient, colleague: Colleague) -> None:
+    visitor = await colleague("customers.view", "customers.edit")
+    mara = await coach.create_customer("Mara")
+    page = await upload(visitor, coach, f"/app/import?customerId={mara['_id']}", STRONG)
+    page.says("you do not have the permission to create exercises", "Choose…")
+    assert "New exercise" not in page.text
+    answers = {"loadUnit": "kg", "names__1__answer": "skip"}
+    page = await ended(visitor, coach, await visitor.submit(page, f"{page.path}/run", **answers))
+    page.says("Imported.", "has the name of an exercise that is left out")
 
 
 async def test_names_are_matched_created_and_left_out(coach: CoachClient, owner_page: Visitor) -> None:

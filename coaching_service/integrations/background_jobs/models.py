@@ -59,7 +59,7 @@ class ImportWork(TypedDict):
     file; `onConflict` is for clients of a CSV file; identifiers are mapped with `seed`. `isStarted` once the whole file
     has been checked and its records have been counted. `answers` are about a table; `plan` is of one with history.
     `mayImportAll`: not only sessions of one client; `isOwn`: the client imports the own history. `keepsFile`: after a
-    dry run the file is kept for a day, in which it can be imported.
+    dry run the file is kept for a day, in which it can be imported. `mayCreateExercises`: those that names need.
     """
 
     fileId: ObjectId | None
@@ -76,6 +76,7 @@ class ImportWork(TypedDict):
     answers: NotRequired[StoredAnswers]
     mayImportAll: NotRequired[bool]
     isOwn: NotRequired[bool]
+    mayCreateExercises: NotRequired[bool]
     keepsFile: NotRequired[bool]
     plan: NotRequired[HistoryPlan]
 

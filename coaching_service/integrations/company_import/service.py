@@ -15,6 +15,7 @@ from typing import IO, Protocol
 
 from coaching_service.core import audit
 from coaching_service.core.auth.access import check_access, owner
+from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.changes import history
 from coaching_service.core.database import files
@@ -111,6 +112,7 @@ async def begin(
                 "answers": to_stored(answers),
                 "mayImportAll": ctx.caller.role == "OWNER" and not ctx.caller.restricted,
                 "isOwn": is_own,
+                "mayCreateExercises": is_own or EXERCISES.CREATE in ctx.caller.permissions,
                 "keepsFile": keeps_file,
             },
             "requestedBy": ctx.caller.id if customer_id is not None and not is_own else None,

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import IO
 
+from coaching_service.core.auth.permissions import EXERCISES
+from coaching_service.core.errors import PermissionMissing
 from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.sessions import Session, group_sessions, split_sessions
 from coaching_service.integrations.history_files.set_rows import Answers, SetFile, SetRow
@@ -105,6 +107,10 @@ def _reason(
         return "customer", "OTHER_CLIENT", "is of another client than the import is for"
     if customer == SKIP:
         return "customer", "SKIPPED", "is of a client who is left out"
-    if exercises.get(key_of(row.exercise_name), SKIP) in (SKIP, None):
+    exercise = exercises.get(key_of(row.exercise_name), SKIP)
+    if exercise is None:
+        message = f"is not in the library: creating it needs {EXERCISES.CREATE}"
+        return "exercise", PermissionMissing.default_code, message
+    if exercise == SKIP:
         return "exercise", "SKIPPED", "has the name of an exercise that is left out"
     return None

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.csv_rows import neutralise
 from coaching_service.core.database.context import Context
@@ -55,7 +56,7 @@ async def import_rows(
 
     Raises InvalidFields if a question is open, but for a dry run; NotFound and Forbidden about the client.
     """
-    progress = _Once(ctx, _work(answers, dry_run=dry_run), ctx.changes.id)
+    progress = _Once(ctx, _work(ctx, answers, dry_run=dry_run), ctx.changes.id)
     importing = HistoryImport(progress, _as_file(rows))
     try:
         await importing.start()
@@ -98,7 +99,7 @@ class _Once:
         self.problems += errors
 
 
-def _work(answers: ImportAnswers, *, dry_run: bool) -> ImportWork:
+def _work(ctx: Context, answers: ImportAnswers, *, dry_run: bool) -> ImportWork:
     return {
         "fileId": None,
         "fileName": "Rows of an assistant",
@@ -113,6 +114,7 @@ def _work(answers: ImportAnswers, *, dry_run: bool) -> ImportWork:
         "answers": to_stored({**answers, "format": "sets"}),
         "mayImportAll": False,
         "isOwn": False,
+        "mayCreateExercises": EXERCISES.CREATE in ctx.caller.permissions,
     }
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import IO, Any, Protocol, cast
 
+from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import Forbidden, InvalidFields, NotFound
+from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, PermissionMissing
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError
 from coaching_service.integrations.history_files.models import Problem
@@ -99,6 +101,14 @@ class HistoryImport:
     def _is_dry_run(self) -> bool:
         return self._progress.work["isDryRun"]
 
+    @property
+    def _may_create_exercises(self) -> bool:
+        """Whether both the credential that began the import and the coach, as they are now, may; clients may."""
+        work = self._progress.work
+        if work.get("isOwn", False):
+            return True
+        return work.get("mayCreateExercises", True) and EXERCISES.CREATE in self._ctx.caller.permissions
+
     async def start(self) -> None:
         """Decide what becomes of the file, and create the exercises and clients that it needs.
 
@@ -115,6 +125,11 @@ class HistoryImport:
             raise UnreadableTable("has no rows")
         if not work.get("mayImportAll", True) and decisions.new_customers:
             raise HistoryRefused("has clients that only the owner may create", "OWNER_ONLY")
+        new_names = decisions.names.new_names
+        if new_names and not self._may_create_exercises:
+            if not self._is_dry_run:
+                raise HistoryRefused(imported_names.describe_missing(new_names), PermissionMissing.default_code)
+            decisions = replace(decisions, names=decisions.names.without_new())
         result = _first_result(decisions, is_dry_run=self._is_dry_run)
         names: Mapping[str, NameAnswer | None] = decisions.names.decisions
         assumed = {**decisions.customers, **{each.get("name", ""): CREATE for each in decisions.customer_questions}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
@@ -47,7 +47,7 @@ class NameInFile(TypedDict):
         NewOrSkipped | None,
         Description(
             "`create` if an exercise with this name is created, `skip` if what has this name is left out; null with a "
-            "match."
+            "match, and without the permission to create exercises."
         ),
     ]
 
@@ -57,15 +57,29 @@ class ResolvedNames:
     """What the names of a file mean.
 
     `names`: for the result of the import, the most frequent first. `decisions` are by the normalized name, and so are
-    `spellings`, the names as the file first has them; `answered` are the decisions that the caller has sent now.
+    `spellings`, the names as the file first has them; None: an exercise that the caller may not create. `answered` are
+    the decisions that the caller has sent now.
     """
 
     names: list[NameInFile]
-    decisions: Mapping[str, NameAnswer]
+    decisions: Mapping[str, NameAnswer | None]
     spellings: Mapping[str, str]
     answered: frozenset[str]
 
-    def decide(self, name: str) -> NameAnswer:
+    @property
+    def new_names(self) -> list[str]:
+        """The names for which exercises have to be created, as the file has them."""
+        return [self.spellings[key] for key, decision in self.decisions.items() if decision == CREATE]
+
+    def without_new(self) -> ResolvedNames:
+        """Return what the names mean for a caller who may not create exercises: some mean nothing."""
+        names = list[NameInFile]()
+        for each in self.names:
+            names.append({**each, "answer": None} if each["answer"] == CREATE else each)
+        decisions = {key: None if decision == CREATE else decision for key, decision in self.decisions.items()}
+        return replace(self, names=names, decisions=decisions)
+
+    def decide(self, name: str) -> NameAnswer | None:
         """Return the exercise that a name of the file means, or what becomes of what has it."""
         return self.decisions[key_of(name)]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads, transactional
-from coaching_service.core.errors import invalid_field
+from coaching_service.core.errors import PermissionMissing, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.library.exercises import name_resolution
@@ -27,6 +28,24 @@ from coaching_service.library.imported_names.models import (
 MAX_NAMES = 2_000
 IMPORTED = "imported"
 _SCORE_OF_ANSWER = 100.0
+_NAMED = 10
+
+
+class ExercisesMissing(PermissionMissing):
+    """Names of a file are not in the library, and the caller may not create exercises."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(EXERCISES.CREATE)
+        self.message = f"The file {describe_missing(names)}"
+
+
+def describe_missing(names: Sequence[str]) -> str:
+    """Return what to do about names for which the caller may not create exercises."""
+    listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return (
+        f"has names of exercises that are not in the library: {listed}. Answer with an exercise or `skip` for each, or "
+        f"create them, which needs the permission {EXERCISES.CREATE}"
+    )
 
 
 async def resolve_names(
@@ -72,8 +91,11 @@ async def create_missing(
     """Create the exercises that names of a file need, and return the exercise of each normalized name.
 
     A name that is left out has None. `assistance`: names whose loads are help. The answers of the caller are
-    remembered for the next import unless `remember` is False (a client imports).
+    remembered for the next import unless `remember` is False: a client imports, who needs no permission to create
+    exercises. Raises ExercisesMissing.
     """
+    if remember and resolved.new_names and EXERCISES.CREATE not in ctx.caller.permissions:
+        raise ExercisesMissing(resolved.new_names)
     helped = {key_of(name) for name in assistance}
     ids: dict[str, ObjectId | None] = {}
     for key, decision in resolved.decisions.items():

@@ -82,6 +82,7 @@ def describe(job: JobWork) -> dict[str, Any]:
     has_ended = job["status"] not in ("queued", "running")
     is_dry_run = work["isDryRun"]
     names = [] if result is None else result["names"]
+    may_create = work.get("mayCreateExercises", True)
     return {
         **job,
         "title": f"Import of {work['fileName'] or 'a file'}",
@@ -94,7 +95,8 @@ def describe(job: JobWork) -> dict[str, Any]:
         "questions": []
         if result is None
         else [_question(each, number) for number, each in enumerate(result["questions"])],
-        "names": [_name(each) for each in names[:MOST_NAMES]],
+        "names": [_name(each, may_create=may_create) for each in names[:MOST_NAMES]],
+        "mayCreate": may_create,
         "nameCount": len(names),
         "knownCount": sum(each["match"] is not None for each in names),
         "reasons": [_sentence(each) for each in job["errors"][:_SHOWN_REASONS]],
@@ -163,8 +165,8 @@ def is_other_import(job: JobWork) -> bool:
 
 
 def chosen_answer(name: NameInFile) -> str:
-    """Return what a name becomes unless another answer is sent: an identifier, `create` or `skip`."""
-    return str(name["match"]["_id"]) if name["match"] is not None else name["answer"] or CREATE
+    """Return what a name becomes unless another answer is sent: an identifier, `create` or `skip`; empty: nothing."""
+    return str(name["match"]["_id"]) if name["match"] is not None else name["answer"] or ""
 
 
 def client_of(job: JobWork) -> ObjectId | None:
@@ -210,14 +212,16 @@ def _question(question: Question, number: int) -> ShownQuestion:
     }
 
 
-def _name(name: NameInFile) -> ShownName:
+def _name(name: NameInFile, *, may_create: bool) -> ShownName:
     exercises = [each for each in (name["match"], *name["alternatives"]) if each is not None]
     options = [(str(each["_id"]), each["name"]) for each in exercises]
+    if may_create:
+        options.append((CREATE, f"New exercise: {name['name']}"))
     return {
         "name": name["name"],
         "sets": name["sets"],
         "chosen": chosen_answer(name),
-        "options": [*options, (CREATE, f"New exercise: {name['name']}"), (SKIP, "Leave out")],
+        "options": [*options, (SKIP, "Leave out")],
     }
 
 
