@@ -56,7 +56,11 @@ def assemble() -> EventBus:
     events.subscribe(ResponseReplayed, customers.require_customer_in_scope)
     events.subscribe(CustomersCreated, customer_access.invite_new_customers, metrics.assign_automatic_sets)
     events.subscribe(
-        CustomersDeleted, tombstones.record_clients, erasure.queue_erasure, conversation.delete_conversations
+        CustomersDeleted,
+        tombstones.record_clients,
+        erasure.queue_erasure,
+        conversation.delete_conversations,
+        proposals.forget_responses,
     )
     events.subscribe(CompanyDeleted, tombstones.record_company)
     events.subscribe(

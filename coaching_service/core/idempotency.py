@@ -168,7 +168,7 @@ async def run_once(
 
 
 async def run_in_steps(
-    ctx: Context, claim: Claim, work: Callable[[Context], Awaitable[tuple[StoredResponse, Any]]]
+    ctx: Context, claim: Claim, work: Callable[[Context], Awaitable[tuple[StoredResponse, ObjectId | None]]]
 ) -> StoredResponse:
     """Call `work`, which is too much for one transaction and claims each of its steps, once for this claim.
 
@@ -178,9 +178,9 @@ async def run_in_steps(
     outcome.mark_repeatable()
     if (stored := await _find_response(ctx, claim)) is not None:
         return stored
-    response, _ = await work(ctx)
+    response, about = await work(ctx)
     response = replace(response, change_id=next(iter(ctx.change_ids), None))
-    record = {"_id": claim.id, "fingerprint": claim.fingerprint, **_seal_response(ctx, claim, response, None)}
+    record = {"_id": claim.id, "fingerprint": claim.fingerprint, **_seal_response(ctx, claim, response, about)}
     try:
         await _replays.claim(ctx, record)
     except AlreadyClaimed:

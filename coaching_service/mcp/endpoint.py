@@ -20,7 +20,7 @@ from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import network_address, read_json_bytes
 from coaching_service.core.http.responses import to_json
 from coaching_service.mcp.message_handler import MessageHandler
-from coaching_service.mcp.narrowing import Narrowing, read_narrowing
+from coaching_service.mcp.narrowing import Narrowing, read_narrowing, require_client
 from coaching_service.mcp.replies import PARSE_ERROR, SESSION_HEADER, Reply, failure, malformed_body
 
 PATH = "/mcp"
@@ -85,17 +85,10 @@ class McpEndpoint:
         if (content_type := _negotiate(",".join(request.headers.getall(hdrs.ACCEPT, ())))) is None:
             return _error(406, "invalid_request", "Accept application/json and text/event-stream")
         try:
-            narrowing = read_narrowing(request.query)
+            ctx = self._context(request)
+            await require_client(ctx)
         except BadRequest as error:
             return _error(400, "invalid_request", str(error.message))
-        ctx = Context(
-            self.services,
-            narrowing.narrow(request[PRINCIPAL]),
-            request_id=request[REQUEST_ID],
-            network_address=network_address(request, self.proxies),
-            interface="assistant",
-            load_caller=partial(self._load_caller, narrowing, request),
-        )
         try:
             body = await read_json_bytes(ctx, request, self.body_limit)
             decoded = await decode_body(ctx, body)
@@ -104,6 +97,18 @@ class McpEndpoint:
         except BadRequest as error:
             return _response(failure(PARSE_ERROR, str(error.message), 400), _JSON)
         return _response(await self.messages.handle(ctx, decoded, request.headers), content_type)
+
+    def _context(self, request: web.Request) -> Context:
+        """Return the context of a request, narrowed by its address. Raises BadRequest as read_narrowing."""
+        narrowing = read_narrowing(request.query)
+        return Context(
+            self.services,
+            narrowing.narrow(request[PRINCIPAL]),
+            request_id=request[REQUEST_ID],
+            network_address=network_address(request, self.proxies),
+            interface="assistant",
+            load_caller=partial(self._load_caller, narrowing, request),
+        )
 
     async def _load_caller(self, narrowing: Narrowing, request: web.Request) -> Principal:
         return narrowing.narrow(await self.authenticate(self.services, request))

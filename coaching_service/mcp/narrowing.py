@@ -10,9 +10,11 @@ from multidict import MultiMapping
 
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.auth.principal import Principal
+from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.mcp.tools import Tool
+from coaching_service.people.customers import bulk
 
 READ = "read"
 # The tools that write, by group; those that read are in the group `read`.
@@ -60,8 +62,19 @@ def read_narrowing(query: MultiMapping[str]) -> Narrowing:
     if "customer" in query:
         customer_id = parse_id(query["customer"]) if len(query.getall("customer")) == 1 else None
         if customer_id is None:
-            raise BadRequest("customer is the _id of one client, as list_customers returns it")
+            raise _unknown_client()
     return Narrowing(groups, customer_id)
+
+
+async def require_client(ctx: Context) -> None:
+    """Raise BadRequest if the address is for a client whom the coach does not have."""
+    only = ctx.caller.only_customer_id
+    if only is not None and not (await bulk.find_accessible(ctx, [only])).get(only):
+        raise _unknown_client()
+
+
+def _unknown_client() -> BadRequest:
+    return BadRequest("customer is the _id of one client, as list_customers returns it")
 
 
 def is_listed(tool: Tool, principal: Principal) -> bool:

@@ -25,8 +25,6 @@ from tests.support.training import block_with, exercise_of
 REFUSED = {
     "POST /coach/api-keys",
     "POST /coach/employees",
-    "POST /coach/proposals/{proposalId}/approve",
-    "POST /coach/proposals/{proposalId}/reject",
     "POST /coach/customers/{customerId}/invitation",
     "POST /coach/sandbox",
 }

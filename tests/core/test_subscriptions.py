@@ -74,6 +74,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "LoadUnitChanged",
             "MessageCreated",
             "MessagesRead",
+            "MessagesRecalled",
             "RecordedItemsRescheduled",
             "ResponseReplayed",
             "ScheduleChanged",

@@ -152,6 +152,41 @@ async def test_a_load_rises_by_half_or_20_kg_at_most_in_ten_minutes(mcp: McpHttp
     assert await loads(coach, block) == [140, 10]
 
 
+async def test_a_load_that_is_removed_and_added_again_is_compared(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    about = {"customerId": ana["_id"]}
+    heavy = {"type": "reps_load", "minPlannedReps": 5, "load": 100}
+    blocks = [await block_with(coach, ana, exercise_of(squat, heavy), date=day) for day in DAYS[:4]]
+
+    def create(day: str, load: int) -> dict[str, Any]:
+        return {**about, "days": [{"date": day, "name": "Legs", "text": f"Squat: 3x5 @{load}kg"}]}
+
+    # A workout is removed, and created in the next call; and through smaller steps.
+    tool_change(await mcp.call("remove_workout", **about, workoutId=blocks[0]["_id"]))
+    tool_proposal(await mcp.call("create_workout", **create(DAYS[0], 200)), "LOAD_RAISED")
+    created = tool_change(await mcp.call("create_workout", **create(DAYS[0], 115)))
+    days = {**about, "startDate": DAYS[0], "endDate": DAYS[0], "rounding": 0}
+    tool_proposal(await mcp.call("adjust_schedule", **days, addLoad=6), "LOAD_RAISED")
+    tool_change(await mcp.call("remove_workout", **about, workoutId=created["workoutId"]))
+    tool_proposal(await mcp.call("create_workout", **create(DAYS[0], 130)), "LOAD_RAISED")
+    tool_change(await mcp.call("create_workout", **create(DAYS[5], 200)))  # a day that had none
+
+    tool_change(await mcp.call("clear_schedule", **about, startDate=DAYS[1], endDate=DAYS[1]))
+    tool_proposal(await mcp.call("create_workout", **create(DAYS[1], 121)), "LOAD_RAISED")
+    # An item is removed in one call, and added in the next; or added first.
+    known = {**about, "workoutId": blocks[2]["_id"]}
+    remove = {"action": "remove", "itemId": blocks[2]["items"][0]["_id"]}
+    tool_change(await mcp.call("update_workout_items", **known, changes=[remove]))
+    add = {"action": "add", "text": "Squat: 3x5 @200kg"}
+    tool_proposal(await mcp.call("update_workout_items", **known, changes=[add]), "LOAD_RAISED")
+    known, remove = {**about, "workoutId": blocks[3]["_id"]}, {**remove, "itemId": blocks[3]["items"][0]["_id"]}
+    tool_change(await mcp.call("update_workout_items", **known, changes=[add]))
+    tool_proposal(await mcp.call("update_workout_items", **known, changes=[remove]), "LOAD_RAISED")
+
+    await let_ten_minutes_pass(coach)
+    tool_change(await mcp.call("create_workout", **create(DAYS[1], 121)))
+
+
 async def test_percentages_and_training_maximums_rise_by_half_at_most(mcp: McpHttpClient, coach: CoachClient) -> None:
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
     percent = {"type": "reps_load", "minPlannedReps": 5, "loadPercent": 60}

@@ -11,6 +11,7 @@ from coaching_service import features
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.mcp.narrowing import CHOICES, GROUPS
 from coaching_service.oauth.metadata import is_our_resource
+from tests.conftest import NewCompany
 from tests.support.attention import renew
 from tests.support.client import CoachClient
 from tests.support.mcp_client import (
@@ -20,7 +21,6 @@ from tests.support.mcp_client import (
     tool_change,
     tool_error,
     tool_proposal,
-    tool_result,
 )
 from tests.support.training import block_with, client_path, form_of, task
 
@@ -111,7 +111,8 @@ async def test_address_of_one_client_shows_no_other(mcp: McpHttpClient, coach: C
         tool_error(await call(mcp, query, tool, customerId=bo["_id"]), "not found")
     tool_error(await call(mcp, query, "add_note", customerId=bo["_id"], text="x"), "not found")
     both = {"customerIds": [ana["_id"], bo["_id"]], "text": "x"}
-    tool_error(await call(mcp, query, "send_message", **both), "customerIds.1")
+    refused = tool_error(await call(mcp, query, "send_message", **both), "customerIds.1 was not found")
+    assert "another coach" not in str(refused)
     only = tool_proposal(await call(mcp, query, "send_message", groups=["All"], text="x"), "CONTACT")
     assert "«Ana»" in only["summary"] and "«Bo»" not in only["summary"]
     written = tool_change(await call(mcp, query, "add_note", text="Only Ana"))
@@ -123,9 +124,19 @@ async def test_address_of_one_client_shows_no_other(mcp: McpHttpClient, coach: C
     assert "customerId" not in listed["add_note"]["inputSchema"]["required"]
     assert "customerId" in listed["add_note"]["inputSchema"]["properties"]
     assert await names(mcp, f"{query}&tools=log") <= listed.keys()
-    unknown = f"customer={'0' * 24}"
-    tool_error(await call(mcp, unknown, "get_customer"), "not found")
-    assert tool_result(await call(mcp, unknown, "list_customers"))["docs"] == []
+
+
+async def test_address_of_a_client_whom_the_coach_does_not_have_is_refused(
+    mcp: McpHttpClient, coach: CoachClient, new_company: NewCompany
+) -> None:
+    erased, other = await coach.create_customer(), await (await new_company()).create_customer()
+    (await coach.delete(client_path(erased))).ok(204)
+    for unknown in ("0" * 24, erased["_id"], other["_id"]):
+        reply = await mcp.send(
+            path=f"/mcp?customer={unknown}", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        )
+        assert reply.status == 400, reply.raw
+        assert "list_customers" in reply.json["error_description"]
 
 
 async def test_discovery_works_with_the_query(

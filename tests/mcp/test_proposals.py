@@ -96,6 +96,26 @@ async def test_decision_is_final_and_done_once(mcp: McpHttpClient, coach: CoachC
     assert await coach.names() == ["Ana"]
 
 
+async def test_decision_is_made_once_for_each_key(mcp: McpHttpClient, coach: CoachClient, session: CoachClient) -> None:
+    key = {"Idempotency-Key": "decide"}
+    ana = await coach.create_customer()
+    for decision in ("approve", "reject"):
+        call = {"customerId": ana["_id"], "text": "Hello", "idempotencyKey": decision}
+        proposal = tool_proposal(await mcp.call("send_message", **call), "CONTACT")
+        path = f"/coach/proposals/{proposal['proposalId']}/{decision}"
+        first, second = [await session.post(path, headers=key) for _ in range(2)]
+        assert (second.ok(), second.headers["Idempotent-Replayed"]) == (first.ok(), "true")
+        assert second.headers["X-Change-Id"] == first.headers["X-Change-Id"]
+        # The process ended before the response was stored: only the decision is.
+        about = {"companyId": coach.ctx.company_id, "about": ObjectId(proposal["proposalId"])}
+        if decision == "approve":
+            assert (await coach.ctx.db["replays"].delete_one(about)).deleted_count == 1
+            assert (await session.post(path, headers=key)).ok() == first.json
+        (await session.post(path, headers={"Idempotency-Key": "other"})).refused(409, "decided")
+    (await coach.delete(f"/coach/customers/{ana['_id']}")).ok(204)
+    assert await coach.ctx.db["replays"].count_documents(about) == 0, "what it says of an erased client"
+
+
 async def test_only_the_coach_of_the_assistant_and_the_owner_decide(
     public_server: TestServer, mcp: McpHttpClient, coach: CoachClient, session: CoachClient
 ) -> None:
@@ -343,6 +363,3 @@ async def test_proposals_are_listed_newest_first_in_parts(
         docs = (await session.get("/coach/proposals", status=status)).ok()["docs"]
         assert [each["_id"] for each in docs] == expected
     (await session.get("/coach/proposals", status="unknown")).refused(400, "status")
-    with_key = {"Idempotency-Key": "once"}
-    refused = await session.post(f"/coach/proposals/{made[0]}/approve", headers=with_key)
-    assert refused.refused(400)["code"] == "IDEMPOTENCY_NOT_SUPPORTED"

@@ -194,7 +194,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
 def _make_context(
     route: Route, request: web.Request, principal: Principal | None, dependencies: HandlerDependencies
 ) -> Context:
-    request[PREFERS_JOB] = route.resumable and prefers_job(request)
+    request[PREFERS_JOB] = route.may_be_job and prefers_job(request)
     ctx = Context(
         dependencies.services,
         principal,

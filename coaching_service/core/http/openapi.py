@@ -279,7 +279,7 @@ def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
     responses: dict[str, Any] = {str(route.status): success}
     if route.upserts:
         responses["201"] = {**success, "description": _SUCCESS[201]}
-    if route.resumable:
+    if route.may_be_job:
         headers = {**_success_headers(route), **_refer_to_headers("Preference-Applied")}
         responses["202"] = {**_ACCEPTED, "headers": headers}
     if route.takes_dry_run and route.status == 201:

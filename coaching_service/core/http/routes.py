@@ -140,6 +140,11 @@ class Route:
     on_worker_thread: bool = False
 
     @property
+    def may_be_job(self) -> bool:
+        """Whether the operation may become a job, so that the response is 202."""
+        return self.resumable and self.request_class == "bulk"
+
+    @property
     def summary(self) -> str:
         """The first sentence of the handler's docstring."""
         return self.documentation.split("\n\n", 1)[0].replace("\n", " ")

@@ -21,9 +21,15 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.results import RaisedLoad, Written
 from coaching_service.integrations.proposals import _spending_store as store
-from coaching_service.integrations.proposals._spending_store import CallSpending, LoadRaise
+from coaching_service.integrations.proposals._original_loads import compare_day, find_original
+from coaching_service.integrations.proposals._spending_store import CallSpending
 from coaching_service.people.account.load_units import convert_stored_load
-from coaching_service.training.workouts.plan_changes import is_done_work_changed, is_plan_changed, list_load_changes
+from coaching_service.training.workouts.plan_changes import (
+    is_done_work_changed,
+    is_plan_changed,
+    list_load_changes,
+    list_moved_loads,
+)
 
 MAX_WRITES, MAX_CLIENT_DAYS, MAX_REMOVED = 30, 14, 3
 MAX_RATIO, MAX_RAISE_KG = 1.5, 20
@@ -50,7 +56,7 @@ async def spend(tx: Context, call_id: ObjectId, written: Written) -> set[Reason]
         Reason.MANY_CHANGES: len(recent) + 1 > MAX_WRITES,
         Reason.MANY_CLIENT_DAYS: own["days"] and len({*own["days"], *_days_of(recent)}) > MAX_CLIENT_DAYS,
         Reason.MANY_REMOVED: own["removed"] and own["removed"] + sum(each["removed"] for each in recent) > MAX_REMOVED,
-        Reason.LOAD_RAISED: any(_is_too_much(tx, load, recent) for load in own["loads"]),
+        Reason.LOAD_RAISED: _raises_load(tx, recent, own),
         Reason.OTHERS_VALUE: await _replaces_value_of_others(tx),
     }
     found = {reason for reason, holds in reasons.items() if holds}
@@ -68,7 +74,7 @@ def _days_of(calls: Iterable[CallSpending]) -> Iterator[str]:
 
 
 def _measure(workouts: Sequence[_Versions], raised: Sequence[RaisedLoad]) -> CallSpending:
-    spending: CallSpending = {"days": [], "removed": 0, "loads": []}
+    spending: CallSpending = {"days": [], "removed": 0, "loads": [], "dayLoads": []}
     for load in raised:
         of = _key(load.customer_id, load.exercise_id, load.unit)
         spending["loads"].append({"of": of, "before": load.before, "after": load.after})
@@ -81,6 +87,16 @@ def _measure(workouts: Sequence[_Versions], raised: Sequence[RaisedLoad]) -> Cal
             spending["loads"] += [
                 {"of": _key(change.client_id, each.exercise_id, each.unit), "before": each.before, "after": each.after}
                 for each in list_load_changes(before, after)
+            ]
+        for is_added, loads in enumerate(list_moved_loads(before, after)):
+            spending["dayLoads"] += [
+                {
+                    "of": _key(change.client_id, each.exercise_id, each.unit),
+                    "date": each.date,
+                    "isAdded": bool(is_added),
+                    "loads": each.loads,
+                }
+                for each in loads
             ]
     return {**spending, "days": sorted({*spending["days"]})}
 
@@ -115,18 +131,25 @@ def _key(customer_id: ObjectId | None, exercise_id: ObjectId, unit: str) -> str:
 # --- reasons ---------------------------------------------------------------------------------------------------------
 
 
-def _is_too_much(tx: Context, load: LoadRaise, recent: Sequence[CallSpending]) -> bool:
-    """Return whether a load is too much more than it was before the first change of the last ten minutes."""
-    original = load["before"]
-    for call in reversed(recent):
-        earlier = [each["before"] for each in call["loads"] if each["of"] == load["of"] and each["after"] == original]
-        original = min(earlier, default=original)
-    raised = load["after"] - original
+def _raises_load(tx: Context, recent: Sequence[CallSpending], own: CallSpending) -> bool:
+    """Return whether a load becomes too much more than it was before the first change of the last ten minutes."""
     most = convert_stored_load(MAX_RAISE_KG, unit="kg", target=tx.caller.company.load_unit)
-    is_load = not load["of"].endswith("percent")
-    return load["after"] > load["before"] and (
-        (is_load and raised > most) or (original > 0 and load["after"] > original * MAX_RATIO)
-    )
+
+    def is_too_much(of: str, original: float, after: float) -> bool:
+        is_load = not of.endswith("percent")
+        return (is_load and after - original > most) or (original > 0 and after > original * MAX_RATIO)
+
+    if any(
+        load["after"] > load["before"]
+        and is_too_much(load["of"], find_original(recent, load["of"], load["before"]), load["after"])
+        for load in own["loads"]
+    ):
+        return True
+    for of, date in {(each["of"], each["date"]) for each in own["dayLoads"]}:
+        removed, added = compare_day([*recent, own], of, date)
+        if removed and added and is_too_much(of, max(removed), max(added)):
+            return True
+    return False
 
 
 async def _replaces_value_of_others(tx: Context) -> bool:

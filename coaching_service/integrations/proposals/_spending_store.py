@@ -24,12 +24,22 @@ class LoadRaise(TypedDict):
     after: float
 
 
+class DayLoads(TypedDict):
+    """The loads `of` a client and exercise that a call has removed from a day, or added to it: one for each set."""
+
+    of: str
+    date: str
+    isAdded: bool
+    loads: list[float]
+
+
 class CallSpending(TypedDict):
     """What a call changes: days of clients (`client date`), how many workouts it removes, and loads."""
 
     days: list[str]
     removed: int
     loads: list[LoadRaise]
+    dayLoads: list[DayLoads]
 
 
 class StoredSpending(CallSpending, Stored):

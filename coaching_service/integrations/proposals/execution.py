@@ -22,7 +22,14 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Conflict, Forbidden
 from coaching_service.core.http.responses import to_json
-from coaching_service.core.idempotency import Claim, IdempotencyKeyReused, RequestInProgress, StoredResponse, run_once
+from coaching_service.core.idempotency import (
+    Claim,
+    IdempotencyKeyReused,
+    RequestInProgress,
+    StoredResponse,
+    claim_steps,
+    run_once,
+)
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import OUTREACH, OUTREACH_DENIED, Reason
 from coaching_service.core.mcp.results import Answer, Written, mark_typed
@@ -48,10 +55,11 @@ class Output:
 
 @dataclass(frozen=True)
 class Approval:
-    """The approval of a proposal by a coach."""
+    """The approval of a proposal by a coach, under the claim of an idempotency key if the request has one."""
 
     proposal: Proposal
     coach: Principal
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True)
@@ -200,8 +208,13 @@ async def _write(tx: Context, call: Call) -> Output:
 
 
 async def _settle(tx: Context, approval: Approval, work: Callable[[], Awaitable[Output]]) -> Output:
-    """Mark a proposal as executed, and store the result of `work`, which carries it out. Raises ProposalClosed."""
+    """Mark a proposal as executed, and store the result of `work`, which carries it out.
+
+    Raises ProposalClosed, and RequestInProgress while another request with the same key approves it.
+    """
     proposal = approval.proposal
+    if approval.claim is not None:
+        await claim_steps(tx, approval.claim, [proposal["_id"]], lambda _: events.only_client(proposal))
     decision = Decision("executed", {"_id": approval.coach.id, "name": approval.coach.name})
     tx.changes.approved_by = decision.by
     if not await store.decide(tx, proposal["_id"], decision):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from coaching_service.core.auth.access import session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.http.routes import Routes
+from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage, cursor_page_of
 from coaching_service.integrations.proposals import service
@@ -32,17 +35,22 @@ async def get_proposal(ctx: Context, proposal_id: ObjectId) -> Proposal:
     return await service.get(ctx, proposal_id)
 
 
-@routes.post("/{proposalId}/approve", access=session_only(), status=200, returns=Proposal, errors=(NotFound, Conflict))
-async def approve_proposal(ctx: Context, proposal_id: ObjectId) -> Proposal:
+_decision = partial(
+    routes.post, access=session_only(), status=200, returns=Proposal, errors=(NotFound, Conflict), idempotent=True
+)
+
+
+@_decision("/{proposalId}/approve", resumable=True)
+async def approve_proposal(ctx: Context, proposal_id: ObjectId, claim: Claim | None) -> Proposal:
     """Approve a proposal: what it proposes is done, once.
 
     It is done with the rights that the assistant has now; if they do not suffice any more, the response is 403 and the
     proposal has failed. If what was shown has changed, nothing is done: `PROPOSAL_STALE`.
     """
-    return await service.approve(ctx, proposal_id)
+    return await service.approve(ctx, proposal_id, claim)
 
 
-@routes.post("/{proposalId}/reject", access=session_only(), status=200, returns=Proposal, errors=(NotFound, Conflict))
+@_decision("/{proposalId}/reject")
 async def reject_proposal(ctx: Context, proposal_id: ObjectId) -> Proposal:
     """Reject a proposal: nothing is done."""
     return await service.reject(ctx, proposal_id)

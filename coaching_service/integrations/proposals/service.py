@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 import orjson
 
-from coaching_service.core import audit
+from coaching_service.core import audit, idempotency
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.visibility import Visibility
 from coaching_service.core.database.context import Context, Services
@@ -17,7 +17,7 @@ from coaching_service.core.database.recording import Approver
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import BadRequest, Conflict, Forbidden, NotFound
 from coaching_service.core.http.responses import to_json
-from coaching_service.core.idempotency import RequestInProgress
+from coaching_service.core.idempotency import Claim, RequestInProgress
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job
@@ -47,6 +47,7 @@ from coaching_service.integrations.proposals.notifications import schedule_mail
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes.visibility import area_of, load_visibility
+from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.events import MessagesRecalled
 
@@ -214,15 +215,18 @@ def _status(proposal: Proposal) -> Status:
 # --- deciding --------------------------------------------------------------------------------------------------------
 
 
-async def approve(ctx: Context, proposal_id: ObjectId) -> Proposal:
+async def approve(ctx: Context, proposal_id: ObjectId, claim: Claim | None = None) -> Proposal:
     """Carry out a proposal with the rights that its assistant has now, and return it.
 
-    Raises NotFound as `get` does, ProposalClosed, ProposalStale; Forbidden, and the proposal has failed, if the
-    assistant may not do it any more; and Conflict while an equal call with the same idempotency key is running.
+    A proposal that was approved under the same `claim` is returned. Raises NotFound as `get` does, ProposalClosed,
+    ProposalStale; Forbidden, and the proposal has failed, if the assistant may not do it any more; and Conflict while
+    an equal call with the same idempotency key is running.
     """
+    if claim is not None and await idempotency.find_done_steps(ctx, claim, [proposal_id]):
+        return await get(ctx, proposal_id)
     proposal = await _get_open(ctx, proposal_id)
     try:
-        await _execute(ctx, proposal)
+        await _execute(ctx, proposal, claim)
     except Forbidden as error:
         await _fail(ctx, proposal, error)
         raise
@@ -262,7 +266,7 @@ async def _get_open(ctx: Context, proposal_id: ObjectId) -> Proposal:
     return proposal
 
 
-async def _execute(ctx: Context, proposal: Proposal) -> None:
+async def _execute(ctx: Context, proposal: Proposal, claim: Claim | None) -> None:
     """Carry out the call of a proposal, as its assistant. Raises Forbidden, ProposalClosed, ProposalStale, Conflict."""
     tool = find_tool(proposal["tool"])
     principal = await _load_assistant(ctx.services, proposal)
@@ -273,7 +277,7 @@ async def _execute(ctx: Context, proposal: Proposal) -> None:
     try:
         arguments = validate_arguments(tool.takes, sent)
         acting = await client_units.use_unit_of_client(acting, arguments.get("customerId"))
-        call = Call(tool, arguments, sent, proposal["idempotencyKey"], approval=Approval(proposal, ctx.caller))
+        call = Call(tool, arguments, sent, proposal["idempotencyKey"], approval=Approval(proposal, ctx.caller, claim))
         if call.identity(acting) != proposal["call"]:  # its loads would be in another unit
             raise ProposalStale
         await carry_out(acting, call)
@@ -298,6 +302,11 @@ async def _load_assistant(services: Services, proposal: Proposal) -> Principal:
 async def _fail(ctx: Context, proposal: Proposal, error: Forbidden) -> None:
     result = {"code": error.code, "message": str(error)}
     await _decide(ctx, proposal, Decision("failed", _identify_coach(ctx), result))
+
+
+async def forget_responses(ctx: Context, event: CustomersDeleted) -> None:
+    """Delete the stored responses to decisions about deleted clients."""
+    await idempotency.delete_responses(ctx, await store.list_ids_of_clients(ctx, event.customer_ids))
 
 
 async def follow_recall(ctx: Context, event: MessagesRecalled) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from coaching_service.core.database.connection import Index
@@ -81,6 +82,12 @@ def has_status(status: Status) -> Filter:
 async def count(ctx: Context, where: Filter) -> int:
     """Return the number of proposals of `where`."""
     return await proposals.count(ctx, where)
+
+
+async def list_ids_of_clients(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[ObjectId]:
+    """Return the proposals that concern any of these clients."""
+    found = await proposals.find(ctx, {"customerIds": {"$in": list(customer_ids)}}, fields=("_id",))
+    return [each["_id"] for each in found]
 
 
 async def find_unmailed(ctx: Context, proposal_id: ObjectId) -> Proposal | None:

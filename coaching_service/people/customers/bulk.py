@@ -15,8 +15,13 @@ from coaching_service.people.customers.models import CustomerFilter
 
 
 async def find_accessible(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, bool]:
-    """Return the company's clients among `ids`, each with whether it is in the coach's scope."""
-    return {customer["_id"]: service.is_in_scope(ctx, customer) for customer in await bulk_store.find_by_ids(ctx, ids)}
+    """Return the company's clients among `ids`, each with whether it is in the coach's scope.
+
+    An address that is narrowed to one client has no other.
+    """
+    only = ctx.caller.only_customer_id
+    customers = await bulk_store.find_by_ids(ctx, [each for each in ids if only in (None, each)])
+    return {customer["_id"]: service.is_in_scope(ctx, customer) for customer in customers}
 
 
 async def list_names(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]:

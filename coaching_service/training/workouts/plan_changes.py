@@ -33,6 +33,15 @@ class LoadChange(NamedTuple):
     after: float
 
 
+class DayLoads(NamedTuple):
+    """The planned loads of an exercise, of each set, on the date of a workout; `unit` as in LoadChange."""
+
+    exercise_id: ObjectId
+    unit: str
+    date: str
+    loads: list[float]
+
+
 def is_plan_changed(before: Workout, after: Workout) -> bool:
     """Return whether two versions of a workout differ in what is planned; what was done of it does not count."""
     return _plan_of(before) != _plan_of(after)
@@ -75,6 +84,28 @@ def list_load_changes(before: Workout, after: Workout) -> list[LoadChange]:
             if becomes is not None and (compared := max(known) if was is None else was) != becomes:
                 changes.append(LoadChange(exercise_id, unit, compared, becomes))
     return changes
+
+
+def list_moved_loads(before: Workout | None, after: Workout | None) -> tuple[list[DayLoads], list[DayLoads]]:
+    """Return the planned loads of exercises that are removed from a workout, and those that are added to it.
+
+    `before` or `after` is None where the workout does not exist. A workout that is moved keeps its loads.
+    """
+    ids = [{item["_id"] for item in workout["items"]} if workout else set() for workout in (before, after)]
+    kept = ids[0] & ids[1]
+    old, new = (_loads_of(workout, kept) if workout else {} for workout in (before, after))
+    return _of_day(before, old, new), _of_day(after, new, old)
+
+
+def _of_day(
+    workout: Workout | None, loads: Mapping[_Place, list[float]], others: Mapping[_Place, list[float]]
+) -> list[DayLoads]:
+    """Return the loads of a workout that the other version does not have."""
+    return [
+        DayLoads(exercise_id, unit, workout["date"], sorted(values))
+        for (item_id, exercise_id, unit, is_warmup), values in loads.items()
+        if workout is not None and (item_id is None or (item_id, exercise_id, unit, is_warmup) not in others)
+    ]
 
 
 def _loads_of(workout: Workout, common: Set[ObjectId]) -> dict[_Place, list[float]]:
