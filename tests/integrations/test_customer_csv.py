@@ -355,7 +355,7 @@ async def test_rosters_of_two_services_have_the_same_people(coach: CoachClient) 
     """The e-mail address decides, however the names are divided; without one the full name."""
     await import_csv(coach, TRUECOACH)
     job = await import_csv(coach, TRAINERIZE)
-    assert [(each["line"], each["code"]) for each in job["errors"] if "line" in each] == [
+    assert [(each["line"], each["code"]) for each in job["errors"] if each["code"] != "UNKNOWN_COLUMN"] == [
         (2, "ALREADY_EXISTS"),
         (3, "ALREADY_EXISTS"),
     ]

@@ -25,11 +25,12 @@ JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 class JobError(TypedDict):
     """A problem: where (`entry`, such as `records/notes.jsonl:12`), which field, and what is wrong with it.
 
-    `line`: of a table. `_id`: the record that has the identifier in another system, or the client who is here already.
+    `line`: of a table; None: the whole file. `_id`: the record that has the identifier in another system, or the client
+    who is here already.
     """
 
     entry: str
-    line: NotRequired[int]
+    line: NotRequired[int | None]
     field: str | None
     code: str
     message: str

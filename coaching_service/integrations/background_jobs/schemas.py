@@ -29,7 +29,9 @@ class BackgroundJobError(Output):
     entry = fields.String(
         metadata={"description": "Where: an entry of the archive with the number of its line, or a line of the CSV."}
     )
-    line = fields.Integer(metadata={"description": "Of a table: the line of the row.", **_OPTIONAL})
+    line = fields.Integer(
+        allow_none=True, metadata={"description": "Of a table: the line of the row; null: the whole file.", **_OPTIONAL}
+    )
     field = fields.String(allow_none=True, metadata={"description": "The path of the field; null: the whole record."})
     code = fields.String(
         metadata={"description": "A stable code, such as `EXTERNAL_ID_TAKEN`. Absent in old jobs.", "optional": True}
@@ -119,7 +121,10 @@ class ImportJobResult(JobResult):
             ),
         }
 
-    format = fields.String(metadata={"description": "Of history: the format of the file.", **_OPTIONAL})
+    format = fields.String(
+        allow_none=True,
+        metadata={"description": "Of a table: its format; null if it ended before the file was read.", **_OPTIONAL},
+    )
     rows = fields.Integer(metadata={"description": "Of history: number of data rows.", **_OPTIONAL})
     reported = fields.Integer(
         metadata={"description": "Of history: number of rows that were not imported, each with an error.", **_OPTIONAL}
@@ -161,7 +166,9 @@ class BackgroundJob(Output):
     result = fields.Nested(ImportJobResult, allow_none=True, metadata={"description": "null until the job has ended."})
     errors = fields.List(
         fields.Nested(BackgroundJobError),
-        metadata={"description": "The first 100 problems; of a table with history 1,000."},
+        metadata={
+            "description": "The first 100 problems, of a table 1,000; then `MORE_PROBLEMS` with the number of others."
+        },
     )
     createdAt = DateTime()
     updatedAt = DateTime()

@@ -30,6 +30,7 @@ from coaching_service.integrations.background_jobs.models import (
     NewJob,
     StoredCompanyJob,
 )
+from coaching_service.integrations.history_import import results
 from coaching_service.integrations.history_import.models import HistoryResult
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.team import service as team
@@ -66,7 +67,7 @@ async def record_import(
 ) -> None:
     """Store an import that has been done at once, in the caller's transaction, so that it can be undone."""
     job: NewJob = {"kind": "import", "work": work, "requestedBy": requested_by}
-    await store.create_done(ctx, job_id, job, result, errors[: store.MAX_ERRORS])
+    await store.create_done(ctx, job_id, job, result, errors[: store.MAX_ROW_ERRORS])
 
 
 async def require_none_unfinished(ctx: Context, kind: JobKind) -> None:
@@ -179,13 +180,15 @@ async def update(
     *,
     done: int = 0,
     errors: Sequence[JobError] = (),
+    is_end: bool = False,
 ) -> None:
     """Store the progress of a job that is at the position in `job`, which is changed after the commit by the caller.
 
-    `done` records more were processed. Raises Superseded if the job is at another position.
+    `done` records more were processed. At its end a job takes all errors. Raises Superseded if the job is at another
+    position.
     """
     position = (job["work"]["entry"], job["work"]["record"])
-    limit = store.MAX_ROW_ERRORS if "answers" in job["work"] else store.MAX_ERRORS
+    limit = _most_errors(job) + (len(errors) if is_end else 0)
     if not await store.update(ctx, job["_id"], position, fields, done=done, errors=errors, max_errors=limit):
         raise Superseded
 
@@ -200,12 +203,12 @@ async def end(ctx: Context, job: JobWork, status: JobStatus, errors: Sequence[Jo
     keeps_file = status == "done" and stored["isDryRun"] and stored.get("keepsFile", False)
     work: ImportWork = {**stored, "fileId": stored["fileId"] if keeps_file else None}
     plan = stored.get("plan")
-    result: ImportResult | HistoryResult = (
-        {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}
-        if plan is None
-        else plan["result"]
-    )
-    await update(ctx, job, {"status": status, "result": result, "work": work}, errors=errors)
+    result, marks = _end_result(stored, status)
+    unlisted = (0 if plan is None else plan.get("problems", 0)) - _most_errors(job)
+    if unlisted > 0:
+        marks.append(_mark(stored, "MORE_PROBLEMS", f"has {unlisted:,} more problems, which are not listed"))
+    fields = {"status": status, "result": result, "work": work}
+    await update(ctx, job, fields, errors=[*marks, *errors], is_end=True)
     if keeps_file:
         await queue.enqueue(ctx, DISCARD, {"jobId": job["_id"], "fileId": stored["fileId"]}, after=_FILE_KEPT)
     elif stored["fileId"] is not None:
@@ -216,6 +219,30 @@ async def end(ctx: Context, job: JobWork, status: JobStatus, errors: Sequence[Jo
         await renewal.queue_renewal_of_all(ctx)
         if stored["contentType"] == ZIP:
             await training_load_renewal.queue_renewal_of_all(ctx)
+
+
+def _most_errors(job: JobWork) -> int:
+    return store.MAX_ROW_ERRORS if "answers" in job["work"] else store.MAX_ERRORS
+
+
+def _end_result(work: ImportWork, status: JobStatus) -> tuple[ImportResult | HistoryResult, list[JobError]]:
+    """Return the result of an import that ends, and a problem of the rows that it has not reached."""
+    if work["contentType"] == ZIP:
+        return {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}, []
+    if "plan" not in work:
+        answers = work.get("answers")
+        return results.empty_result(answers["format"] if answers else None, is_dry_run=work["isDryRun"]), []
+    result = work["plan"]["result"]
+    if status == "done":
+        return results.complete(result), []
+    left = results.count_left(result)
+    message = f"was cancelled before {left:,} rows were reached; they are not imported"
+    marks = [_mark(work, "CANCELLED", message)] if status == "cancelled" and left else []
+    return results.break_off(result), marks
+
+
+def _mark(work: ImportWork, code: str, message: str) -> JobError:
+    return {"entry": work["fileName"], "line": None, "field": None, "code": code, "message": message}
 
 
 @transactional

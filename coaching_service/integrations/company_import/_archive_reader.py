@@ -60,9 +60,9 @@ V = TypeVar("V")
 class InvalidArchive(Exception):
     """The file is not an export that can be imported; nothing more of it is read."""
 
-    def __init__(self, message: str, entry: str = "", code: str = "INVALID_FILE") -> None:
+    def __init__(self, message: str, entry: str = "", code: str = "INVALID_FILE", *, line: int | None = None) -> None:
         super().__init__(message)
-        self.message, self.entry, self.code = message, entry, code
+        self.message, self.entry, self.code, self.line = message, entry, code, line
 
 
 class ArchiveReader:

@@ -27,6 +27,7 @@ from coaching_service.integrations.history_files.rosters import Column, Roster, 
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import.importing import HistoryRefused
 from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult
+from coaching_service.integrations.history_import.results import empty_result
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerChange, CustomerDetails, NewCustomer, OnConflict
@@ -71,6 +72,7 @@ class CustomerImport:
         errors: list[JobError] = [
             {
                 "entry": "line 1",
+                "line": 1,
                 "field": heading[:100],
                 "code": "UNKNOWN_COLUMN",
                 "message": "is not a known column and is left out",
@@ -78,19 +80,11 @@ class CustomerImport:
             for heading in self._roster.ignored
         ]
         questions = [_ORDER_OPEN] if self._roster.is_order_open else []
-        result: HistoryResult = {
-            "dryRun": self._is_dry_run,
-            "format": "customers",
-            "rows": len(self._rows),
-            "imported": 0,
-            "reported": 0,
-            "created": {"customers": 0, "sessions": 0, "sets": 0, "exercises": 0},
-            "from": None,
-            "to": None,
-            "questions": questions,
-            "names": [],
-        }
-        await self._save({**self._progress.work, "isStarted": True, "plan": _plan(result)}, 0, errors, total=True)
+        empty = empty_result("customers", is_dry_run=self._is_dry_run, rows=len(self._rows))
+        result: HistoryResult = {**empty, "questions": questions}
+        await self._save(
+            {**self._progress.work, "isStarted": True, "plan": _plan(result, len(errors))}, 0, errors, total=True
+        )
         if questions and not self._is_dry_run:
             raise HistoryRefused("leaves a question open: DATE_ORDER. Answer it", "QUESTIONS_OPEN")
 
@@ -109,14 +103,15 @@ class CustomerImport:
             "reported": before["reported"] + len(rows) - len(accepted),
             "created": {**before["created"], "customers": before["created"]["customers"] + new},
         }
+        problems = [problem for row in rows for problem in row.problems]
         work: ImportWork = {
             **self._progress.work,
             "record": first + len(rows),
             "imported": {"customers": result["imported"]} if result["imported"] else {},
             "failed": result["reported"],
-            "plan": _plan(result),
+            "plan": _plan(result, self._progress.work["plan"].get("problems", 0) + len(problems)),
         }
-        await self._save(work, len(rows), [problem for row in rows for problem in row.problems], accepted)
+        await self._save(work, len(rows), problems, accepted)
         return True
 
     def suspend(self) -> None:
@@ -202,8 +197,15 @@ class CustomerImport:
         return known
 
 
-def _plan(result: HistoryResult) -> HistoryPlan:
-    return {"exercises": [], "customers": [], "dateOrder": None, "current": None, "result": result}
+def _plan(result: HistoryResult, problems: int) -> HistoryPlan:
+    return {
+        "exercises": [],
+        "customers": [],
+        "dateOrder": None,
+        "current": None,
+        "result": result,
+        "problems": problems,
+    }
 
 
 def _entry(row: CustomerRow) -> NewCustomer:

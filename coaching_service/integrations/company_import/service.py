@@ -30,7 +30,7 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import ZIP
 from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import StoredCompanyJob
+from coaching_service.integrations.background_jobs.models import JobError, StoredCompanyJob
 from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.integrations.company_import._archive_import import ArchiveImport
 from coaching_service.integrations.company_import._archive_reader import InvalidArchive
@@ -222,7 +222,7 @@ async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
 
 def _as_invalid(error: InvalidArchive | UnreadableTable | HistoryRefused) -> InvalidArchive:
     if isinstance(error, UnreadableTable):
-        return InvalidArchive(error.message, "" if error.line is None else f"line {error.line}")
+        return InvalidArchive(error.message, "" if error.line is None else f"line {error.line}", line=error.line)
     return InvalidArchive(error.message, code=error.code) if isinstance(error, HistoryRefused) else error
 
 
@@ -232,7 +232,9 @@ async def _end(progress: Progress, error: InvalidArchive | None) -> None:
         await progress.finish()
     else:
         entry = error.entry or progress.work["fileName"]
-        await progress.fail({"entry": entry, "field": None, "code": error.code, "message": error.message})
+        problem: JobError = {"entry": entry, "field": None, "code": error.code, "message": error.message}
+        is_table = progress.work["contentType"] != ZIP
+        await progress.fail({**problem, "line": error.line} if is_table else problem)
 
 
 @asynccontextmanager

@@ -30,7 +30,7 @@ class Survey:
         exercises: How many sets each name of an exercise has.
         customers: How many rows each client has; the empty name if there is no column.
         assisted: Names of exercises whose loads are help.
-        problems: The first problems of rows.
+        problems: The first problems of rows; `problem_count`: how many there are.
         first, last: The dates of the first and the last set.
     """
 
@@ -45,6 +45,7 @@ class Survey:
     customers: Counter[str] = field(default_factory=Counter)
     assisted: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
+    problem_count: int = 0
     first: date | None = None
     last: date | None = None
 
@@ -108,6 +109,7 @@ def _read(file: IO[bytes], answers: Answers, advance: Callable[[int], None]) -> 
         advance(found.rows)
         reading.add(row)
         is_open = any(problem["code"] in _SOLVED_BY_ANSWERS for problem in row.problems)
+        found.problem_count += len(row.problems)
         found.problems += row.problems[: MAX_PROBLEMS - len(found.problems)]
         found.reported += not row.sets and not is_open
         for each in row.sets:

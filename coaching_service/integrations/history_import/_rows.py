@@ -21,6 +21,7 @@ from coaching_service.integrations.background_jobs.models import ImportWork, Job
 from coaching_service.integrations.history_import.answers import to_stored
 from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused, Write
 from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers
+from coaching_service.integrations.history_import.results import complete
 from coaching_service.training.workouts.blocks import imported
 
 # Headings that the format `sets` reads, by the names of the fields.
@@ -64,7 +65,7 @@ async def import_rows(
             pass
     except HistoryRefused as error:
         raise invalid_field("rows", error.message, code=error.code) from None
-    result = progress.work["plan"]["result"]
+    result = complete(progress.work["plan"]["result"])
     if dry_run:
         return ImportedRows(None, result, progress.problems)
     await background_jobs.record_import(

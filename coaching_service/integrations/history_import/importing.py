@@ -36,6 +36,7 @@ from coaching_service.integrations.history_import.models import (
     ImportedPeriod,
     StoredAnswer,
 )
+from coaching_service.integrations.history_import.results import empty_result
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.imported_names import service as imported_names
 from coaching_service.library.imported_names.models import CREATE, NameAnswer
@@ -144,7 +145,6 @@ class HistoryImport:
         )
         self._content = content
         result["reported"] += content.reported
-        result["imported"] = result["rows"] - result["reported"]
         errors = _errors(found.problems, content.problems)
         plan: HistoryPlan = {
             "exercises": stored_answers.list_answers(names),
@@ -152,8 +152,10 @@ class HistoryImport:
             "dateOrder": found.answers.date_order,
             "current": None,
             "result": result,
+            "problems": found.problem_count + content.reported,
         }
         if decisions.questions and not self._is_dry_run:
+            result["created"] = {"customers": 0, "sessions": 0, "sets": 0, "exercises": 0}
             await self._store_plan(plan, errors, None)
             codes = sorted({each["code"] for each in decisions.questions})
             raise HistoryRefused(f"leaves questions open: {', '.join(codes)}. Answer them", "QUESTIONS_OPEN")
@@ -232,18 +234,20 @@ class HistoryImport:
                 report_known(content, session)
             else:
                 new.append(session)
-        errors = [*_errors(content.problems), *_loads_left_out(new, target)]
+        left_out = _loads_left_out(new, target)
+        errors = [*_errors(content.problems), *left_out]
         documents = [] if self._is_dry_run else [each for session in new for each in done_sessions(session, target)]
         period = _extend(plan["current"], customer_id, new)
         is_last = position[1] == 0
-        work, fields = self._advanced(plan, new, content.reported, position, None if is_last else period)
+        counts = (content.reported, content.reported + len(left_out))
+        work, fields = self._advanced(plan, new, counts, position, None if is_last else period)
 
         async def write(tx: Context) -> None:
             if self._is_dry_run or customer_id is None:
                 return
             if documents:
                 await customers.lock_and_mark_figures(tx, customer_id)
-                source: BlockSource = {"format": plan["result"]["format"], "importId": self._progress.job_id}
+                source: BlockSource = {"format": plan["result"]["format"] or "sets", "importId": self._progress.job_id}
                 await imported.add_sessions(tx, customer_id, source, documents)
             if is_last and period is not None:
                 await follow(tx, self._progress.job_id, period)
@@ -254,11 +258,15 @@ class HistoryImport:
         self,
         plan: HistoryPlan,
         new: Sequence[Session],
-        reported: int,
+        counts: tuple[int, int],
         position: tuple[int, int],
         current: ImportedPeriod | None,
     ) -> tuple[ImportWork, dict[str, Any]]:
-        """Return what the next step needs, and the fields of the job that differ."""
+        """Return what the next step needs, and the fields of the job that differ.
+
+        `counts` are those of rows that are reported, and of problems.
+        """
+        reported, problems = counts
         result: HistoryResult = {**plan["result"]}
         created: CreatedCounts = {**result["created"]}
         created["sessions"] += len(new)
@@ -266,20 +274,22 @@ class HistoryImport:
         days = [str(session.day) for session in new]
         result["created"] = created
         result["reported"] += reported
-        result["imported"] -= reported
+        result["imported"] += sum(each.rows for each in new)
         result["from"] = min([*days, *([result["from"]] if result["from"] else [])], default=None)
         result["to"] = max([*days, *([result["to"]] if result["to"] else [])], default=None)
         unreported = None if self._is_dry_run else current
+        counted = plan.get("problems", 0) + problems
         work: ImportWork = {
             **self._progress.work,
             "entry": position[0],
             "record": position[1],
-            "plan": {**plan, "current": unreported, "result": result},
+            "plan": {**plan, "current": unreported, "result": result, "problems": counted},
         }
         fields = {
             "work.entry": position[0],
             "work.record": position[1],
             "work.plan.current": unreported,
+            "work.plan.problems": counted,
             **{f"work.plan.result.{name}": value for name, value in result.items() if name in _COUNTED},
         }
         return work, fields
@@ -303,10 +313,7 @@ def _reading_of(decisions: Decisions, work: ImportWork) -> Answers:
 def _first_result(decisions: Decisions, *, is_dry_run: bool) -> HistoryResult:
     found, names = decisions.survey, decisions.names
     return {
-        "dryRun": is_dry_run,
-        "format": found.format or "sets",
-        "rows": found.rows,
-        "imported": 0,
+        **empty_result(found.format or "sets", is_dry_run=is_dry_run, rows=found.rows),
         "reported": found.reported,
         "created": {
             "customers": len(decisions.new_customers),
@@ -314,8 +321,6 @@ def _first_result(decisions: Decisions, *, is_dry_run: bool) -> HistoryResult:
             "sets": 0,
             "exercises": sum(decision == CREATE for decision in names.decisions.values()),
         },
-        "from": None,
-        "to": None,
         "questions": decisions.questions,
         "names": names.names,
     }

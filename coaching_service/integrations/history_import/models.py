@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, TypedDict
+from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.history_files.models import Format, Question
@@ -83,7 +83,7 @@ HistoryResult = TypedDict(
     "HistoryResult",
     {
         "dryRun": bool,
-        "format": ImportFormat,
+        "format": ImportFormat | None,
         "rows": int,
         "imported": int,
         "reported": int,
@@ -106,7 +106,8 @@ class HistoryPlan(TypedDict):
     """What an import of history has decided at its start, and where it is.
 
     `exercises` and `customers` are what names in the file stand for (`create`: a dry run would create it). `current` is
-    what was stored for the client whose sessions are being stored, and has no event yet.
+    what was stored for the client whose sessions are being stored, and has no event yet. `problems` counts those of
+    rows, also those that the job does not list.
     """
 
     exercises: list[StoredAnswer]
@@ -114,6 +115,7 @@ class HistoryPlan(TypedDict):
     dateOrder: DateOrder | None
     current: ImportedPeriod | None
     result: HistoryResult
+    problems: NotRequired[int]
 
 
 class RemovedCounts(TypedDict):

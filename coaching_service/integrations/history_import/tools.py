@@ -106,7 +106,7 @@ def _describe_names(result: HistoryResult) -> list[str]:
 def _describe_problems(problems: Sequence[JobError]) -> list[str]:
     """Return what is wrong with rows; row 1 is in line 2 of the file that is made of them."""
     described = [
-        f"row {each.get('line', 2) - 1}: {each['field'] + ' ' if each['field'] else ''}{each['message']}"
+        f"row {(each.get('line') or 2) - 1}: {each['field'] + ' ' if each['field'] else ''}{each['message']}"
         for each in problems[:_SHOWN]
     ]
     more = f" and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""

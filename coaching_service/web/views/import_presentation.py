@@ -89,7 +89,7 @@ def describe(job: JobWork) -> dict[str, Any]:
         "isDryRun": is_dry_run,
         "isUnfinished": not has_ended,
         "result": result,
-        "formatName": _FORMATS[result["format"]] if result is not None else "",
+        "formatName": "" if result is None or result["format"] is None else _FORMATS[result["format"]],
         "facts": [] if result is None else _facts(result),
         "isEmpty": result is None or not result["imported"],
         "questions": []

@@ -1,0 +1,36 @@
+"""Results of imports of tables: the same shape, whether they are done, cancelled or failed."""
+
+from __future__ import annotations
+
+from coaching_service.integrations.history_import.models import HistoryResult, ImportFormat
+
+
+def empty_result(form: ImportFormat | None, *, is_dry_run: bool, rows: int = 0) -> HistoryResult:
+    """Return the result of an import that has done nothing yet; the format is None until the file has been read."""
+    return {
+        "dryRun": is_dry_run,
+        "format": form,
+        "rows": rows,
+        "imported": 0,
+        "reported": 0,
+        "created": {"customers": 0, "sessions": 0, "sets": 0, "exercises": 0},
+        "from": None,
+        "to": None,
+        "questions": [],
+        "names": [],
+    }
+
+
+def count_left(result: HistoryResult) -> int:
+    """Return how many rows are neither imported nor reported yet."""
+    return result["rows"] - result["imported"] - result["reported"]
+
+
+def complete(result: HistoryResult) -> HistoryResult:
+    """Return the result of an import that has reached its end: rows that are left depend on open questions."""
+    return {**result, "imported": result["imported"] + count_left(result)}
+
+
+def break_off(result: HistoryResult) -> HistoryResult:
+    """Return the result of an import that has ended before: rows that are left are reported."""
+    return {**result, "reported": result["reported"] + count_left(result)}
