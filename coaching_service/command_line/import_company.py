@@ -15,7 +15,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import InvalidFields
 from coaching_service.integrations import commands
 from coaching_service.integrations.background_jobs.models import StoredCompanyJob
-from coaching_service.integrations.company_import.schemas import find_unknown_field
+from coaching_service.integrations.company_import.schemas import find_wrong_columns
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_import.models import ImportAnswers
 from coaching_service.library.imported_names.answers import read_answers
@@ -145,7 +145,7 @@ def _read_answers(options: _Answers) -> ImportAnswers:
     except InvalidFields as error:
         raise click.ClickException(error.errors[0]["message"]) from None
     columns = _by_name(options["columns"])
-    if problem := find_unknown_field(columns.values()):
+    if problem := find_wrong_columns(columns):
         raise click.ClickException(f"--column: {problem}")
     return {
         "format": options["format"],  # type: ignore[typeddict-item] # one of the choices

@@ -12,7 +12,7 @@ from coaching_service.integrations.history_files import rosters
 from coaching_service.people.team import service as team
 from tests.contract.test_queries import profiling
 from tests.support.client import UNKNOWN, CoachClient
-from tests.support.transfer import import_file, make_zip, undo
+from tests.support.transfer import import_file, make_zip, send, undo
 
 SHEET = """First name,Last name,E-mail,Phone,Birthday,Time zone,Tags,Shoe size
 Ana,Ruiz,ana@example.com,+34 600 000 000,1990-05-01,Europe/Madrid,Online; Morning,38
@@ -371,3 +371,21 @@ async def test_rosters_of_two_services_have_the_same_people(coach: CoachClient) 
         (5, "DUPLICATE"),
     ]
     assert (await coach.customers())["totalDocs"] == 4
+
+
+async def test_columns_of_a_roster_by_answer(coach: CoachClient) -> None:
+    """Headings of which none is known are read by the answers, and asked for if the file is said to have clients."""
+    sheet = b"Wer,Wann\nAna,1990-04-03\nBo,\n"
+    preview = await import_file(coach, sheet, dry_run=True, name="c.csv", format="customers")
+    assert counts(preview) == (2, 2, 0, 0)
+    [question] = preview["result"]["questions"]
+    assert (question["code"], question["name"], question["options"]) == ("COLUMN", "name", ["Wer", "Wann"])
+    refused = await import_file(coach, sheet, name="c.csv", format="customers")
+    assert (refused["status"], refused["errors"][-1]["code"]) == ("failed", "QUESTIONS_OPEN")
+
+    job = await import_file(coach, sheet, name="c.csv", columns='{"Wer": "name", "Wann": "birthday"}')
+
+    assert counts(job) == (2, 2, 0, 2)
+    assert (await clients_of(coach))["Ana"]["birthday"] == "1990-04-03"
+    wrong = await send(coach, sheet, name="c.csv", columns='{"Wer": "name", "Wann": "name"}')
+    assert wrong.refused(400)["errors"][0]["field"] == "columns"

@@ -86,9 +86,9 @@ def test_headings_of_each_service_are_recognised_in_any_order(headings: str, exp
 
 def test_a_file_that_fits_no_format_says_what_it_has_and_what_is_missing() -> None:
     with pytest.raises(UnknownFormat) as raised:
-        read("Date,Exercise,Mood\n2026-01-01,Squat,good\n")
+        read("Date,Weather,Mood\n2026-01-01,rain,good\n")
     assert raised.value.message == (
-        "has headings that fit no format: Date, Exercise, Mood. The nearest is sets, which needs: reps"
+        "has headings that fit no format: Date, Weather, Mood. The nearest is sets, which needs: exercise title, reps"
     )
 
 

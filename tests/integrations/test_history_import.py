@@ -402,3 +402,45 @@ async def test_clients_with_the_same_name_can_be_told_apart(coach: CoachClient) 
         "create": "Create a new client",
         "skip": "Leave out",
     }
+
+
+async def test_columns_that_are_missing_are_asked_for(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    sheet = b"When,Lift,R,W (kg)\n2025-01-06,Squat,5,100\n2025-01-06,Squat,4,102.5\n"
+    request = {"name": "sets.csv", "customerId": ana["_id"], "format": "sets"}
+
+    preview = await import_file(coach, sheet, dry_run=True, **request)
+
+    result = preview["result"]
+    asked = [(each["code"], each["name"], each["options"]) for each in result["questions"]]
+    assert asked == [("COLUMN", "date", ["When", "R", "W (kg)"]), ("COLUMN", "reps", ["When", "R", "W (kg)"])]
+    assert (result["rows"], result["imported"], preview["errors"]) == (2, 2, [])
+    refused = await import_file(coach, sheet, **request)
+    assert [refused["status"], refused["errors"][-1]["code"]] == ["failed", "QUESTIONS_OPEN"]
+    columns = json.dumps({"When": "date", "R": "reps", "W (kg)": "load"})
+    job = await import_file(coach, sheet, **request, columns=columns)
+    assert (job["status"], job["result"]["imported"], job["errors"]) == ("done", 2, [])
+    [block] = await workouts(coach, ana)
+    assert [each["load"] for each in block["items"][0]["customerSets"]] == [100, 102.5]
+
+
+async def test_a_table_that_lacks_one_column_is_asked_about(coach: CoachClient) -> None:
+    """Without a format: the date of a table of sets; a table of clients with a weight is still one of clients."""
+    sets = b"Client,Tag,Exercise,Reps\nAna,2025-01-06,Squat,5\n"
+    preview = await import_file(coach, sets, name="sets.csv", dry_run=True)
+    assert [(each["name"], each["options"]) for each in preview["result"]["questions"]] == [("date", ["Tag"])]
+    clients = await import_file(coach, b"Name,Date,Weight\nAna,2025-01-06,60\n", name="c.csv", dry_run=True)
+    assert (clients["result"]["format"], clients["result"]["imported"]) == ("customers", 1)
+
+
+async def test_two_columns_of_a_field_are_reported(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    sheet = b"Date,Exercise,Reps,Weight (kg),Weight (kg),Reps\n2025-01-06,Squat,5,100,90,\n2025-01-06,Squat,,100,,6\n"
+    job = await import_file(coach, sheet, name="sets.csv", customerId=ana["_id"])
+    assert job["result"]["imported"] == 2
+    assert [(each["line"], each["field"], each["code"]) for each in job["errors"]] == [
+        (1, "Weight (kg)", "REPEATED_COLUMN"),
+        (1, "Reps", "REPEATED_COLUMN"),
+    ]
+    same = await send(coach, sheet, name="sets.csv", columns='{"Date": "reps", "Exercise": "reps"}')
+    assert same.refused(400)["errors"][0]["field"] == "columns"

@@ -125,3 +125,15 @@ async def test_pages_of_another_client_and_company_are_missing(coach: CoachClien
     page = await upload(own, coach, "/train/settings/import", STRONG)
     for path in (page.path, f"{page.path}/report.csv", f"{page.path}/exercises"):
         (await other.get(path)).ok(404)
+
+
+async def test_columns_are_asked_for_and_the_file_is_checked_again(coach: CoachClient, owner_page: Visitor) -> None:
+    mara = await coach.create_customer("Mara")
+    sheet = b"Tag,Exercise,Reps,kg?,skip\n2026-02-11,Squat,5,100,x\n"
+    page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", sheet)
+    page.says("Which column has the date?", "Tag", "kg?", "Continue")
+
+    page = await ended(owner_page, coach, await owner_page.submit(page, f"{page.path}/run", columns__0__answer="Tag"))
+    page.says("Nothing has been imported yet", "Squat")
+    page = await ended(owner_page, coach, await owner_page.submit(page, f"{page.path}/run"))
+    page.says("Imported.", "11 Feb 2026")

@@ -22,6 +22,7 @@ from coaching_service.integrations.company_import._customer_rows import (
     validate_rows,
 )
 from coaching_service.integrations.company_import._progress import Progress
+from coaching_service.integrations.history_files.columns import ask_for_column
 from coaching_service.integrations.history_files.models import Question
 from coaching_service.integrations.history_files.rosters import Column, Roster, read_roster
 from coaching_service.integrations.history_import import answers as stored_answers
@@ -56,7 +57,11 @@ class CustomerImport:
         columns = {each["heading"]: each["field"] for each in sent["columns"]} if sent else {}
         order = sent["dateOrder"] if sent else None
         roster = await asyncio.to_thread(
-            read_roster, file, order, cast("Mapping[str, Column | Literal['']]", columns) or None
+            read_roster,
+            file,
+            order,
+            cast("Mapping[str, Column | Literal['']]", columns) or None,
+            asks_for_names=sent is not None and sent["format"] == "customers",
         )
         answers = stored_answers.by_name(sent["customers"]) if sent else {}
         coaches = await team.list_coaches(progress.ctx)
@@ -64,7 +69,7 @@ class CustomerImport:
 
     async def start(self) -> None:
         """Count the rows, and report the columns that are not known. Raises HistoryRefused for an open question."""
-        if not self._rows:
+        if not self._rows and not self._roster.open_rows:
             raise InvalidArchive("has no rows")
         for row in self._rows:
             if row.target is not None:
@@ -80,13 +85,16 @@ class CustomerImport:
             for heading in self._roster.ignored
         ]
         questions = [_ORDER_OPEN] if self._roster.is_order_open else []
-        empty = empty_result("customers", is_dry_run=self._is_dry_run, rows=len(self._rows))
-        result: HistoryResult = {**empty, "questions": questions}
+        open_rows = self._roster.open_rows
+        if open_rows:
+            questions.append(ask_for_column("name", "names of the clients", self._roster.name_options))
+        empty = empty_result("customers", is_dry_run=self._is_dry_run, rows=len(self._rows) + open_rows)
+        result: HistoryResult = {**empty, "imported": open_rows, "questions": questions}
         await self._save(
             {**self._progress.work, "isStarted": True, "plan": _plan(result, len(errors))}, 0, errors, total=True
         )
         if questions and not self._is_dry_run:
-            raise HistoryRefused("leaves a question open: DATE_ORDER. Answer it", "QUESTIONS_OPEN")
+            raise HistoryRefused(f"leaves a question open: {questions[0]['code']}. Answer it", "QUESTIONS_OPEN")
 
     async def run_batch(self) -> bool:
         """Import the next rows; returns False if there are none left. Raises Superseded."""
@@ -144,7 +152,7 @@ class CustomerImport:
 
         fields: dict[str, Any] = {"work": work, "status": "running"}
         if total:
-            fields["total"] = len(self._rows)
+            fields["total"] = len(self._rows) + self._roster.open_rows
         await self._progress.save(work, fields, write, done=done, errors=errors)
 
     async def _store(self, tx: Context, rows: Sequence[CustomerRow]) -> None:

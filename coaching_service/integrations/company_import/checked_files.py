@@ -13,7 +13,7 @@ from coaching_service.core.jobs.queue import Job, company_of
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork, StoredCompanyJob
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.history_import.models import ImportAnswers
+from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers
 from coaching_service.people.team import service as team
 
 
@@ -21,7 +21,8 @@ from coaching_service.people.team import service as team
 async def begin(ctx: Context, job_id: ObjectId, answers: ImportAnswers) -> StoredCompanyJob:
     """Queue the import of the file that a job has checked, and return its job.
 
-    The caller may read the job. Raises NotFound, Conflict if its file is no longer there, and as company_import.begin.
+    If the columns were not known, the file is checked once more, with the answers. The caller may read the job.
+    Raises NotFound, Conflict if its file is no longer there, and as company_import.begin.
     """
     checked = await background_jobs.get_with_work(ctx, job_id)
     work = cast("ImportWork", checked["work"])
@@ -30,8 +31,10 @@ async def begin(ctx: Context, job_id: ObjectId, answers: ImportAnswers) -> Store
     if checked["kind"] != "import" or checked["status"] != "done" or file_id is None or stored is None:
         raise Conflict("The file is no longer here: upload it again", code="FILE_GONE")
     await background_jobs.forget_file(ctx, job_id, file_id)
+    result = cast("HistoryResult", checked["result"])
+    is_open = any(each["code"] == "COLUMN" for each in result.get("questions", ()))
     file = files.StoredFile(file_id, work["fileName"], work["contentType"], stored["length"], stored["sha256"])
-    return await company_import.begin(ctx, file, dry_run=False, answers=answers)
+    return await company_import.begin(ctx, file, dry_run=is_open, answers=answers, keeps_file=is_open)
 
 
 async def discard_step(services: Services, job: Job) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any, cast, get_args
 
 import orjson
@@ -10,9 +11,9 @@ from marshmallow import ValidationError, fields, post_load
 
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.validation import Choice, FormBoolean, Identifier, Input
+from coaching_service.integrations.history_files.columns import FIELDS
 from coaching_service.integrations.history_files.models import Format
-from coaching_service.integrations.history_files.rosters import COLUMNS
-from coaching_service.integrations.history_files.set_rows import FIELDS
+from coaching_service.integrations.history_files.rosters import COLUMNS, JOINED
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
 from coaching_service.library.imported_names.answers import read_answers
 
@@ -92,7 +93,7 @@ class AnswerFields(Input):
     @post_load
     def as_answers(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         """Gather the answers in `answers`."""
-        if problem := find_unknown_field(data["columns"].values()):
+        if problem := find_wrong_columns(data["columns"]):
             raise ValidationError(problem, "columns")
         sent = {name: data.pop(name, default) for name, default in NO_ANSWERS.items()}
         for name in ("names", "customers"):
@@ -103,10 +104,13 @@ class AnswerFields(Input):
         return {**data, "answers": cast("ImportAnswers", sent)}
 
 
-def find_unknown_field(names: Iterable[str]) -> str | None:
-    """Return what is wrong if not all names are fields of sets or of clients."""
-    unknown = sorted({*names} - {*FIELDS, *COLUMNS, ""})
-    return f"must be fields of sets or clients: {', '.join(unknown)[:100]}" if unknown else None
+def find_wrong_columns(columns: Mapping[str, str]) -> str | None:
+    """Return what is wrong with answers about columns: a field that is not known, or that two columns have."""
+    counts = Counter(columns.values())
+    if unknown := sorted(counts.keys() - {*FIELDS, *COLUMNS, ""}):
+        return f"must be fields of sets or clients: {', '.join(unknown)[:100]}"
+    repeated = [name for name, count in counts.items() if count > 1 and name not in ("", *JOINED)]
+    return f"must name one column for each field: {', '.join(repeated)}" if repeated else None
 
 
 class ImportFields(AnswerFields):

@@ -58,7 +58,7 @@ COLUMNS: Mapping[Column, tuple[str, ...]] = {
 }
 _COLUMN_OF: Mapping[str, Column] = {words: column for column, names in COLUMNS.items() for words in names}
 # Several columns may have these: their cells are joined.
-_JOINED: tuple[Column, ...] = ("groups", "notes")
+JOINED: tuple[Column, ...] = ("groups", "notes")
 _ARCHIVED = {"archived", "deactivated", "inactive", "archivado", "inactivo", "desactivado", "cancelled", "canceled"}
 _ACTIVE = {"", "active", "activo", "current", "trial", "pending", "invited"}
 # A group in quotes may have a separator in its name.
@@ -126,12 +126,16 @@ class Roster:
         ignored: Headings that are not read.
         date_order: The order of its dates, if the file or the caller decides it.
         is_order_open: Whether dates are left out because nothing decides it.
+        open_rows: How many rows could not be read because no column has names.
+        name_options: The headings that may have the names then.
     """
 
     rows: list[RosterRow]
     ignored: list[str]
     date_order: DateOrder | None
     is_order_open: bool
+    open_rows: int = 0
+    name_options: list[str] = field(default_factory=list)
 
 
 def column_of(heading: Cell, columns: Mapping[str, Column | Literal[""]] | None = None) -> Column | None:
@@ -143,9 +147,9 @@ def column_of(heading: Cell, columns: Mapping[str, Column | Literal[""]] | None 
     return _COLUMN_OF.get(read_heading(heading).words)
 
 
-def count_headings(cells: Sequence[Cell]) -> int:
+def count_headings(cells: Sequence[Cell], columns: Mapping[str, Column | Literal[""]] | None = None) -> int:
     """Return how many cells are headings of rosters."""
-    return sum(column_of(cell) is not None for cell in cells)
+    return sum(column_of(cell, columns) in COLUMNS for cell in cells)
 
 
 def is_roster(headings: Sequence[str]) -> bool:
@@ -157,10 +161,15 @@ def read_roster(
     file: IO[bytes],
     date_order: DateOrder | None = None,
     columns: Mapping[str, Column | Literal[""]] | None = None,
+    *,
+    asks_for_names: bool = False,
 ) -> Roster:
-    """Return the clients of the first table that has names. Raises UnreadableTable."""
+    """Return the clients of the first table.
+
+    `asks_for_names`: without a column with names, return the headings that may have them. Raises UnreadableTable.
+    """
     file.seek(0)
-    for table in read_tables(file, count_headings):
+    for table in read_tables(file, lambda cells: count_headings(cells, columns)):
         known = [column_of(heading, columns) for heading in table.headings]
         if columns is None and "exercise" in {FIELD_OF.get(words) for words in words_of(table.headings)}:
             raise UnreadableTable(
@@ -168,6 +177,10 @@ def read_roster(
             )
         if {"name", "fullName"} & {*known}:
             return _read(table, known, date_order)
+        if asks_for_names:
+            free = [heading for heading, column in zip(table.headings, known, strict=True) if heading and not column]
+            options = list(dict.fromkeys(free or filter(None, table.headings)))
+            return Roster([], [], None, is_order_open=False, open_rows=sum(1 for _ in table.rows), name_options=options)
         raise UnreadableTable(
             f"has no column with names of clients; it has: {', '.join(filter(None, table.headings))[:300]}"
         )
@@ -186,7 +199,7 @@ def join_groups(groups: Iterable[str]) -> str:
 
 
 def _read(table: Table, known: list[Column | None], date_order: DateOrder | None) -> Roster:
-    repeated = [column for column, n in Counter(known).items() if column and n > 1 and column not in _JOINED]
+    repeated = [column for column, n in Counter(known).items() if column and n > 1 and column not in JOINED]
     if repeated:
         raise UnreadableTable(f"has several columns for: {', '.join(repeated)}")
     rows = list(itertools.islice(table.rows, MAX_CLIENTS + 1))
@@ -214,9 +227,9 @@ def _decided_order(rows: Sequence[Row], known: Sequence[Column | None]) -> DateO
 
 def _row_of(row: Row, known: Sequence[Column | None], order: DateOrder | None) -> RosterRow:
     cells: dict[Column, Cell] = {}
-    joined: dict[Column, list[str]] = {column: [] for column in _JOINED}
+    joined: dict[Column, list[str]] = {column: [] for column in JOINED}
     for column, cell in zip(known, row.cells, strict=False):
-        if column in _JOINED and cell is not None:
+        if column in JOINED and cell is not None:
             joined[column].append(str(cell).strip())
         elif column is not None and cell is not None:
             cells[column] = cell

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
-from typing import IO, Literal
+from typing import IO
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
@@ -25,6 +24,15 @@ from coaching_service.integrations.history_files._dialects import (
 )
 from coaching_service.integrations.history_files._headings import Field, Unit, unit_of, words_of
 from coaching_service.integrations.history_files._set_kinds import KINDS, NOT_SETS, SetKind
+from coaching_service.integrations.history_files.columns import (
+    Columns,
+    MissingColumns,
+    find_missing,
+    find_repeated,
+    is_near,
+    renamed,
+    sets_dialect,
+)
 from coaching_service.integrations.history_files.models import Format, Problem
 from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
 from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, Moment, UnknownOrder
@@ -55,7 +63,7 @@ class Answers:
     load_unit: Unit | None = None
     distance_unit: Unit | None = None
     date_order: DateOrder | None = None
-    columns: Mapping[str, Field | Literal[""]] = field(default_factory=dict)
+    columns: Columns = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,63 +128,53 @@ class SetFile:
     file: IO[bytes]
     answers: Answers
     dialect: Dialect | None = None
+    missing: MissingColumns | None = None
 
     def rows(self) -> Iterator[FileRow]:
-        """Yield the rows, from the first. Raises UnreadableTable or UnknownFormat."""
+        """Yield the rows, from the first; without sets if columns are missing.
+
+        Raises UnreadableTable and UnknownFormat.
+        """
         self.file.seek(0)
         found, number = False, 0
-        for table in read_tables(self.file, count_headings):
-            first = next(table.rows, None)
-            dialect = self._dialect_of(table, first)
-            if dialect is not None:
-                found, self.dialect = True, self.dialect or dialect
-                headings = [self._renamed(heading) for heading in table.headings]
-                for row in itertools.chain(() if first is None else (first,), table.rows):
-                    number += 1
-                    yield _RowReader(dialect, headings, self.answers, row, number).read()
+        for table in read_tables(self.file, self._count_headings):
+            dialect = self._dialect_of(table)
+            if dialect is None:
+                continue
+            found, self.dialect = True, self.dialect or dialect
+            missing = find_missing(dialect, table.headings, self.answers.columns)
+            self.missing = self.missing or missing
+            headings = [renamed(heading, self.answers.columns) for heading in table.headings]
+            problems = find_repeated(dialect, headings, table.line)
+            for row in table.rows:
+                number += 1
+                if missing is not None:
+                    yield FileRow(row.line, [], [])
+                    continue
+                read = _RowReader(dialect, headings, self.answers, row, number).read()
+                yield replace(read, problems=[*problems, *read.problems]) if problems else read
+                problems = []
         if not found:
             raise UnreadableTable("has no rows")
 
-    def _dialect_of(self, table: Table, first: Row | None) -> Dialect | None:
+    def _count_headings(self, cells: Sequence[Cell]) -> int:
+        return count_headings(cells) + sum(cell in self.answers.columns for cell in cells)
+
+    def _dialect_of(self, table: Table) -> Dialect | None:
         if self.answers.format is not None:
             return next((each for each in DIALECTS if each.format == self.answers.format), None)
-        headings = [self._renamed(heading) for heading in table.headings]
-        dialect = recognise(headings, () if first is None else first.cells)
+        headings = [renamed(heading, self.answers.columns) for heading in table.headings]
+        dialect = recognise(headings)
+        if dialect is None and is_near(headings):
+            return sets_dialect()
         if dialect is None and any(table.headings):
             near = nearest(table.headings)
-            missing = [group[0] for group in near.marks if not set(group) & words_of(table.headings)]
+            lacking = [group[0] for group in near.marks if not set(group) & words_of(table.headings)]
             raise UnknownFormat(
                 f"has headings that fit no format: {', '.join(filter(None, table.headings))[:300]}. The nearest is "
-                f"{near.format}, which needs: {', '.join(missing)}"
+                f"{near.format}, which needs: {', '.join(lacking)}"
             )
         return dialect
-
-    def _renamed(self, heading: str) -> str:
-        answer = self.answers.columns.get(heading)
-        return heading if answer is None else _HEADING_OF.get(answer, "")
-
-
-# A heading that every dialect reads as the field.
-_HEADING_OF: Mapping[str, str] = {
-    "customer": "Client",
-    "date": "Date",
-    "time": "Time of day",
-    "workout": "Workout name",
-    "exercise": "Exercise",
-    "set": "Set",
-    "setKind": "Set type",
-    "reps": "Reps",
-    "load": "Weight",
-    "distance": "Distance",
-    "seconds": "Seconds",
-    "rpe": "RPE",
-    "rir": "RIR",
-    "notes": "Notes",
-}
-
-
-# What an answer may say that a column has.
-FIELDS = tuple(_HEADING_OF)
 
 
 class _RowReader:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import IO
 
+from coaching_service.integrations.history_files.columns import MissingColumns
 from coaching_service.integrations.history_files.models import Format, Problem, Question
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, SetFile
 from coaching_service.integrations.history_files.values import DateOrder
@@ -59,6 +60,8 @@ def survey(file: IO[bytes], answers: Answers, advance: Callable[[int], None] = l
     if reading.orders is not None and answers.date_order is None and len(reading.orders) == 1:
         [order] = reading.orders
         found, reading = _read(file, replace(answers, date_order=order), advance)
+    if reading.missing is not None:
+        found.questions += reading.missing.questions
     if found.answers.date_order is None and reading.has_unknown_dates:
         found.questions.append(
             {
@@ -89,6 +92,7 @@ class _Reading:
     has_unknown_dates: bool = False
     has_unknown_loads: bool = False
     has_unknown_distances: bool = False
+    missing: MissingColumns | None = None
 
     def add(self, row: FileRow) -> None:
         """Note what a row leaves open."""
@@ -108,7 +112,7 @@ def _read(file: IO[bytes], answers: Answers, advance: Callable[[int], None]) -> 
         found.rows += 1
         advance(found.rows)
         reading.add(row)
-        is_open = any(problem["code"] in _SOLVED_BY_ANSWERS for problem in row.problems)
+        is_open = source.missing is not None or any(problem["code"] in _SOLVED_BY_ANSWERS for problem in row.problems)
         found.problem_count += len(row.problems)
         found.problems += row.problems[: MAX_PROBLEMS - len(found.problems)]
         found.reported += not row.sets and not is_open
@@ -121,6 +125,7 @@ def _read(file: IO[bytes], answers: Answers, advance: Callable[[int], None]) -> 
             found.last = each.day if found.last is None else max(found.last, each.day)
         for customer in {each.customer for each in row.sets}:
             found.customers[customer] += 1
+    reading.missing = source.missing
     if source.dialect is not None:
         found.format, found.by_day = source.dialect.format, source.dialect.sessions_by_day
     return found, reading

@@ -51,11 +51,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A sheet of a workbook, or the whole of a CSV file: its headings and the rows below them."""
+    """A sheet of a workbook, or the whole of a CSV file: its headings, in a line, and the rows below them."""
 
     name: str
     headings: tuple[str, ...]
     rows: Iterator[Row]
+    line: int
 
 
 def read_tables(file: IO[bytes], count_headings: CountHeadings) -> Iterator[Table]:
@@ -81,7 +82,7 @@ def _with_headings(name: str, rows: Iterator[Row], count_headings: CountHeadings
     headings = tuple("" if cell is None else str(cell).strip() for cell in first[best].cells)
     if len(headings) > MAX_COLUMNS:
         raise UnreadableTable(f"has {len(headings)} columns; {MAX_COLUMNS} are possible", first[best].line)
-    return Table(name, headings, _limited(itertools.chain(first[best + 1 :], rows)))
+    return Table(name, headings, _limited(itertools.chain(first[best + 1 :], rows)), first[best].line)
 
 
 def _limited(rows: Iterator[Row]) -> Iterator[Row]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import IO
+from collections.abc import Sequence
+from typing import IO, Any, cast
 
 from coaching_service.integrations.history_files import rosters
 from coaching_service.integrations.history_files.set_rows import SetFile, UnknownFormat
-from coaching_service.integrations.history_files.tables import UnreadableTable, read_tables
+from coaching_service.integrations.history_files.tables import Cell, UnreadableTable, read_tables
 from coaching_service.integrations.history_import.answers import reading_answers
 from coaching_service.integrations.history_import.models import StoredAnswers
 
@@ -20,11 +21,14 @@ def is_history(file: IO[bytes], answers: StoredAnswers | None) -> bool:
         return False
     if answers["format"] is not None:
         return True
+    source = SetFile(file, reading_answers(answers))
     try:
-        for _ in SetFile(file, reading_answers(answers)).rows():
+        for _ in source.rows():
             break
+        if source.missing is not None and "exercise" in source.missing.fields and _has_clients(file, answers):
+            return False
     except UnknownFormat:
-        if _has_clients(file):
+        if _has_clients(file, answers):
             return False
         raise
     except UnreadableTable:
@@ -41,8 +45,12 @@ def _is_archive(file: IO[bytes]) -> bool:
     return file.read(2) == b"PK"
 
 
-def _has_clients(file: IO[bytes]) -> bool:
-    """Return whether any of the headings is one of a table of clients."""
+def _has_clients(file: IO[bytes], answers: StoredAnswers) -> bool:
+    """Return whether any of the headings is one of a table of clients, after the answers about columns."""
+    columns = cast("Any", {each["heading"]: each["field"] for each in answers["columns"]})
+
+    def count(cells: Sequence[Cell]) -> int:
+        return rosters.count_headings(cells, columns)
+
     file.seek(0)
-    tables = read_tables(file, rosters.count_headings)
-    return any(rosters.count_headings(table.headings) for table in tables)
+    return any(count(table.headings) for table in read_tables(file, count))

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypedDict, cast
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Text
 from coaching_service.integrations.background_jobs.models import ImportWork, JobWork
+from coaching_service.integrations.company_import.schemas import find_wrong_columns
 from coaching_service.integrations.history_import.answers import by_name
 from coaching_service.integrations.history_import.models import ImportAnswers
 from coaching_service.library.exercises.models import Exercise
@@ -29,6 +31,13 @@ class NameRow(TypedDict):
     answer: Annotated[str, Text(max_length=24)]
 
 
+class ColumnRow(TypedDict):
+    """The heading of the column that has a field."""
+
+    name: Annotated[str, Text(max_length=24)]
+    answer: Annotated[str, Text(max_length=_LONGEST_NAME, trim=False)]
+
+
 class AnswersForm(TypedDict):
     """The answers to the questions of a check, and what the names in the file become."""
 
@@ -38,6 +47,7 @@ class AnswersForm(TypedDict):
     dateOrder: Annotated[Literal["dmy", "mdy", "ymd"] | None, Default(None)]
     names: Annotated[list[NameRow], Default(list)]
     customers: Annotated[list[NameRow], Default(list)]
+    columns: Annotated[list[ColumnRow], Default(list)]
 
 
 class ExerciseSearch(TypedDict):
@@ -63,13 +73,23 @@ def with_answers(checked: JobWork, form: AnswersForm) -> ImportAnswers:
         "dateOrder": form["dateOrder"] or known["dateOrder"],
         "names": {**by_name(known["names"]), **read_answers(_by_name(changed))},
         "customers": {**by_name(known["customers"]), **read_answers(_by_name(form["customers"]))},
-        "columns": {each["heading"]: each["field"] for each in known["columns"]},
+        "columns": {**{each["heading"]: each["field"] for each in known["columns"]}, **_columns_of(form["columns"])},
     }
 
 
 async def search_exercises(ctx: Context, query: ExerciseSearch) -> Sequence[Exercise]:
     """Return the exercises that match what was typed."""
     return await suggest_exercises(ctx, query["keywords"], _SUGGESTIONS)
+
+
+def _columns_of(rows: Sequence[ColumnRow]) -> Mapping[str, str]:
+    """Return the fields by heading. Raises InvalidFields for a field that does not exist, or a heading with two."""
+    columns = {row["answer"]: row["name"] for row in rows}
+    if len(columns) < len(rows):
+        raise invalid_field("columns", "must be another column for each question", code="INVALID_ANSWER")
+    if problem := find_wrong_columns(columns):
+        raise invalid_field("columns", problem, code="INVALID_ANSWER")
+    return columns
 
 
 def _by_name(rows: Sequence[NameRow]) -> Mapping[str, str]:

@@ -30,6 +30,7 @@ _FORMATS = {
     "customers": "A list of clients",
 }
 _FIELDS = {"LOAD_UNIT": "loadUnit", "DISTANCE_UNIT": "distanceUnit", "DATE_ORDER": "dateOrder"}
+_NAMED = {"CUSTOMER": "customers", "COLUMN": "columns"}
 _REMOVED = {"customers": "clients removed", "sessions": "workouts removed", "exercises": "exercises removed"}
 _OPTIONS = {
     "kg": "Kilograms",
@@ -95,6 +96,7 @@ def describe(job: JobWork) -> dict[str, Any]:
         "questions": []
         if result is None
         else [_question(each, number) for number, each in enumerate(result["questions"])],
+        "isChecking": result is not None and any(each["code"] == "COLUMN" for each in result["questions"]),
         "names": [_name(each, may_create=may_create) for each in names[:MOST_NAMES]],
         "mayCreate": may_create,
         "nameCount": len(names),
@@ -203,9 +205,10 @@ def _question(question: Question, number: int) -> ShownQuestion:
     named = question.get("name", "")
     if question["code"] == "CUSTOMER" and not named:  # the page has the clients
         return {"field": "customerId", "named": "", "message": "Whose history is it?", "options": []}
-    labels = question.get("labels") or [_OPTIONS.get(each, each) for each in question["options"]]
+    words = {} if question["code"] == "COLUMN" else _OPTIONS
+    labels = question.get("labels") or [words.get(each, each) for each in question["options"]]
     return {
-        "field": _FIELDS.get(question["code"], f"customers.{number}"),
+        "field": _FIELDS.get(question["code"], f"{_NAMED.get(question['code'])}.{number}"),
         "named": named,
         "message": question["message"],
         "options": list(zip(question["options"], labels, strict=True)),

@@ -1,0 +1,124 @@
+"""Columns of tables of sets: the answers about them, those that are missing, and those that repeat another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from coaching_service.integrations.history_files._dialects import DIALECTS, Dialect
+from coaching_service.integrations.history_files._headings import Field, read_heading, words_of
+from coaching_service.integrations.history_files.models import Problem, Question
+
+Columns = Mapping[str, Field | Literal[""]]
+
+# A heading that every dialect reads as the field.
+_HEADING_OF: Mapping[str, str] = {
+    "customer": "Client",
+    "date": "Date",
+    "time": "Time of day",
+    "workout": "Workout name",
+    "exercise": "Exercise",
+    "set": "Set",
+    "setKind": "Set type",
+    "reps": "Reps",
+    "load": "Weight",
+    "distance": "Distance",
+    "seconds": "Seconds",
+    "rpe": "RPE",
+    "rir": "RIR",
+    "notes": "Notes",
+}
+# What an answer may say that a column has.
+FIELDS = tuple(_HEADING_OF)
+
+# The fields that a table of sets needs: each is there if one of the group is.
+_REQUIRED: Mapping[Field, tuple[Field, ...]] = {
+    "date": ("date",),
+    "exercise": ("exercise",),
+    "reps": ("reps", "load", "distance", "seconds"),
+}
+_WORDS: Mapping[Field, str] = {"date": "date", "exercise": "name of the exercise", "reps": "repetitions"}
+_SETS = next(each for each in DIALECTS if each.format == "sets")
+
+
+@dataclass(frozen=True)
+class MissingColumns:
+    """The fields that a table needs and has no column of, and the headings that may have them."""
+
+    fields: Sequence[Field]
+    headings: Sequence[str]
+
+    @property
+    def questions(self) -> list[Question]:
+        """The questions which columns have the fields."""
+        return [ask_for_column(name, _WORDS[name], self.headings) for name in self.fields]
+
+
+def ask_for_column(name: str, words: str, headings: Sequence[str]) -> Question:
+    """Return the question which column has a field; the answer is sent in `columns`."""
+    return {
+        "code": "COLUMN",
+        "message": f"Which column has the {words}?",
+        "options": list(headings),
+        "name": name,
+    }
+
+
+def renamed(heading: str, columns: Columns) -> str:
+    """Return a heading as the dialects read it, after the answers about columns."""
+    if (answer := columns.get(heading)) is None:
+        return heading
+    unit = read_heading(heading).unit
+    name = _HEADING_OF.get(answer, "")
+    return f"{name} ({unit})" if name and unit else name
+
+
+def find_missing(dialect: Dialect, headings: Sequence[str], columns: Columns) -> MissingColumns | None:
+    """Return what a table lacks of a dialect that the caller has named; None if it can be read."""
+    read = [renamed(each, columns) for each in headings]
+    if dialect.expand is not None or dialect.matches(words_of(read)):
+        return None
+    known = [dialect.field_of(each) for each in read]
+    present = {each[0] for each in known if each is not None}
+    missing = [name for name, group in _REQUIRED.items() if not present & {*group}]
+    if not missing:
+        return None
+    free = [heading for heading, field in zip(headings, known, strict=True) if heading and field is None]
+    return MissingColumns(missing, list(dict.fromkeys(free or filter(None, headings))))
+
+
+def is_near(headings: Sequence[str]) -> bool:
+    """Return whether a table lacks one field only to be one of sets, and has a column that may have it."""
+    is_free = any(heading and _SETS.field_of(heading) is None for heading in headings)
+    return is_free and _SETS.count_marks(words_of(headings)) == len(_SETS.marks) - 1
+
+
+def sets_dialect() -> Dialect:
+    """Return the dialect of any table of sets."""
+    return _SETS
+
+
+def find_repeated(dialect: Dialect, headings: Sequence[str], line: int) -> list[Problem]:
+    """Return a problem for each column that has what an earlier one has."""
+    if dialect.expand is not None:
+        return []
+    first_of: dict[Field, str] = {}
+    problems: list[Problem] = []
+    for heading in headings:
+        known = dialect.field_of(heading)
+        if known is None:
+            continue
+        first = first_of.setdefault(known[0], heading)
+        if first is not heading:
+            message = f"has what the column {first[:50]} has: it is read only where that one is empty"
+            problems.append(
+                {
+                    "entry": f"line {line}",
+                    "line": line,
+                    "field": heading[:100],
+                    "code": "REPEATED_COLUMN",
+                    "message": message,
+                }
+            )
+    return problems
