@@ -6,11 +6,17 @@ from typing import Any
 
 import aiohttp
 
-from coaching_service.core.jobs import worker
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue, worker
 from coaching_service.core.jobs.queue import Step
+from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.history_import import undoing
+from coaching_service.integrations.history_import import following, undoing
+from coaching_service.integrations.history_import.models import ImportedPeriod
 from tests.support.client import CoachClient, Reply
+from tests.support.doctor import is_numbered
+from tests.support.real_exports import EXPORTS, own_csv
+from tests.support.service_process import until
 
 TABLE = (
     b"Date,Workout,Exercise,Reps,Weight (kg)\n2025-01-06,Push,Bench Press,8,60\n2025-01-06,Push,Sled of Doom,5,100\n"
@@ -56,6 +62,53 @@ async def test_a_client_imports_and_undoes_the_own_history(coach: CoachClient) -
     assert (await client.get("/customer/wblock", startDate="2025-01-01", endDate="2025-01-31")).ok() == []
 
 
+async def test_the_client_is_the_author_of_the_own_import(coach: CoachClient) -> None:
+    mara = await coach.create_customer("Mara")
+    client = await coach.as_client(mara)
+    job = await ended(coach, client, (await send(client)).ok(202))
+    await ended(coach, client, (await client.post(f"/customer/jobs/{job['_id']}/undo")).ok(202))
+
+    own = {"type": "client", "_id": mara["_id"], "name": "Mara"}
+    for operation in ("importCompany", "undoImport"):
+        changes = await changes_of(coach, operation)
+        assert changes and [(each["actor"], each["via"]) for each in changes] == [(own, "client")] * len(changes)
+    listed = (await coach.get("/coach/events", types=["history.imported", "history.removed"])).ok()["docs"]
+    assert [each["type"] for each in listed] == ["history.imported", "history.removed"]
+    assert {(each["actor"]["type"], each["actor"]["_id"]) for each in listed} == {("client", mara["_id"])}
+    mine = (await coach.get("/coach/changes", limit=50, via="client")).ok()["docs"]
+    assert {each["operation"] for each in mine} >= {"importCompany", "undoImport"}
+
+
+async def test_the_client_is_the_author_of_an_import_that_was_cancelled(coach: CoachClient) -> None:
+    mara = await coach.create_customer("Mara")
+    period: ImportedPeriod = {
+        "customerId": ObjectId(mara["_id"]),
+        "sessions": 1,
+        "sets": 2,
+        "from": "2025-01-06",
+        "to": "2025-01-06",
+    }
+    client = await coach.as_client(mara)
+    job = await ended(coach, client, (await send(client)).ok(202))
+    arguments = {"importId": ObjectId(job["_id"]), "period": period}
+    await queue.enqueue(coach.ctx, background_jobs.FOLLOW, arguments)
+    steps: dict[str, Step] = {background_jobs.FOLLOW: following.run_step}
+    await worker.run_due(coach.ctx.services, steps)
+
+    async def is_followed() -> bool:
+        return len(await changes_of(coach, "importCompany")) > 1
+
+    await until(is_followed, "what follows from the import")
+    assert {each["via"] for each in await changes_of(coach, "importCompany")} == {"client"}
+
+
+async def changes_of(coach: CoachClient, operation: str) -> list[dict[str, Any]]:
+    """The changes of an operation, once all are numbered."""
+    await until(lambda: is_numbered(coach.ctx.services), "the numbers of changes")
+    listed = (await coach.get("/coach/changes", limit=50)).ok()["docs"]
+    return [each for each in listed if each["operation"] == operation]
+
+
 async def test_only_rows_of_the_client_are_imported(coach: CoachClient) -> None:
     mara, kim = await coach.create_customer("Mara"), await coach.create_customer("Kim")
     client = await coach.as_client(mara)
@@ -65,6 +118,32 @@ async def test_only_rows_of_the_client_are_imported(coach: CoachClient) -> None:
     assert len(await coach.calendar(mara, "2025-01-01", "2025-01-31")) == 1
     assert await coach.calendar(kim, "2025-01-01", "2025-01-31") == []
     assert await coach.names() == ["Kim", "Mara"]
+
+
+async def test_a_file_of_another_client_is_reported(coach: CoachClient) -> None:
+    mara = await coach.create_customer("Mara", surname="Moss")
+    client = await coach.as_client(mara)
+    other = b"Client,Date,Exercise,Reps\nAna Flores,2025-01-06,Sled of Doom,8\nAna Flores,2025-01-07,Squat,8\n"
+    job = await ended(coach, client, (await send(client, other)).ok(202))
+    assert (job["result"]["imported"], job["result"]["reported"], job["result"]["created"]["exercises"]) == (0, 2, 0)
+    assert [each["code"] for each in job["errors"]] == ["OTHER_CLIENT", "OTHER_CLIENT"]
+    assert await coach.calendar(mara, "2025-01-01", "2025-01-31") == []
+    listed = await coach.ctx.db["exercises"].count_documents({"libraryId": coach.ctx.company_id})
+    assert listed == 0, "no exercise of rows that are left out"
+
+    for name in (b"mara moss", b'"Moss, Mara"', mara["_id"].encode()):
+        own = b"Client,Date,Exercise,Reps\n" + name + b",2025-01-06,Squat,8\n"
+        job = await ended(coach, client, (await send(client, own, dryRun="true")).ok(202))
+        assert (job["result"]["imported"], job["errors"]) == (1, []), name
+
+
+async def test_files_that_coaches_import_are_refused(coach: CoachClient) -> None:
+    mara = await coach.create_customer("Mara")
+    client = await coach.as_client(mara)
+    for export in (own_csv(mara["_id"], "Mara"), next(each for each in EXPORTS if each.format == "trainheroic")):
+        job = await ended(coach, client, (await send(client, export.build())).ok(202))
+        assert (job["status"], job["errors"][-1]["code"]) == ("failed", "NOT_SUPPORTED"), export.name
+    assert await coach.calendar(mara, "2025-01-01", "2025-12-31") == []
 
 
 async def test_jobs_of_others_are_not_found(coach: CoachClient) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import cast
 
@@ -61,6 +61,8 @@ class StoredChangeLog:
         recorder = ctx.changes
         if ctx.principal is None and recorder.author is not None:
             ctx = ctx.acting_as(recorder.author)
+        if ctx.author is not None:
+            ctx = replace(ctx, principal=ctx.author)
         groups = _group_by_client(recorder)
         is_batch = ctx.batch_id is not None or len(groups) > 1
         changes: list[NewChangeDocument] = []

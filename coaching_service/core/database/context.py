@@ -160,7 +160,8 @@ class Context:
     `thread` is the worker thread that the function runs on, if it does (see `on_worker_thread`).
     `is_disconnected` returns whether the caller has closed the connection, so that queued work can be skipped.
     `operation` is the operationId of the route, or the name of the tool, page or job; `interface` is set where it
-    does not follow from the caller's credential: for assistants and background work.
+    does not follow from the caller's credential: for assistants and background work. `author`: the client whose request
+    the background work is, whom the change log names instead of the caller.
     `recorder` collects what the transaction changes. `change_ids` receives the identifiers of the changes once they
     are committed; `batch_id` groups the changes of several clients under one identifier. `cache_wait`: see CacheWait.
     `resolved_names`: what names of exercises mean that the transaction needs (see Unprepared).
@@ -183,6 +184,7 @@ class Context:
     prefers_job: bool = False
     operation: str = ""
     interface: Interface | None = None
+    author: Principal | None = None
     recorder: ChangeRecorder | None = None
     batch_id: ObjectId | None = None
     change_ids: list[ObjectId] = field(default_factory=list)

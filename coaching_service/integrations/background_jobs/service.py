@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from coaching_service.integrations.background_jobs.models import (
     ImportWork,
     JobError,
     JobKind,
+    JobReaders,
     JobStatus,
     JobWork,
     NewJob,
@@ -33,6 +35,7 @@ from coaching_service.integrations.background_jobs.models import (
 from coaching_service.integrations.history_import import results
 from coaching_service.integrations.history_import.models import HistoryResult
 from coaching_service.people.bulk_jobs import service as bulk_jobs
+from coaching_service.people.customers import first_access
 from coaching_service.people.team import service as team
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.personal_records import renewal as training_load_renewal
@@ -146,8 +149,8 @@ async def get_step(
 ) -> tuple[Context, JobWork] | None:
     """Return what the next step of the queued `job` needs, with a context of the company's owner.
 
-    `is_batch`: the changes of the job share its identifier. An employee who requested the job acts in it. None if the
-    company has been deleted or the job has ended.
+    `is_batch`: the changes of the job share its identifier. An employee who requested the job acts in it; a client is
+    the author of its changes. None if the company has been deleted or the job has ended.
     """
     job_id: ObjectId = job.arguments["jobId"]
     try:
@@ -162,7 +165,17 @@ async def get_step(
         coach = await team.get_principal(services, coach_id)
         if coach is not None and coach.company.id == ctx.company_id:
             ctx = ctx.acting_as(coach)
-    return ctx, stored
+    return await as_requested(ctx, stored), stored
+
+
+async def as_requested(ctx: Context, readers: JobReaders | JobWork | None) -> Context:
+    """Return a copy of the context of a job in which its client, if it has one, is the author of what it changes."""
+    if readers is None or (customer_id := readers.get("customerId")) is None:
+        return ctx
+    return replace(ctx, author=await first_access.load_author(ctx.services, ctx.company_id, customer_id))
+
+
+find_readers = store.find_readers
 
 
 list_unfinished = store.list_unfinished

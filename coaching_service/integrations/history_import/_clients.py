@@ -64,9 +64,9 @@ ASK_FOR_CLIENT: Question = {
 }
 
 
-async def load(ctx: Context) -> KnownClients:
-    """Return the clients of the company."""
-    return KnownClients(await customers.list_identities(ctx))
+async def load(ctx: Context, *, only: ObjectId | None = None) -> KnownClients:
+    """Return the clients of the company, or one of them."""
+    return KnownClients([each for each in await customers.list_identities(ctx) if only in (None, each["_id"])])
 
 
 def decide(

@@ -42,16 +42,18 @@ class Decisions:
         return [name for name, decision in self.customers.items() if decision == CREATE]
 
 
-async def decide(ctx: Context, file: IO[bytes], answers: StoredAnswers) -> Decisions:
-    """Read the whole file and decide. Raises UnreadableTable, and NotFound for an answer with an unknown identifier."""
+async def decide(ctx: Context, file: IO[bytes], answers: StoredAnswers, *, is_own: bool) -> Decisions:
+    """Read the whole file and decide; `is_own`: a client imports the own history.
+
+    Raises UnreadableTable, and NotFound for an answer with an unknown identifier."""
     found = await asyncio.to_thread(survey, file, stored_answers.reading_answers(answers))
     names = await imported_names.resolve_names(ctx, found.exercises, stored_answers.by_name(answers["names"]))
-    decided, questions = await _decide_customers(ctx, found, answers)
+    decided, questions = await _decide_customers(ctx, found, answers, is_own=is_own)
     return Decisions(found, names, decided, [*found.questions, *questions])
 
 
 async def _decide_customers(
-    ctx: Context, found: Survey, answers: StoredAnswers
+    ctx: Context, found: Survey, answers: StoredAnswers, *, is_own: bool
 ) -> tuple[Mapping[str, NameAnswer | None], list[Question]]:
     names = list(found.customers)
     sent = stored_answers.by_name(answers["customers"])
@@ -61,9 +63,9 @@ async def _decide_customers(
     if (customer_id := answers["customerId"]) is not None:
         await customers.get_visible(ctx, customer_id)
         named = [name for name in names if name]
-        if len(named) <= 1:
+        if not named or (len(named) == 1 and not is_own):
             return dict.fromkeys(names, customer_id), []
-        known = await _clients.load(ctx)
+        known = await _clients.load(ctx, only=customer_id if is_own else None)
         is_meant = {name: sent.get(name, known.find(name)) == customer_id for name in named}
         return {"": customer_id} | {name: customer_id if meant else None for name, meant in is_meant.items()}, []
     if names == [""]:

@@ -32,6 +32,12 @@ class FileContent:
     reported: int = 0
     problems: list[Problem] = field(default_factory=list)
 
+    @property
+    def names(self) -> set[str]:
+        """The normalized names of the exercises of the sessions."""
+        exercises = (each for sessions in self.clients.values() for session in sessions for each in session.exercises)
+        return {key_of(each) for each in {exercise.name for exercise in exercises}}
+
     def report(self, row: SetRow, name: str | None, code: str, message: str) -> None:
         """Report a row that is left out."""
         self.reported += 1

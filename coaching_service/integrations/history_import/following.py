@@ -9,6 +9,7 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, company_of
+from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.history_import.models import ImportedPeriod
 from coaching_service.people.team import service as team
 from coaching_service.progress.personal_records import service as personal_records
@@ -42,6 +43,7 @@ async def run_step(services: Services, job: Job) -> None:
     try:
         owner = await team.get_owner(services, company_of(job))
         ctx = Context(services, operation=OPERATION, batch_id=import_id).acting_as(owner)
+        ctx = await background_jobs.as_requested(ctx, await background_jobs.find_readers(ctx, import_id))
         await in_transaction(ctx, lambda tx: follow(tx, import_id, period))
     except NotFound:  # the client or the company has been erased
         return

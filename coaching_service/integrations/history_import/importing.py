@@ -15,7 +15,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError
 from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.sessions import Session
-from coaching_service.integrations.history_files.set_rows import Answers
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.history_import import _clients
 from coaching_service.integrations.history_import import answers as stored_answers
@@ -30,6 +29,7 @@ from coaching_service.integrations.history_import._reading import (
 )
 from coaching_service.integrations.history_import.following import follow
 from coaching_service.integrations.history_import.models import (
+    OWN_FORMATS,
     CreatedCounts,
     HistoryPlan,
     HistoryResult,
@@ -117,7 +117,7 @@ class HistoryImport:
         """
         work = self._progress.work
         try:
-            decisions = await decide(self._ctx, self._file, work["answers"])
+            decisions = await decide(self._ctx, self._file, work["answers"], is_own=work.get("isOwn", False))
         except (NotFound, Forbidden, InvalidFields) as error:
             message = error.errors[0]["message"] if isinstance(error, InvalidFields) else error.message
             raise HistoryRefused(f"cannot be imported with these answers: {message}", "INVALID_ANSWER") from None
@@ -126,28 +126,23 @@ class HistoryImport:
             raise UnreadableTable("has no rows")
         if not work.get("mayImportAll", True) and decisions.new_customers:
             raise HistoryRefused("has clients that only the owner may create", "OWNER_ONLY")
+        if work.get("isOwn", False) and found.format not in OWN_FORMATS:
+            raise HistoryRefused(f"is of the format {found.format}, which your coach can import", "NOT_SUPPORTED")
+        assumed = {**decisions.customers, **{each.get("name", ""): CREATE for each in decisions.customer_questions}}
+        content = await self._read(decisions, assumed)
+        decisions = replace(decisions, names=decisions.names.for_use(content.names))
         new_names = decisions.names.new_names
         if new_names and not self._may_create_exercises:
             if not self._is_dry_run:
                 raise HistoryRefused(imported_names.describe_missing(new_names), PermissionMissing.default_code)
             decisions = replace(decisions, names=decisions.names.without_new())
-        result = _first_result(decisions, is_dry_run=self._is_dry_run)
-        names: Mapping[str, NameAnswer | None] = decisions.names.decisions
-        assumed = {**decisions.customers, **{each.get("name", ""): CREATE for each in decisions.customer_questions}}
-        content = await asyncio.to_thread(
-            read_content,
-            self._file,
-            _reading_of(decisions, work),
-            by_day=found.by_day,
-            is_mixed=found.format in MIXED,
-            exercises=names,
-            customers=assumed,
-        )
+            content = await self._read(decisions, assumed)
         self._content = content
+        result = _first_result(decisions, is_dry_run=self._is_dry_run)
         result["reported"] += content.reported
         errors = _errors(found.problems, content.problems)
         plan: HistoryPlan = {
-            "exercises": stored_answers.list_answers(names),
+            "exercises": stored_answers.list_answers(decisions.names.decisions),
             "customers": stored_answers.list_answers(assumed),
             "dateOrder": found.answers.date_order,
             "current": None,
@@ -161,6 +156,20 @@ class HistoryImport:
             raise HistoryRefused(f"leaves questions open: {', '.join(codes)}. Answer them", "QUESTIONS_OPEN")
         await self._store_plan(plan, errors, None if self._is_dry_run else decisions)
         self.suspend()
+
+    async def _read(self, decisions: Decisions, assumed: Mapping[str, NameAnswer | None]) -> FileContent:
+        """Return what the file has; `assumed`: what its clients stand for."""
+        found = decisions.survey
+        answers = stored_answers.reading_answers(self._progress.work["answers"], found.answers.date_order)
+        return await asyncio.to_thread(
+            read_content,
+            self._file,
+            answers,
+            by_day=found.by_day,
+            is_mixed=found.format in MIXED,
+            exercises=decisions.names.decisions,
+            customers=assumed,
+        )
 
     async def _store_plan(self, plan: HistoryPlan, errors: Sequence[JobError], decisions: Decisions | None) -> None:
         work: ImportWork = {**self._progress.work, "isStarted": True, "plan": plan}
@@ -304,10 +313,6 @@ class HistoryImport:
         if customer_id is not None:
             own = (await customers.get_visible(self._ctx, customer_id, ("timezone", "customerRoleData")))["timezone"]
         return own or self._ctx.caller.company.timezone
-
-
-def _reading_of(decisions: Decisions, work: ImportWork) -> Answers:
-    return stored_answers.reading_answers(work["answers"], decisions.survey.answers.date_order)
 
 
 def _first_result(decisions: Decisions, *, is_dry_run: bool) -> HistoryResult:

@@ -11,6 +11,8 @@ from coaching_service.integrations.history_files.rosters import Column
 from coaching_service.integrations.history_files.values import DateOrder
 from coaching_service.library.imported_names.models import NameAnswer, NameInFile
 
+# The formats in which clients import their own history.
+OWN_FORMATS = ("hevy", "strong", "fitnotes", "stronglifts", "gravl", "sets")
 ImportFormat: TypeAlias = Format | Literal["customers"]
 
 

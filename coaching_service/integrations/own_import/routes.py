@@ -39,7 +39,8 @@ async def import_own_history(ctx: Context, body: OwnImportOptions, file: StoredF
     It begins after the response: GET /customer/jobs/{importId} returns its progress. With `dryRun` nothing is stored:
     the result has what the file contains, what names of exercises mean, and `questions` that the file does not decide;
     the other fields of the form are the answers. Exercises that are not here yet are created, with the tag `imported`.
-    Sessions that are there already are not added again. Refused if the coach has turned it off.
+    Sessions that are there already are not added again, and rows that name anyone else are reported. Refused if the
+    coach has turned it off.
     """
     return await service.begin(ctx, file, body["answers"], dry_run=body["dryRun"])
 

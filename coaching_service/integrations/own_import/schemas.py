@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from coaching_service.core.validation import Choice, FormBoolean
 from coaching_service.integrations.company_import.schemas import AnswerFields
-
-FORMATS = ("hevy", "strong", "fitnotes", "stronglifts", "gravl", "sets")
+from coaching_service.integrations.history_import.models import OWN_FORMATS
 
 
 class OwnImportFields(AnswerFields):
@@ -15,7 +14,7 @@ class OwnImportFields(AnswerFields):
         exclude = ("customerId", "customers")
 
     format = Choice(
-        *FORMATS, load_default=None, metadata={"description": "What the file is. Default: as its headings say."}
+        *OWN_FORMATS, load_default=None, metadata={"description": "What the file is. Default: as its headings say."}
     )
     dryRun = FormBoolean(
         load_default=False,

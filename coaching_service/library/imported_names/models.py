@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypeAlias, TypedDict
 
@@ -73,11 +73,20 @@ class ResolvedNames:
 
     def without_new(self) -> ResolvedNames:
         """Return what the names mean for a caller who may not create exercises: some mean nothing."""
+        new = {key for key, decision in self.decisions.items() if decision == CREATE}
+        return self._with_answer(new, None)
+
+    def for_use(self, keys: Container[str]) -> ResolvedNames:
+        """Return what the names mean if only some, by the normalized name, are used: no exercise for another one."""
+        unused = {key for key, decision in self.decisions.items() if decision == CREATE and key not in keys}
+        return self._with_answer(unused, SKIP)
+
+    def _with_answer(self, keys: Set[str], answer: NewOrSkipped | None) -> ResolvedNames:
         names = list[NameInFile]()
         for each in self.names:
-            names.append({**each, "answer": None} if each["answer"] == CREATE else each)
-        decisions = {key: None if decision == CREATE else decision for key, decision in self.decisions.items()}
-        return replace(self, names=names, decisions=decisions)
+            names.append({**each, "answer": answer} if key_of(each["name"]) in keys else each)
+        decisions = {key: answer if key in keys else decision for key, decision in self.decisions.items()}
+        return replace(self, names=names, decisions=decisions, answered=self.answered - keys)
 
     def decide(self, name: str) -> NameAnswer | None:
         """Return the exercise that a name of the file means, or what becomes of what has it."""

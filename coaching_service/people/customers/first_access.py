@@ -42,6 +42,14 @@ async def load_principal(services: Services, company_id: ObjectId, customer_id: 
     return to_principal(customer, account.to_company(customer["company"]), customer_id)
 
 
+async def load_author(services: Services, company_id: ObjectId, customer_id: ObjectId) -> Principal | None:
+    """Return a client as the author of background work, even if archived; None if the client is deleted."""
+    customer = await first_access_store.find_with_company(services, company_id, customer_id)
+    if customer is None:
+        return None
+    return to_principal(customer, account.to_company(customer["company"], even_suspended=True), customer_id)
+
+
 record_sign_in = first_access_store.set_signed_in
 
 
