@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.changes.undo import DocumentsRestored
+from coaching_service.core.changes.undo import DocumentsRestored, RestorationPlanned
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.integrations.history_import import undoing as history_undoing
@@ -82,6 +82,7 @@ def assemble() -> EventBus:
     events.subscribe(
         CompanyResumed, webhooks.forget_failures, renewal.queue_renewal_of_all, check_in_scheduling.continue_postponed
     )
+    events.subscribe(RestorationPlanned, waiting_messages.require_unread)
     events.subscribe(
         DocumentsRestored,
         follow_restored_workouts,

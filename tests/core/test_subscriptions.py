@@ -69,6 +69,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "EmailConfirmed",
             "FigureSettingsChanged",
             "IdentityDisplaced",
+            "ImportUndoRequested",
             "ItemLogged",
             "LoadTypeChanged",
             "LoadUnitChanged",
@@ -77,6 +78,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "MessagesRecalled",
             "RecordedItemsRescheduled",
             "ResponseReplayed",
+            "RestorationPlanned",
             "ScheduleChanged",
             "SignInEmailChanged",
         }

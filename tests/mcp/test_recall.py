@@ -147,6 +147,43 @@ async def test_undo_deletes_a_delivered_message_only_while_it_is_unread(coach: C
     assert await listed(client, OWN) == [("Read", False), (None, False)]
 
 
+async def test_undo_deletes_the_messages_that_are_unread_and_names_the_others(
+    coach: CoachClient, mcp: McpHttpClient
+) -> None:
+    clients = [await coach.create_customer(name) for name in ("Ana", "Ben", "Cai")]
+    sent = {"customerIds": [each["_id"] for each in clients], "text": "Hi"}
+    change_id = (await approve(coach, await tool_proposed(mcp, "send_message", **sent)))["changeId"]
+    await after_a_minute(coach)
+    accounts = [await coach.as_client(each) for each in clients]
+    (await accounts[1].put(f"{OWN}/read")).ok()
+
+    proposal = await tool_proposed(mcp, "undo", changeId=change_id)
+    assert "removed 2 messages" in proposal["summary"] and "«Ana», «Cai»" in proposal["summary"]
+    assert "«Ben» stays: The client has read this message" in proposal["summary"]
+    assert await listed(accounts[0], OWN) == [("Hi", False)]
+    await approve(coach, proposal)
+    assert [await listed(each, OWN) for each in accounts] == [[(None, False)], [("Hi", False)], [(None, False)]]
+    assert (await accounts[1].get("/customer/today")).ok()["unreadMessages"] == 0
+    tool_error(await mcp.call("undo", changeId=change_id))
+
+    change_id = (await approve(coach, await tool_proposed(mcp, "send_message", **sent | {"text": "Both read"})))[
+        "changeId"
+    ]
+    await after_a_minute(coach)
+    for each in accounts:
+        (await each.put(f"{OWN}/read")).ok()
+    tool_error(await mcp.call("undo", changeId=change_id), "has read")
+
+
+async def tool_proposed(mcp: McpHttpClient, tool: str, **arguments: Any) -> Json:
+    """The proposal of a call that has to be confirmed."""
+    called = await mcp.call(tool, **arguments)
+    assert "structuredContent" in called, called
+    result: Json = called["structuredContent"]
+    assert result["executed"] is False, result
+    return result
+
+
 async def test_a_message_is_delivered_once_or_recalled_when_both_happen(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana")
     client = await coach.as_client(ana)

@@ -41,6 +41,13 @@ class DocumentsRestored(DomainEvent):
         return [document for document in self.documents if document.kind == kind]
 
 
+@dataclass(frozen=True)
+class RestorationPlanned(DomainEvent):
+    """An undo is about to restore documents, and has written nothing: subscribers may refuse it by raising."""
+
+    documents: Sequence[RestoredDocument]
+
+
 class DocumentsMoved(Conflict):
     """Documents have been changed since the change to undo."""
 
@@ -74,19 +81,23 @@ async def restore(ctx: Context, changes: Sequence[StoredChange], patches: Mappin
     """Restore every document of changes, mark these as undone, and publish DocumentsRestored, in this transaction.
 
     Each change is about another client and other documents. A document that is derived from the others of its change is
-    left to the features if it has been changed since. Raises DocumentsMoved for all others.
+    left to the features if it has been changed since. Raises DocumentsMoved for all others, and what subscribers of
+    RestorationPlanned raise: before anything is written, so that a transaction may go on with other changes.
     """
+    restored, moved = await _plan(ctx, changes, patches)
+    if moved:
+        raise DocumentsMoved(moved)
+    await ctx.publish(RestorationPlanned(restored))
     recorder = ctx.changes
     is_single = len(changes) == 1 and ctx.batch_id is None
-    for change in changes:
-        recorder.undoes[change["customerId"]] = Undo(recorder.id if is_single else ObjectId(), change["_id"])
-    restored, moved = await _plan(ctx, changes, patches)
-    if moved or not await store.set_undone(ctx, recorder.undoes.values()):
-        raise DocumentsMoved(moved or [document for change in changes for document in change["documents"]])
+    undoes = {change["customerId"]: Undo(recorder.id if is_single else ObjectId(), change["_id"]) for change in changes}
+    recorder.undoes |= undoes
+    if not await store.set_undone(ctx, undoes.values()):
+        raise DocumentsMoved([document for change in changes for document in change["documents"]])
     await _write(ctx, restored)
     if effective := [change["undoOf"] for change in changes if change["undoOf"] is not None]:
         await store.set_effective(ctx, effective)
-    if of_clients := {client: undo.of for client, undo in recorder.undoes.items() if client is not None}:
+    if of_clients := {client: undo.of for client, undo in undoes.items() if client is not None}:
         await store.restore_feeds(ctx, of_clients)
     await ctx.publish(DocumentsRestored(restored))
 

@@ -11,22 +11,32 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.lists import typed_line
 from coaching_service.people.changes import service
+from coaching_service.people.changes.models import UndoFailure
 from coaching_service.people.changes.undo import undo_change
 
 _LONGEST_NAME = 120
 
 
-async def undo_completely(ctx: Context, change_id: ObjectId, changes: Sequence[StoredChange]) -> None:
-    """Undo a change, or the complete batch `changes`.
+async def undo_completely(
+    ctx: Context, change_id: ObjectId, changes: Sequence[StoredChange]
+) -> dict[ObjectId, UndoFailure]:
+    """Undo a change, or the batch `changes`; returns why some of it stays, such as messages that were read, by change.
 
-    Raises Conflict that names the first document that has been changed since, and what undo_change raises.
+    Raises Conflict that names the first document that has been changed since, or says why all stays, and what
+    undo_change raises.
     """
     try:
         result = await undo_change(ctx, change_id)
     except DocumentsMoved as error:
         raise await _name_conflict(ctx, changes, error.details["documents"][0]["_id"]) from None
-    if result["failed"]:
-        raise await _name_conflict(ctx, changes, result["failed"][0]["documentId"])
+    failed = {each["documentId"]: each for each in result["failed"]}
+    for failure in failed.values():
+        if failure["code"] != "NOT_UNDOABLE":
+            raise await _name_conflict(ctx, changes, failure["documentId"])
+    if failed and not result["ok"]:
+        raise Conflict(next(iter(failed.values()))["message"], code="NOT_UNDOABLE")
+    documents = [(change["_id"], document["_id"]) for change in changes for document in change["documents"]]
+    return {change: failed[document] for change, document in documents if document in failed}
 
 
 async def _name_conflict(ctx: Context, changes: Sequence[StoredChange], document_id: ObjectId) -> Conflict:

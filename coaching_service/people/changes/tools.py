@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.changes import history
@@ -18,6 +18,7 @@ from coaching_service.core.validation import Identifier
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.changes import _undo_jobs, service
 from coaching_service.people.changes._complete_undo import undo_completely
+from coaching_service.people.changes.models import UndoFailure
 from coaching_service.people.changes.undo import begin_undo_of_import, find_import
 from coaching_service.people.customers import service as customers
 
@@ -60,15 +61,28 @@ async def undo(ctx: Context, change_id: ObjectId) -> Written:
     if bulk_jobs.is_job(ctx, len(changes)):
         about = f"{service.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
         return await _undo_jobs.begin_or_describe(ctx, change_id, changes, about)
-    await undo_completely(ctx, change_id, changes)
+    failed = await undo_completely(ctx, change_id, changes)
     documents = list(ctx.changes.documents.values())
     clients = list(dict.fromkeys(each.client_id for each in documents if each.client_id is not None))
     about = f"{await _describe_clients(ctx, clients)}{_describe_dates(documents)}"
+    undone = [change for change in changes if change["_id"] not in failed]
     return Written(
-        f"Undid: {service.describe_undo(changes)}{about}.",
+        f"Undid: {service.describe_undo(undone)}{about}.{await _describe_failed(ctx, changes, failed)}",
         reasons=find_reasons(days=_count_days(documents)),
         leads_back=all(change["via"] == "assistant" for change in changes),
     )
+
+
+async def _describe_failed(
+    ctx: Context, changes: Sequence[StoredChange], failed: Mapping[ObjectId, UndoFailure]
+) -> str:
+    """Return in words what could not be undone, by reason; empty if nothing."""
+    sentences = []
+    for message in dict.fromkeys(failure["message"] for failure in failed.values()):
+        of_reason = [each for each in changes if each["_id"] in failed and failed[each["_id"]]["message"] == message]
+        clients = await _describe_clients(ctx, _list_clients(of_reason))
+        sentences.append(f" What was done{clients.replace(' of ', ' for ', 1)} stays: {message}.")
+    return "".join(sentences)
 
 
 def _list_clients(changes: Sequence[StoredChange]) -> list[ObjectId]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from coaching_service.core.changes.log import actor_of
-from coaching_service.core.changes.undo import DocumentsRestored
+from coaching_service.core.changes.undo import DocumentsRestored, RestorationPlanned
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.transactions import transactional
@@ -123,11 +123,19 @@ async def _publish_recall(ctx: Context, change_id: ObjectId) -> None:
         await ctx.publish(MessagesRecalled(change_id))
 
 
-async def follow_undo(ctx: Context, event: DocumentsRestored) -> None:
-    """Recall the messages whose sending was undone, or delete them if the client has not read them.
+async def require_unread(ctx: Context, event: RestorationPlanned) -> None:
+    """Raise Conflict if the client has read a message whose sending is to be undone."""
+    for restored in event.documents:
+        message = restored.before
+        if restored.kind != "message" or message is None or restored.after is not None or message.get("isWaiting"):
+            continue
+        delivered = await store.find_message(ctx, message["customerId"], message["_id"])
+        if delivered is not None and delivered["text"] is not None and delivered.get("unreadBy") is None:
+            raise Conflict("The client has read this message", code="NOT_UNDOABLE")
 
-    Raises Conflict if the client has read one.
-    """
+
+async def follow_undo(ctx: Context, event: DocumentsRestored) -> None:
+    """Recall the messages whose sending was undone, or delete them: the client has not read them (`require_unread`)."""
     change_ids: set[ObjectId] = set()
     for restored in event.of_kind("message"):
         message = restored.before
@@ -137,16 +145,13 @@ async def follow_undo(ctx: Context, event: DocumentsRestored) -> None:
         if message.get("isWaiting"):
             await queue.cancel(ctx, message_id)
         else:
-            await _delete_unread(ctx, customer_id, message_id)
+            await _delete_delivered(ctx, customer_id, message_id)
         change_ids.add(message["changeId"])
     for change_id in change_ids:
         await _publish_recall(ctx, change_id)
 
 
-async def _delete_unread(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> None:
+async def _delete_delivered(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> None:
     delivered = await store.find_message(ctx, customer_id, message_id)
-    if delivered is None or delivered["text"] is None:
-        return
-    if delivered.get("unreadBy") is None:
-        raise Conflict("The client has read this message", code="NOT_UNDOABLE")
-    await _delivery.delete(ctx, customer_id, delivered)
+    if delivered is not None and delivered["text"] is not None:
+        await _delivery.delete(ctx, customer_id, delivered)

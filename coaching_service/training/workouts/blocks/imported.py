@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypedDict, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import ChangeRecorder, DocumentChange
-from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import service
@@ -49,19 +47,12 @@ class DoneSession(TypedDict):
     fingerprint: str
 
 
-@dataclass(frozen=True)
-class HistoryChanged(DomainEvent):
-    """Sessions of a client were imported, or imported ones were removed: what follows from all logs is due."""
-
-    customer_id: ObjectId
-
-
 async def add_sessions(
     ctx: Context, customer_id: ObjectId, source: BlockSource, sessions: Sequence[DoneSession]
 ) -> list[StoredBlock]:
     """Store done sessions of a client whose access has been checked, in the caller's transaction.
 
-    Neither the change log nor events have them: the caller reports them together, and publishes HistoryChanged.
+    Neither the change log nor events have them: the caller reports them together.
     """
     calendar = ClientCalendar(customer_id)
     new = [_new_block(calendar, source, session) for session in sessions]
