@@ -21,6 +21,7 @@ from tests.support.service_process import until
 TABLE = (
     b"Date,Workout,Exercise,Reps,Weight (kg)\n2025-01-06,Push,Bench Press,8,60\n2025-01-06,Push,Sled of Doom,5,100\n"
 )
+UNNAMED = b"Date,Moved what,Reps\n2025-01-06,Squat,8\n"  # no heading means an exercise
 STEPS: dict[str, Step] = {company_import.IMPORT: company_import.run_step, undoing.UNDO: undoing.run_step}
 
 
@@ -135,6 +136,12 @@ async def test_a_file_of_another_client_is_reported(coach: CoachClient) -> None:
         own = b"Client,Date,Exercise,Reps\n" + name + b",2025-01-06,Squat,8\n"
         job = await ended(coach, client, (await send(client, own, dryRun="true")).ok(202))
         assert (job["result"]["imported"], job["errors"]) == (1, []), name
+
+
+async def test_a_client_is_asked_for_unknown_columns(coach: CoachClient) -> None:
+    client = await coach.as_client(await coach.create_customer("Mara"))
+    checked = await ended(coach, client, (await send(client, UNNAMED, dryRun="true")).ok(202))
+    assert [each["code"] for each in checked["result"]["questions"]] == ["COLUMN"]
 
 
 async def test_files_that_coaches_import_are_refused(coach: CoachClient) -> None:

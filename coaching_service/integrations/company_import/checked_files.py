@@ -34,7 +34,10 @@ async def begin(ctx: Context, job_id: ObjectId, answers: ImportAnswers) -> Store
     result = cast("HistoryResult", checked["result"])
     is_open = any(each["code"] == "COLUMN" for each in result.get("questions", ()))
     file = files.StoredFile(file_id, work["fileName"], work["contentType"], stored["length"], stored["sha256"])
-    return await company_import.begin(ctx, file, dry_run=is_open, answers=answers, keeps_file=is_open)
+    on_conflict = work.get("onConflict", "error")
+    return await company_import.begin(
+        ctx, file, dry_run=is_open, on_conflict=on_conflict, answers=answers, keeps_file=is_open
+    )
 
 
 async def discard_step(services: Services, job: Job) -> None:

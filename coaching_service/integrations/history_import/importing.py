@@ -126,7 +126,7 @@ class HistoryImport:
             raise UnreadableTable("has no rows")
         if not work.get("mayImportAll", True) and decisions.new_customers:
             raise HistoryRefused("has clients that only the owner may create", "OWNER_ONLY")
-        if work.get("isOwn", False) and found.format not in OWN_FORMATS:
+        if work.get("isOwn", False) and found.format not in (None, *OWN_FORMATS):
             raise HistoryRefused(f"is of the format {found.format}, which your coach can import", "NOT_SUPPORTED")
         assumed = {**decisions.customers, **{each.get("name", ""): CREATE for each in decisions.customer_questions}}
         content = await self._read(decisions, assumed)

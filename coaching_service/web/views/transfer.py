@@ -15,10 +15,12 @@ from coaching_service.core.validation import Boolean, Choice, Input
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork, JobWork
 from coaching_service.integrations.company_export import service as company_export
+from coaching_service.integrations.company_import import checked_files
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.import_presentation import is_history
+from coaching_service.web.views.import_forms import AnswersForm, with_answers
+from coaching_service.web.views.import_presentation import describe, is_history
 
 pages = Pages("/app/settings/transfer")
 _PATH = "/app/settings/transfer"
@@ -127,12 +129,21 @@ async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redire
     clients = await company_import.list_clients(ctx, job_id) if has_ended and not work["isDryRun"] else []
     return {
         "job": _describe(job),
+        "checked": describe(job),
         "client_count": len(clients),
         "clients": clients[:_DELETED_AT_ONCE],
         "added_to": dict(_LIBRARIES[name] for name in work["imported"] if name in _LIBRARIES),
         "changed_known": work.get("onConflict") == "update",
         "took_over_settings": work["contentType"] == ZIP,
     }
+
+
+@pages.post("/{jobId}/run", access=owner_session(), form=AnswersForm, on=import_page)
+async def run_checked_import(ctx: Context, job_id: ObjectId, form: AnswersForm) -> Redirect:
+    """Import a list of clients that was checked, with the answers of the form."""
+    answers = with_answers(await background_jobs.get_with_work(ctx, job_id), form)
+    job = await checked_files.begin(ctx, job_id, answers)
+    return Redirect(f"{_PATH}/{job['_id']}")
 
 
 @pages.post("/{jobId}/cancel", access=owner_session(), on=import_page)
