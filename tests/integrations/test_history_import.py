@@ -444,3 +444,10 @@ async def test_two_columns_of_a_field_are_reported(coach: CoachClient) -> None:
     ]
     same = await send(coach, sheet, name="sets.csv", columns='{"Date": "reps", "Exercise": "reps"}')
     assert same.refused(400)["errors"][0]["field"] == "columns"
+
+
+async def test_a_wrong_answer_about_a_client_speaks_of_clients(coach: CoachClient) -> None:
+    for field, kind in (("customers", "a client"), ("names", "an exercise")):
+        reply = await send(coach, SETS, name="sets.csv", **{field: '{"Ana": "nobody"}'})
+        [error] = reply.refused(400)["errors"]
+        assert (error["field"], error["message"]) == (field, f"Ana: must be the identifier of {kind}, create or skip")

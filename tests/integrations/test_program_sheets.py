@@ -300,3 +300,14 @@ async def test_new_exercises_need_their_permission(coach: CoachClient) -> None:
     assert "Sled of Doom" in refused["message"]
     assert await coach.ctx.db["programs"].count_documents({"companyId": coach.ctx.company_id}) == 0
     (await send(writer, b"Exercise,Sets,Reps\nBack squat,3,8\n")).ok(201)
+
+
+def test_days_that_no_program_has_are_problems() -> None:
+    """With their rows, also where the cell of the day is empty; the day after them is read."""
+    sheet = read("Day,Exercise,Sets,Reps\n99999,Squat,3,5\n,Row,3,5\nDay 3661,Dip,3,5\n3660,Press,3,5\n")
+    assert [(day.day, [each.name for each in day.exercises]) for day in sheet.days] == [(3660, ["Press"])]
+    assert [(each["line"], each["field"], each["code"]) for each in sheet.problems] == [
+        (2, "day", "OUT_OF_RANGE"),
+        (4, "day", "OUT_OF_RANGE"),
+    ]
+    assert [day.day for day in read_workbook(("99999", [["Exercise", "Reps"], ["Squat", 5]])).days] == [1]

@@ -122,3 +122,13 @@ async def test_answers_are_validated(coach: CoachClient) -> None:
 @pytest.mark.parametrize(("name", "muscles"), MUSCLES)
 def test_a_name_says_which_muscles_it_trains(name: str, muscles: list[str]) -> None:
     assert [NAME_OF[each["_id"]] for each in muscles_in_name(name)] == muscles
+
+
+async def test_alternatives_are_in_the_order_of_their_scores(coach: CoachClient) -> None:
+    """Also with an answer, before which the first one was the match."""
+    names = ("Bench", "Squat", "Row", "Press", "Curl", "Pulldown", "Lat raise", "Dead lift", "Step")
+    answer = ObjectId((await coach.create_exercise("Zottel"))["_id"])
+    for answers in ({}, dict.fromkeys(names, answer)):
+        for each in (await resolve_names(coach.ctx, dict.fromkeys(names, 1), answers)).names:
+            scores = [other["score"] for other in each["alternatives"]]
+            assert scores == sorted(scores, reverse=True), each

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import orjson
 from marshmallow import ValidationError, fields, post_load
@@ -96,9 +96,10 @@ class AnswerFields(Input):
         if problem := find_wrong_columns(data["columns"]):
             raise ValidationError(problem, "columns")
         sent = {name: data.pop(name, default) for name, default in NO_ANSWERS.items()}
-        for name in ("names", "customers"):
+        fields: tuple[Literal["names", "customers"], ...] = ("names", "customers")
+        for name in fields:
             try:
-                sent[name] = read_answers(sent[name])
+                sent[name] = read_answers(sent[name], name)
             except InvalidFields as error:
                 raise ValidationError(error.errors[0]["message"], name) from None
         return {**data, "answers": cast("ImportAnswers", sent)}

@@ -18,10 +18,11 @@ _WEEKDAYS = (
 _WEEKDAY_OF = {name: number for number, names in enumerate(_WEEKDAYS, start=1) for name in names}
 _REST = {"rest", "rest day", "off", "day off", "descanso", "dia de descanso", "dia libre"}
 _WEEK = re.compile(r".*\b(?:week|wk|semana|sem|w|s)\s*\.?\s*(\d{1,3})\b.*")
-_DAY = re.compile(r"(?:day|dia|session|sesion|workout|d)?\s*(\d{1,4})\s*(?:[-:.–—,)]\s*(.*))?", re.IGNORECASE)
+_DAY = re.compile(r"(?:day|dia|session|sesion|workout|d)?\s*(\d+)\s*(?:[-:.–—,)]\s*(.*))?", re.IGNORECASE)
 _WORD = re.compile(r"([^\W\d]+)\.?\s*(?:[-:–—,(]\s*(.*?)\)?)?")
 DAYS_OF_WEEK = 7
 LAST_DAY = 3_660
+_DIGITS = 6
 REST_DAY = "Rest day"
 
 
@@ -30,10 +31,20 @@ def is_rest(text: str) -> bool:
     return normalize(text) in _REST
 
 
+def is_possible(text: str) -> bool:
+    """Return whether a text is not the number of a day behind the last one that a program can have."""
+    found = _DAY.fullmatch(normalize(text.strip()))
+    return found is None or (len(found[1]) <= _DIGITS and int(found[1]) <= LAST_DAY)
+
+
 def week_in(text: str) -> int | None:
     """Return the number of the week that a text names; None if it names none."""
     found = _WEEK.fullmatch(normalize(text))
     return int(found[1]) if found is not None and 1 <= int(found[1]) <= LAST_DAY // DAYS_OF_WEEK else None
+
+
+class UnknownDay(Exception):
+    """A text names a day behind the last one that a program can have."""
 
 
 class DayNumbers:
@@ -55,18 +66,23 @@ class DayNumbers:
             self._week, self._last, self._begun = week, 0, True
 
     def read(self, text: str) -> tuple[int, str]:
-        """Return the day that a text means, and its name if the text has one; empty: the next day."""
+        """Return the day that a text means, and its name if the text has one; empty: the next day.
+
+        Raises UnknownDay.
+        """
         number, name = self._within_week(text)
         if number is None:
             number, name = self._next(text), "" if is_rest(text) else text
         elif number > DAYS_OF_WEEK:
-            return min(number, LAST_DAY), name
+            return number, name
         self._last = max(self._last, number)
         return min((self._week - 1) * DAYS_OF_WEEK + number, LAST_DAY), name
 
     def _within_week(self, text: str) -> tuple[int | None, str]:
         plain = text.strip()
-        if (found := _DAY.fullmatch(normalize(plain))) is not None and int(found[1]) > 0:
+        if (found := _DAY.fullmatch(normalize(plain))) is not None and found[1].strip("0"):
+            if not is_possible(plain):
+                raise UnknownDay
             title = re.sub(r"^\D*\d+\s*[-:.–—,)]?\s*", "", plain)
             return int(found[1]), title or (f"Day {int(plain)}" if plain.isdigit() else plain)
         word = _WORD.fullmatch(plain)

@@ -12,7 +12,16 @@ from typing import IO, Literal, cast
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files._headings import Unit, read_heading
 from coaching_service.integrations.history_files._plan_cells import PLAN_FIELDS, PlanField, is_empty, read_sets
-from coaching_service.integrations.history_files._plan_days import DAYS_OF_WEEK, REST_DAY, DayNumbers, is_rest, week_in
+from coaching_service.integrations.history_files._plan_days import (
+    DAYS_OF_WEEK,
+    LAST_DAY,
+    REST_DAY,
+    DayNumbers,
+    UnknownDay,
+    is_possible,
+    is_rest,
+    week_in,
+)
 from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
 from coaching_service.training.set_text.planned_writer import write_planned
@@ -131,6 +140,7 @@ class _Reader:
         self._load_unit, self._count = load_unit, 0
         self._numbers = DayNumbers()
         self._current: PlannedDay | None = None
+        self._is_day_unknown = False
         self._sheet = ""
 
     def read(self, table: Table, number: int) -> None:
@@ -144,7 +154,8 @@ class _Reader:
         if "week" not in columns and (week is not None or "day" in columns):
             self._numbers.begin_week(week or (number if table.name else 1))
         if "day" not in columns:
-            self._begin_day(table.name if week is None else "", table.name)
+            is_day = week is None and is_possible(table.name)
+            self._begin_day(table.name if is_day else "", table.name)
         else:
             self._current = None
         units = [read_heading(heading).unit for heading in table.headings]
@@ -154,17 +165,16 @@ class _Reader:
             self._read_row(row, columns, units)
 
     def _read_row(self, row: Row, columns: Sequence[Column | None], units: Sequence[Unit | None]) -> None:
-        cells: dict[Column, tuple[Cell, Unit | None]] = {}
-        for column, cell, unit in zip(columns, row.cells, units, strict=False):
-            if column is not None and cell is not None and column not in cells:
-                cells[column] = (cell, unit)
+        cells = _cells_of(row, columns, units)
         week, day, name = (_text(cells, column) for column in ("week", "day", "exercise"))
         if week:
             self._begin_week(row, week)
         if day:
-            self._begin_day(day, day)
+            self._begin_day_of_row(row, day)
         elif week and self._current is not None and self._numbers.changes_week:
             self._begin_day("", self._current.name)
+        if self._is_day_unknown:
+            return
         if is_rest(name):
             self._add_rest(has_day=bool(day))
             return
@@ -182,8 +192,18 @@ class _Reader:
         else:
             self._numbers.begin_week(week)
 
+    def _begin_day_of_row(self, row: Row, day: str) -> None:
+        """Begin the day of a row; if no program has it, its rows are left out."""
+        try:
+            self._begin_day(day, day)
+        except UnknownDay:
+            self._is_day_unknown = True
+            message = f"is not a day from 1 to {LAST_DAY:,}, and what is on it is left out: {day[:50]}"
+            self._report(row, "day", message, code="OUT_OF_RANGE")
+
     def _begin_day(self, text: str, name: str) -> None:
         number, title = self._numbers.read(text)
+        self._is_day_unknown = False
         self._current = self._day(number, title or name, rest=is_rest(text) or is_rest(title))
 
     def _day(self, number: int, name: str, *, rest: bool = False) -> PlannedDay:
@@ -240,6 +260,17 @@ class _Reader:
     def _report(self, row: Row, name: str, message: str, *, code: str = "VALUE_LEFT_OUT") -> None:
         entry = f"{self._sheet}, line {row.line}" if self._sheet else f"line {row.line}"
         self.problems.append({"entry": entry, "line": row.line, "field": name, "code": code, "message": message})
+
+
+def _cells_of(
+    row: Row, columns: Sequence[Column | None], units: Sequence[Unit | None]
+) -> dict[Column, tuple[Cell, Unit | None]]:
+    """Return the cells of a row by column, with the units of their headings; of two for a column, the first."""
+    cells: dict[Column, tuple[Cell, Unit | None]] = {}
+    for column, cell, unit in zip(columns, row.cells, units, strict=False):
+        if column is not None and cell is not None and column not in cells:
+            cells[column] = (cell, unit)
+    return cells
 
 
 def _text(cells: Mapping[Column, tuple[Cell, Unit | None]], column: Column) -> str:

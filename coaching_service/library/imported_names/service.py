@@ -135,7 +135,8 @@ def _describe(
     resolved: ResolvedExerciseName, sets: int, answer: NameAnswer | None, names: Mapping[ObjectId, ExerciseName]
 ) -> NameInFile:
     match, alternatives, decision = resolved["match"], resolved["alternatives"], None
-    others = [each for each in (match, *alternatives) if each is not None]
+    candidates = [each for each in (match, *alternatives) if each is not None]
+    others = sorted(candidates, key=lambda each: -each["score"])
     if isinstance(answer, ObjectId):
         known = next((each for each in others if each["_id"] == answer), None)
         match = known or {"_id": answer, "name": names[answer]["name"], "score": _SCORE_OF_ANSWER}
@@ -143,6 +144,8 @@ def _describe(
     elif answer is not None or match is None:
         decision = answer or CREATE
         match, alternatives = None, others
+    else:
+        alternatives = [each for each in others if each is not match]
     return {
         "name": resolved["name"],
         "sets": sets,

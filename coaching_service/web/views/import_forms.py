@@ -72,7 +72,7 @@ def with_answers(checked: JobWork, form: AnswersForm) -> ImportAnswers:
         "distanceUnit": form["distanceUnit"] or known["distanceUnit"],
         "dateOrder": form["dateOrder"] or known["dateOrder"],
         "names": {**by_name(known["names"]), **read_answers(_by_name(changed))},
-        "customers": {**by_name(known["customers"]), **read_answers(_by_name(form["customers"]))},
+        "customers": {**by_name(known["customers"]), **read_answers(_by_name(form["customers"]), "customers")},
         "columns": {**{each["heading"]: each["field"] for each in known["columns"]}, **_columns_of(form["columns"])},
     }
 
