@@ -447,7 +447,9 @@ async def test_two_columns_of_a_field_are_reported(coach: CoachClient) -> None:
 
 
 async def test_a_wrong_answer_about_a_client_speaks_of_clients(coach: CoachClient) -> None:
-    for field, kind in (("customers", "a client"), ("names", "an exercise")):
-        reply = await send(coach, SETS, name="sets.csv", **{field: '{"Ana": "nobody"}'})
+    for reply, field, kind in (
+        (await send(coach, SETS, customers='{"Ana": "nobody"}'), "customers", "a client"),
+        (await send(coach, SETS, names='{"Ana": "nobody"}'), "names", "an exercise"),
+    ):
         [error] = reply.refused(400)["errors"]
         assert (error["field"], error["message"]) == (field, f"Ana: must be the identifier of {kind}, create or skip")
