@@ -8,8 +8,9 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.people.api_keys import service as api_keys
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
 from tests.support.service_process import until
+from tests.support.transfer import import_file, undo
 
 TOOL = "import_rows"
 ROWS: list[dict[str, Any]] = [
@@ -131,3 +132,21 @@ async def test_new_exercises_need_their_permission(public_server: TestServer, co
         assert (shown["imported"], shown["reported"], shown["exercises"]) == (1, 1, 0)
         tool_error(await mcp.call(TOOL, **about), "Sled of Doom", "exercises.create")
     assert await sets(coach, mara) == []
+
+
+async def test_the_change_of_an_import_says_what_was_imported(coach: CoachClient, mcp: McpHttpClient) -> None:
+    ana = await coach.create_customer("Ana")
+    rows = b"Date,Exercise,Reps,Weight (kg)\n2025-01-06,Squat,5,100\n2025-01-08,Squat,5,105\n"
+    job = await import_file(coach, rows, name="sets.csv", customerId=ana["_id"])
+    said = "2 sessions imported (sets, 2025-01-06 to 2025-01-08)"
+
+    async def summaries() -> list[str]:
+        listed = (await coach.get("/coach/changes", customerId=ana["_id"])).ok()["docs"]
+        return [each["summary"] for each in listed]
+
+    [imported] = [each for each in await summaries() if "imported" in each]
+    assert imported.startswith(f"{said}, ")
+    assert "personal record" in imported
+    assert said in str(tool_result(await mcp.call("get_activity", customerId=ana["_id"])))
+    assert (await undo(coach, job))["status"] == "done"
+    assert any("2 sessions of an import removed (2025-01-06 to 2025-01-08)" in each for each in await summaries())

@@ -204,7 +204,12 @@ def _events(documents: Iterable[DocumentChange], reported: Sequence[LoggedEvent]
         if names is not None:
             first["data"]["fields"] = _merge_names(first["data"].get("fields"), names)
     events = [event for event in derived.values() if not _is_implied(event, derived)]
-    return events + [{"type": each.type, "customerId": each.customer_id, "data": dict(each.data)} for each in reported]
+    return events + [_reported(each) for each in reported]
+
+
+def _reported(event: LoggedEvent) -> StoredEvent:
+    stored: StoredEvent = {"type": event.type, "customerId": event.customer_id, "data": dict(event.data)}
+    return stored if event.source is None else {**stored, "source": event.source}
 
 
 def _derive(document: DocumentChange) -> StoredEvent | None:

@@ -43,11 +43,12 @@ class DocumentPatch(TypedDict):
 
 
 class StoredEvent(TypedDict):
-    """A typed event of the log."""
+    """A typed event of the log. `source` is not returned: where what it is about came from."""
 
     type: EventType
     customerId: ObjectId | None
     data: dict[str, EventValue]
+    source: NotRequired[str]
 
 
 class StoredFeedEntry(TypedDict):

@@ -152,7 +152,8 @@ class LoggedEvent:
     """A typed event that a service reports.
 
     It takes the place of the event that would be derived from a change of the document `document_id`, and of one of the
-    same type that would be derived from its creation.
+    same type that would be derived from its creation. `source` is stored with it, but no part of the event: where what
+    it is about came from, for the summary of its change.
     """
 
     type: EventType
@@ -160,6 +161,7 @@ class LoggedEvent:
     data: Mapping[str, EventValue]
     document_id: ObjectId | None = None
     feed: FeedEntry | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ async def follow(
         "from": period["from"],
         "to": period["to"],
     }
-    ctx.changes.events.append(LoggedEvent(event, period["customerId"], data))
+    ctx.changes.events.append(LoggedEvent(event, period["customerId"], data, source=period.get("format")))
     ctx.changes.prevent_undo()
 
 

@@ -246,7 +246,8 @@ class HistoryImport:
         left_out = _loads_left_out(new, target)
         errors = [*_errors(content.problems), *left_out]
         documents = [] if self._is_dry_run else [each for session in new for each in done_sessions(session, target)]
-        period = _extend(plan["current"], customer_id, new)
+        form = plan["result"]["format"] or "sets"
+        period = _extend(plan["current"], customer_id, new, form)
         is_last = position[1] == 0
         counts = (content.reported, content.reported + len(left_out))
         work, fields = self._advanced(plan, new, counts, position, None if is_last else period)
@@ -256,7 +257,7 @@ class HistoryImport:
                 return
             if documents:
                 await customers.lock_and_mark_figures(tx, customer_id)
-                source: BlockSource = {"format": plan["result"]["format"] or "sets", "importId": self._progress.job_id}
+                source: BlockSource = {"format": form, "importId": self._progress.job_id}
                 await imported.add_sessions(tx, customer_id, source, documents)
             if is_last and period is not None:
                 await follow(tx, self._progress.job_id, period)
@@ -346,7 +347,7 @@ def _first_batch(sessions: Sequence[Session]) -> Sequence[Session]:
 
 
 def _extend(
-    current: ImportedPeriod | None, customer_id: ObjectId | None, new: Sequence[Session]
+    current: ImportedPeriod | None, customer_id: ObjectId | None, new: Sequence[Session], form: str
 ) -> ImportedPeriod | None:
     """Return what was stored for a client, with more sessions; None without any."""
     if customer_id is None or not new:
@@ -359,6 +360,7 @@ def _extend(
         "sets": (current["sets"] if current else 0) + count_sets(new),
         "from": min([*days, *before]),
         "to": max([*days, *before]),
+        "format": form,
     }
 
 

@@ -100,7 +100,7 @@ HistoryResult = TypedDict(
 
 ImportedPeriod = TypedDict(
     "ImportedPeriod",
-    {"customerId": ObjectId, "sessions": int, "sets": int, "from": str, "to": str},
+    {"customerId": ObjectId, "sessions": int, "sets": int, "from": str, "to": str, "format": NotRequired[str]},
 )
 
 

@@ -173,7 +173,7 @@ def _summary(ctx: Context, change: StoredChange) -> ChangeSummary:
         "via": change["via"],
         "approvedBy": change.get("approvedBy"),
         "operation": change["operation"],
-        "summary": _describe(_references(change)) or _describe_proposal(change),
+        "summary": _describe_change(change),
         "customerId": change["customerId"],
         "batchId": change.get("batchId"),
         "documents": _references(change),
@@ -206,6 +206,25 @@ def _references(change: StoredChange) -> list[DocumentReference]:
         }
         for document in change["documents"]
     ]
+
+
+def _describe_change(change: StoredChange) -> str:
+    """Return what a change did: first the sessions that it imported or removed, which are not among its documents."""
+    described = (_describe_history(change), _describe(_references(change)))
+    return ", ".join(filter(None, described)) or _describe_proposal(change)
+
+
+def _describe_history(change: StoredChange) -> str:
+    """Return such as `12 sessions imported (hevy, 2024-01-08 to 2025-03-01)`; empty for other changes."""
+    for event in change["events"]:
+        if event["type"] in ("history.imported", "history.removed"):
+            data = event["data"]
+            count = data["sessions"]
+            sessions = f"{count} session" if count == 1 else f"{count} sessions"
+            verb = "imported" if event["type"] == "history.imported" else "of an import removed"
+            source = f"{event['source']}, " if "source" in event else ""
+            return f"{sessions} {verb} ({source}{data['from']} to {data['to']})"
+    return ""
 
 
 def _describe(documents: Sequence[DocumentReference]) -> str:
