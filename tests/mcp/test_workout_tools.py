@@ -272,8 +272,8 @@ async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachC
     assert (
         f"{DAY} 9, 9, 9 @60kg; best 9 @60kg, estimated 1RM 78, volume 1620 [{workout}]" in result["content"][0]["text"]
     )
-    assert f"week of {monday}: estimated 1RM 78, volume 1620, 3 sets" in result["content"][0]["text"]
-    week = {"date": str(monday), "estimatedOneRepMax": 78, "volumeLoad": 1620, "sets": 3}
+    week = f"week of {monday}: estimated 1RM 78, volume 1620, 3 sets"
+    assert week in result["content"][0]["text"]
     assert result["structuredContent"]["weeks"] == [week]
     (block,) = await coach.calendar(client, DAY, DAY)
     assert [each["index"] for each in block["items"][0]["customerSets"]] == [2, 3, 4], "the first one is a warm-up set"
