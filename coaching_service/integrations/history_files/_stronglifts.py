@@ -34,7 +34,7 @@ def expand(headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[dict[Fiel
 
 
 def has_sets_in_a_cell(headings: Sequence[str], cells: Sequence[Cell]) -> bool:
-    """Whether a table has no other columns than these, and the repetitions of several sets in a cell."""
+    """Return whether a table has no other columns than these, and the repetitions of several sets in a cell."""
     names = [read_heading(heading).words for heading in headings]
     reps = dict(zip(names, cells, strict=False)).get("reps")
     known = {*_COLUMNS, *_SETS_BY_REPS, *_LOADS, "body weight", "bodyweight"}

@@ -92,8 +92,8 @@ def list_moved_loads(before: Workout | None, after: Workout | None) -> tuple[lis
     `before` or `after` is None where the workout does not exist. A workout that is moved keeps its loads.
     """
     ids = [{item["_id"] for item in workout["items"]} if workout else set() for workout in (before, after)]
-    kept = ids[0] & ids[1]
-    old, new = (_loads_of(workout, kept) if workout else {} for workout in (before, after))
+    common = ids[0] & ids[1]
+    old, new = (_loads_of(workout, common) if workout else {} for workout in (before, after))
     return _of_day(before, old, new), _of_day(after, new, old)
 
 
