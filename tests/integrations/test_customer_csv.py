@@ -389,3 +389,18 @@ async def test_columns_of_a_roster_by_answer(coach: CoachClient) -> None:
     assert (await clients_of(coach))["Ana"]["birthday"] == "1990-04-03"
     wrong = await send(coach, sheet, name="c.csv", columns='{"Wer": "name", "Wann": "name"}')
     assert wrong.refused(400)["errors"][0]["field"] == "columns"
+
+
+async def test_the_undo_of_an_update_reports_the_clients_who_stay(coach: CoachClient) -> None:
+    """Whether their fields were changed or a note was added; not those who were as in the file."""
+    ana = await coach.create_customer("Ana", externalId="1", phone="1")
+    bo = await coach.create_customer("Bo", externalId="2")
+    await coach.create_customer("Cy", externalId="3", phone="3")
+    sheet = b"name,externalId,phone,notes\nAna,1,2,\nBo,2,,Left knee\nCy,3,3,\nDi,4,,\n"
+    undone = await undo(coach, await import_file(coach, sheet, name="c.csv", onConflict="update"))
+    result = undone["result"]
+    assert (result["ok"], result["removed"]["customers"]) == (1, 1)
+    assert {(each["documentId"], each["code"]) for each in result["failed"]} == {
+        (ana["_id"], "UPDATED"),
+        (bo["_id"], "UPDATED"),
+    }

@@ -17,6 +17,7 @@ from coaching_service.core.changes.store import (
     is_written_with,
     list_batch,
     list_clients_created_by_batch,
+    list_clients_updated_by_batch,
     list_newest,
 )
 from coaching_service.core.database.context import Context
@@ -34,6 +35,7 @@ __all__ = [
     "list_batch",
     "list_by_ids",
     "list_clients_created_by_batch",
+    "list_clients_updated_by_batch",
     "list_created",
     "list_newest",
     "list_numbered",

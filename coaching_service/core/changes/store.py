@@ -151,6 +151,17 @@ async def list_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
     return await changes.find(ctx, {"batchId": batch_id}, sort=("_id",), fields=_SUMMARY)
 
 
+async def list_clients_updated_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
+    """Return the clients that the changes of a batch have changed or added notes to, but not created."""
+    about = {"$elemMatch": {"kind": {"$in": ["customer", "note"]}}}
+    where: Filter = {"batchId": batch_id, "customerId": {"$type": "objectId"}, "documents": about}
+    groups = await changes.aggregate(
+        ctx, where, {"$group": {"_id": "$customerId"}}, {"$sort": {"_id": 1}}, hint=_BY_BATCH
+    )
+    created = set(await list_clients_created_by_batch(ctx, batch_id))
+    return [group["_id"] for group in groups if group["_id"] not in created]
+
+
 async def list_clients_created_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
     """Return the clients that the changes of a batch have created, in the order of their identifiers."""
     created = {"$elemMatch": {"kind": "customer", "action": "created"}}

@@ -41,6 +41,7 @@ OPERATION = "undoImport"
 _BATCH = 200
 _MAX_KEPT = 1_000
 _STEP_SECONDS = 15.0
+_UPDATED = ("UPDATED", "was here before the import, and stays as the import has changed it")
 _CHANGED = ("CHANGED", "has been changed since the import")
 _USED = ("IN_USE", "is used by what was created since the import")
 # The kinds of records, in the order in which they are removed.
@@ -187,6 +188,7 @@ class _Undo:
         used = await find_used_customers(self._ctx, list(existing), await self._end_of_import())
         removed = [each for each, version in existing.items() if version == 0 and each not in used]
         staying = [_staying(each, _USED if each in used else _CHANGED) for each in existing if each not in removed]
+        staying += [_staying(each, _UPDATED) for each in await self._find_updated()]
 
         async def write(tx: Context) -> None:
             for customer_id in removed:
@@ -194,6 +196,16 @@ class _Undo:
 
         after: UndoWork = {**self._after("customers", len(removed), staying, len(existing)), "entry": _END}
         await self._save(after, write, is_end=True)
+
+    async def _find_updated(self) -> list[ObjectId]:
+        """Return the clients who were there before, and whom a table of clients has changed."""
+        job = await background_jobs.get_with_work(self._ctx, self._work["importId"])
+        plan = cast("ImportWork", job["work"]).get("plan")
+        if plan is None or plan["result"]["format"] != "customers":
+            return []
+        updated = await history.list_clients_updated_by_batch(self._ctx, self._work["importId"])
+        existing = await customers.find_references(self._ctx, updated)
+        return [each for each in updated if each in existing]
 
     async def _end_of_import(self) -> datetime:
         job = await background_jobs.get(self._ctx, self._work["importId"])
