@@ -57,7 +57,7 @@ async def test_a_client_sees_the_last_time_after_six_clicks(
     counter = Counter(page)
 
     counter.clicks += 1
-    await page.get_by_label("File").set_input_files(file)
+    await page.locator("input[type=file]").set_input_files(file)
     await counter.click(page.get_by_role("button", name="Upload"))
     await counter.click(page.get_by_role("radio", name="Kilograms"))
     await counter.click(page.get_by_role("radio", name="Kilometers"))
@@ -82,7 +82,7 @@ async def test_a_coach_matches_names(open_page: OpenPage, coach: CoachClient, fi
     await sign_in(page, coach)
     await page.goto(f"/app/import?customerId={mara['_id']}")
     assert await serious(page) == []
-    await page.get_by_label("File").set_input_files(file)
+    await page.locator("input[type=file]").set_input_files(file)
     await page.get_by_role("button", name="Upload").click()
     await page.get_by_role("radio", name="Kilograms").check()
     await page.get_by_role("radio", name="Kilometers").check()
