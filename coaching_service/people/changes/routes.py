@@ -13,7 +13,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage
-from coaching_service.people.changes import events, models, schemas, service, undo
+from coaching_service.people.changes import event_schemas, events, models, schemas, service, undo
 
 _PATHS = {"changeId": "The change, or the batch of a bulk operation."}
 routes = Routes("/coach", tag="Changes", path_descriptions=_PATHS)
@@ -67,8 +67,8 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None) ->
 @routes.get(
     "/events",
     access=coach(CUSTOMERS.VIEW),
-    query=schemas.EventQuery(),
-    returns=schemas.EventList,
+    query=event_schemas.EventQuery(),
+    returns=event_schemas.EventList,
     errors=(CursorExpired,),
     request_class="held",
 )
