@@ -29,7 +29,7 @@ async def test_health_note(coach: CoachClient) -> None:
     assert await count_of(coach, ana, "health_note") == 0
     knee = (await coach.post(path, {"content": "Knee pain", "isHealth": True})).ok(201)
     back = (await coach.post(path, {"content": "Back pain", "isHealth": True})).ok(201)
-    reason = {"type": "health_note", "since": back["createdAt"], "count": 2}
+    reason = {"type": "health_note", "since": back["createdAt"], "count": 2, "quote": "Back pain"}
     assert await reason_of(coach, ana, "health_note") == reason
     (await coach.patch(f"{path}/{knee['_id']}", {"isHealth": False})).ok()
     assert await count_of(coach, ana, "health_note") == 1
@@ -44,7 +44,7 @@ async def test_erasure_requested(coach: CoachClient) -> None:
     assert await count_of(coach, ana, "erasure_requested") == 0
     first = (await client.post("/customer/me/erasure-request")).ok()
     assert (await client.post("/customer/me/erasure-request")).ok() == first
-    reason = {"type": "erasure_requested", "since": first["erasureRequestedAt"], "count": 1}
+    reason = {"type": "erasure_requested", "since": first["erasureRequestedAt"], "count": 1, "quote": None}
     assert await reason_of(coach, ana, "erasure_requested") == reason
     assert await names(coach, reason="erasure_requested") == ["Ana"]
     await dismiss(coach, ana, "erasure_requested")
@@ -65,10 +65,10 @@ async def test_unread_message(coach: CoachClient) -> None:
     assert await count_of(coach, ana, "unread_message") == 0
     first = (await client.post("/customer/messages", {"text": "Fine"})).ok(201)
     second = (await client.post("/customer/messages", {"text": "And you?"})).ok(201)
-    reason = {"type": "unread_message", "since": second["createdAt"], "count": 2}
+    reason = {"type": "unread_message", "since": second["createdAt"], "count": 2, "quote": "And you?"}
     assert await reason_of(coach, ana, "unread_message") == reason
     (await client.delete(f"/customer/messages/{second['_id']}")).ok(204)
-    reason = {"type": "unread_message", "since": first["createdAt"], "count": 1}
+    reason = {"type": "unread_message", "since": first["createdAt"], "count": 1, "quote": "Fine"}
     assert await reason_of(coach, ana, "unread_message") == reason
     (await coach.put(client_path(ana, "messages", "read"))).ok()
     assert await count_of(coach, ana, "unread_message") == 0
@@ -83,7 +83,8 @@ async def test_check_in_to_review(coach: CoachClient) -> None:
         answers = [{"questionId": item["form"]["questions"][0]["_id"], "value": 7}]
         (await own_log(client, block, item, isCompleted=True, answers=answers)).ok()
     newest = max(response["updatedAt"] for response in await responses(coach, ana))
-    reason = {"type": "check_in_to_review", "since": newest, "count": 2}
+    quote = "Check-in: Hours of sleep? 7"
+    reason = {"type": "check_in_to_review", "since": newest, "count": 2, "quote": quote}
     assert await reason_of(coach, ana, "check_in_to_review") == reason
     for remaining, response in zip((1, 0), await responses(coach, ana), strict=True):
         (await coach.put(f"/coach/form-responses/{response['_id']}/reviewed", {"reviewed": True})).ok()
@@ -95,10 +96,12 @@ async def test_check_in_overdue(coach: CoachClient) -> None:
     zone = "Pacific/Kiritimati"
     ana = await coach.create_customer(timezone=zone)
     blocks = [await block_with(coach, ana, FORM, date=days_ago(coach, days, zone)) for days in (15, 14, 1, 0, -1)]
+    quote = f"Check-in of {days_ago(coach, 1, zone)}"
     reason = {"type": "check_in_overdue", "since": start_of(days_ago(coach, 14, zone), zone), "count": 2}
+    reason["quote"] = quote
     assert await reason_of(coach, ana, "check_in_overdue") == reason
     (await log(coach, blocks[1], blocks[1]["items"][0], isCompleted=True, answers=[])).ok()
-    reason = {"type": "check_in_overdue", "since": start_of(days_ago(coach, 1, zone), zone), "count": 1}
+    reason = {"type": "check_in_overdue", "since": start_of(days_ago(coach, 1, zone), zone), "count": 1, "quote": quote}
     assert await reason_of(coach, ana, "check_in_overdue") == reason, "`since` is the first that is counted"
     (await coach.delete(path_of(blocks[2]))).ok(204)
     assert await count_of(coach, ana, "check_in_overdue") == 0
@@ -109,11 +112,13 @@ async def test_missed_workout(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     blocks = {days: await block_with(coach, ana, task(), date=days_ago(coach, days)) for days in (7, 6, 5, 4, 3, 0)}
     await coach.schedule(ana, days_ago(coach, 2), "Empty")
-    reason = {"type": "missed_workout", "since": start_of(days_ago(coach, 6)), "count": 4}
+    quote = ", ".join(f"Legs of {days_ago(coach, days)}" for days in (3, 4, 5, 6))
+    reason = {"type": "missed_workout", "since": start_of(days_ago(coach, 6)), "count": 4, "quote": quote}
     assert await reason_of(coach, ana, "missed_workout") == reason, "the workout a week ago is not counted"
     done = blocks[4]
     (await log(coach, done, done["items"][0])).ok()
-    reason = {"type": "missed_workout", "since": start_of(days_ago(coach, 6)), "count": 3}
+    quote = ", ".join(f"Legs of {days_ago(coach, days)}" for days in (3, 5, 6))
+    reason = {"type": "missed_workout", "since": start_of(days_ago(coach, 6)), "count": 3, "quote": quote}
     assert await reason_of(coach, ana, "missed_workout") == reason, "the first that is counted, of whichever run"
     assert (await entry_of(coach, ana))["score"] == 60 + 15
     for days in (6, 3):
@@ -129,21 +134,23 @@ async def test_inactive(coach: CoachClient) -> None:
     assert await count_of(coach, ana, "inactive") == 0, "a new client"
     created = datetime.combine(coach.ctx.caller.today() - timedelta(days=7), datetime.min.time())
     await set_stored(coach, ana, createdAt=created)
-    reason = {"type": "inactive", "since": start_of(days_ago(coach, 7)), "count": 1}
+    reason = {"type": "inactive", "since": start_of(days_ago(coach, 7)), "count": 1, "quote": "No session yet"}
     assert await reason_of(coach, ana, "inactive") == reason
     block = await train(coach, ana, squat, (5, 100), date=days_ago(coach, 6))
     assert await count_of(coach, ana, "inactive") == 0
     await clear_log(coach, block)
     assert await count_of(coach, ana, "inactive") == 1
     await train(coach, ana, squat, (5, 100), date=days_ago(coach, 30))
-    reason = {"type": "inactive", "since": start_of(days_ago(coach, 30)), "count": 1}
+    quote = f"Last session on {days_ago(coach, 30)}"
+    reason = {"type": "inactive", "since": start_of(days_ago(coach, 30)), "count": 1, "quote": quote}
     assert await reason_of(coach, ana, "inactive") == reason
 
 
 async def test_low_compliance(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     blocks = [await block_with(coach, ana, task(), date=days_ago(coach, days)) for days in (10, 11, 12, 13, 14)]
-    reason = {"type": "low_compliance", "since": start_of(days_ago(coach, 0)), "count": 1}
+    quote = "0 % of the workout days of the last 30 days"
+    reason = {"type": "low_compliance", "since": start_of(days_ago(coach, 0)), "count": 1, "quote": quote}
     assert await reason_of(coach, ana, "low_compliance") == reason
     for block, count in zip(blocks[:3], (1, 1, 0), strict=True):
         (await log(coach, block, block["items"][0])).ok()
@@ -159,6 +166,7 @@ async def test_nothing_scheduled(coach: CoachClient) -> None:
     """From today to three days ahead; a day of rest and an empty block are not workouts."""
     ana = await coach.create_customer()
     reason = {"type": "nothing_scheduled", "since": start_of(days_ago(coach, 0)), "count": 1}
+    reason["quote"] = "Nothing was ever scheduled"
     assert await reason_of(coach, ana, "nothing_scheduled") == reason
     await block_with(coach, ana, task(), date=days_ago(coach, 1))
     rest = await block_with(coach, ana, task(), date=days_ago(coach, 0))
@@ -169,6 +177,7 @@ async def test_nothing_scheduled(coach: CoachClient) -> None:
     (await coach.patch(path_of(later), {"date": days_ago(coach, -3)})).ok()
     assert await count_of(coach, ana, "nothing_scheduled") == 0
     (await coach.delete(path_of(later))).ok(204)
+    reason["quote"] = f"Last scheduled on {days_ago(coach, 0)}"
     assert await reason_of(coach, ana, "nothing_scheduled") == reason
 
 
@@ -186,7 +195,8 @@ async def test_program_ending(coach: CoachClient) -> None:
 
     assert await count_of(coach, ana, "program_ending") == 0
     first = await assign(days_ago(coach, -5))
-    reason = {"type": "program_ending", "since": start_of(days_ago(coach, 0)), "count": 1}
+    quote = f"Ends on {days_ago(coach, -7)}"
+    reason = {"type": "program_ending", "since": start_of(days_ago(coach, 0)), "count": 1, "quote": quote}
     assert await reason_of(coach, ana, "program_ending") == reason
     [_, last] = await coach.calendar(ana, days_ago(coach, 0), days_ago(coach, -9))
     (await coach.patch(path_of(last), {"date": days_ago(coach, -8)})).ok()
@@ -208,11 +218,13 @@ async def test_personal_record(coach: CoachClient) -> None:
     (await coach.post(path, {**record, "date": days_ago(coach, 7)})).ok(201)
     assert await count_of(coach, ana, "personal_record") == 0
     entered = (await coach.post(path, {**record, "date": days_ago(coach, 6)})).ok(201)
-    reason = {"type": "personal_record", "since": start_of(days_ago(coach, 6)), "count": 1}
+    quote = "Squat: heaviest load 100 kg"
+    reason = {"type": "personal_record", "since": start_of(days_ago(coach, 6)), "count": 1, "quote": quote}
     assert await reason_of(coach, ana, "personal_record") == reason
     await train(coach, ana, squat, (5, 90), date=days_ago(coach, 30))
     block = await train(coach, ana, squat, (6, 120), date=days_ago(coach, 0))
-    reason = {"type": "personal_record", "since": start_of(days_ago(coach, 0)), "count": 4}
+    quote = "Squat: estimated 1RM 144 kg"
+    reason = {"type": "personal_record", "since": start_of(days_ago(coach, 0)), "count": 4, "quote": quote}
     assert await reason_of(coach, ana, "personal_record") == reason, "heaviest load, repetitions, estimated maximum"
     await clear_log(coach, block)
     assert await count_of(coach, ana, "personal_record") == 1

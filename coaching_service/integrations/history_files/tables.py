@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import IO, TypeAlias, cast
-
-import openpyxl
-from openpyxl.worksheet._read_only import ReadOnlyWorksheet
-from openpyxl.worksheet.worksheet import Worksheet
+from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 from coaching_service.core.csv_rows import restore
 from coaching_service.integrations.history_files._workbooks import UnsafeWorkbook, require_safe
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet._read_only import ReadOnlyWorksheet
+    from openpyxl.worksheet.worksheet import Worksheet
 
 Cell: TypeAlias = str | int | float | bool | datetime | date | time | timedelta | None
 # Returns how many of the cells are known headings.
@@ -190,6 +190,8 @@ def _read_workbook(file: IO[bytes]) -> Iterator[tuple[str, Iterator[Row]]]:
     """Yield the visible sheets. Formulas have the values that were stored with them."""
     try:
         require_safe(file)
+        import openpyxl  # large, and not needed by processes that read no workbook
+
         workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
     except UnsafeWorkbook as error:
         raise UnreadableTable(str(error)) from None

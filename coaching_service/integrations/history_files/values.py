@@ -11,7 +11,6 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from babel.dates import get_month_names
-from openpyxl.utils.datetime import from_excel
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files.tables import Cell
@@ -155,6 +154,8 @@ def read_moment(cell: Cell, order: DateOrder | None) -> Moment | None:
     if isinstance(cell, date):
         return Moment(cell, None)
     if isinstance(cell, int | float) and _SERIAL_DATES[0] <= cell < _SERIAL_DATES[1]:
+        from openpyxl.utils.datetime import from_excel  # large, and needed for few files only
+
         return read_moment(from_excel(cell), order)
     if cell is None or not (text := str(cell).strip()):
         return None

@@ -134,11 +134,10 @@ async def _find_workout(ctx: Context, owner: ClientCalendar, day: str) -> Object
     if len(of_day) == 1:
         return of_day[0]["_id"]
     named = ", ".join(f"{typed(block['name'])} on {block['date']} [{block['_id']}]" for block in of_day or near)
-    if of_day:
-        message = f"has {len(of_day)} workouts: {named}. Send the workoutId of one of them"
-    else:
-        message = f"has no workout; within a week of it: {named or 'none'}"
-    raise invalid_field("date", message, code="AMBIGUOUS" if of_day else "NO_WORKOUT")
+    if not of_day:
+        raise invalid_field("date", f"has no workout; within a week of it: {named or 'none'}", code="NO_WORKOUT")
+    message = f"has {len(of_day)} workouts: {named}. Send the workoutId of one of them"
+    raise invalid_field("date", message, code="AMBIGUOUS")
 
 
 def _require_past(block: Block, today: datetime.date) -> None:

@@ -149,7 +149,9 @@ async def describe_newest(ctx: Context, customer_ids: Sequence[ObjectId], first:
     newest = await store.find_newest(ctx, customer_ids, first, stage)
     named = await _add_names(ctx, newest)
     return {
-        stored["customerId"]: f"{record['exerciseName']}: {record['type'].replace('_', ' ')} {record['value']:.10g} "
+        stored[
+            "customerId"
+        ]: f"{record['exerciseName']}: {record['type'].replace('_', ' ').replace('1rm', '1RM')} {record['value']:.10g} "
         f"{'' if record['unit'] == 'count' else record['unit']}".rstrip()
         for stored, record in zip(newest, named, strict=True)
     }
