@@ -149,12 +149,14 @@ async def describe_newest(ctx: Context, customer_ids: Sequence[ObjectId], first:
     newest = await store.find_newest(ctx, customer_ids, first, stage)
     named = await _add_names(ctx, newest)
     return {
-        stored[
-            "customerId"
-        ]: f"{record['exerciseName']}: {record['type'].replace('_', ' ').replace('1rm', '1RM')} {record['value']:.10g} "
+        stored["customerId"]: f"{record['exerciseName']}: {_spell(record['type'])} {record['value']:.10g} "
         f"{'' if record['unit'] == 'count' else record['unit']}".rstrip()
         for stored, record in zip(newest, named, strict=True)
     }
+
+
+def _spell(record_type: str) -> str:
+    return record_type.replace("_", " ").replace("1rm", "1RM")
 
 
 async def list_achieved(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[PersonalRecord]:
