@@ -37,6 +37,7 @@ WITHHELD = {
     "pendingAttachments",
     "planCounters",
     "programAssignments",
+    "proposals",
     "replays",
     "sandboxMails",
     "sessions",
