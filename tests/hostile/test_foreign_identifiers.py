@@ -31,7 +31,8 @@ def of_route(route: Route, world: World, parameter: str) -> str:
 
 def with_one(route: Route, own: World, parameter: str, value: str) -> World:
     """The identifiers of `own`, with another one for this parameter of the path."""
-    return own | {parameter: value, f"{route.path_parameters[0][0]}/{parameter}": value}
+    owners = (route.operation_id, route.path_parameters[0][0])
+    return own | {parameter: value} | {f"{owner}/{parameter}": value for owner in owners}
 
 
 async def test_an_identifier_of_another_company_in_a_path_is_unknown(victim: Victim, stranger: Caller) -> None:

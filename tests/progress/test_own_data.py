@@ -24,6 +24,7 @@ WITHHELD = {
     "changeParts",
     "changes",
     "checkIns",
+    "companyJobs",
     "conversations",
     "customers",
     "failedMails",

@@ -23,6 +23,8 @@ from coaching_service.integrations.history_import.models import HistoryResult
 MAX_ERRORS = 100
 MAX_ROW_ERRORS = 1_000  # of a table with history, where each row that is not imported is a problem
 RETENTION = timedelta(days=30)
+# The clients of an import, whose erasure deletes its job.
+_CLIENTS = "work.plan.customers.answer"
 _FIRST_UNFINISHED = "queued"  # in the alphabet: cancelled, done, failed, queued, running
 
 jobs = Documents[StoredCompanyJob](
@@ -31,8 +33,10 @@ jobs = Documents[StoredCompanyJob](
         Index(("_id",)),
         Index(("kind", "status", "-createdAt")),
         Index(("kind", "customerId"), unique=True, partial_filter=(("status", {"$gte": _FIRST_UNFINISHED}),)),
+        Index((_CLIENTS,)),
     ),
     private=("companyId", "work", "requestedBy", "customerId"),
+    client_field=_CLIENTS,
     expire=("createdAt", int(RETENTION.total_seconds())),
     cross_company_reason="the check of the stored data looks for those that do not continue",
     transfer=NotExported("work in progress"),
