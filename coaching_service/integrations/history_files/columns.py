@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from coaching_service.integrations.history_files._dialects import DIALECTS, Dialect
-from coaching_service.integrations.history_files._headings import Field, read_heading, words_of
+from coaching_service.integrations.history_files._headings import Field, Unit, read_heading, words_of
 from coaching_service.integrations.history_files.models import Problem, Question
 
 Columns = Mapping[str, Field | Literal[""]]
@@ -100,17 +100,17 @@ def sets_dialect() -> Dialect:
 
 
 def find_repeated(dialect: Dialect, headings: Sequence[str], line: int) -> list[Problem]:
-    """Return a problem for each column that has what an earlier one has."""
+    """Return a problem for each column that has what an earlier one has; the same loads in another unit are none."""
     if dialect.expand is not None:
         return []
-    first_of: dict[Field, str] = {}
+    first_of: dict[Field, tuple[str, Unit | None]] = {}
     problems: list[Problem] = []
     for heading in headings:
         known = dialect.field_of(heading)
         if known is None:
             continue
-        first = first_of.setdefault(known[0], heading)
-        if first is not heading:
+        first, unit = first_of.setdefault(known[0], (heading, known[1]))
+        if first is not heading and unit == known[1]:
             message = f"has what the column {first[:50]} has: it is read only where that one is empty"
             problems.append(
                 {

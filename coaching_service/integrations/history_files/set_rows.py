@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -138,7 +139,8 @@ class SetFile:
         self.file.seek(0)
         found, number = False, 0
         for table in read_tables(self.file, self._count_headings):
-            dialect = self._dialect_of(table)
+            first = next(table.rows, None)
+            dialect = self._dialect_of(table, first)
             if dialect is None:
                 continue
             found, self.dialect = True, self.dialect or dialect
@@ -146,7 +148,7 @@ class SetFile:
             self.missing = self.missing or missing
             headings = [renamed(heading, self.answers.columns) for heading in table.headings]
             problems = find_repeated(dialect, headings, table.line)
-            for row in table.rows:
+            for row in itertools.chain([] if first is None else [first], table.rows):
                 number += 1
                 if missing is not None:
                     yield FileRow(row.line, [], [])
@@ -160,11 +162,11 @@ class SetFile:
     def _count_headings(self, cells: Sequence[Cell]) -> int:
         return count_headings(cells) + sum(cell in self.answers.columns for cell in cells)
 
-    def _dialect_of(self, table: Table) -> Dialect | None:
+    def _dialect_of(self, table: Table, first: Row | None) -> Dialect | None:
         if self.answers.format is not None:
             return next((each for each in DIALECTS if each.format == self.answers.format), None)
         headings = [renamed(heading, self.answers.columns) for heading in table.headings]
-        dialect = recognise(headings)
+        dialect = recognise(headings, () if first is None else first.cells)
         if dialect is None and is_near(headings):
             return sets_dialect()
         if dialect is None and any(table.headings):
