@@ -25,6 +25,7 @@ _DERIVED = {
     "sessions": {"_id": 1},
     "changes": {"_id": 1},
     "customers": {"attention": 0, "customerRoleData": 0, "figuresUntil": 0, "figuresChangedAt": 0},
+    "proposals": {"isMailed": 0},  # a mail says after a minute that they wait
     "webhooks": {"position": 0},
 }
 

@@ -105,8 +105,11 @@ async def test_mail_to_others_waits_until_the_owner_is_confirmed(
     (await anonymous.post("/auth/password/forgot", {"email": eli})).ok()
     token = await mailed_token(settings, email)
 
+    company_id = ObjectId((await owner.get("/me")).ok()["companyId"])
+
     async def is_held() -> bool:
-        return await coach.ctx.db["jobs"].count_documents({"kind": "send_mail", "isPaused": True}) == 1
+        held = {"companyId": company_id, "kind": "send_mail", "isPaused": True}
+        return await coach.ctx.db["jobs"].count_documents(held) == 1
 
     await until(is_held, "the invitation of the client waits")
     assert (await mails_to(settings, ana), await mails_to(settings, eli)) == (0, 0)

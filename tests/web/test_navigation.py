@@ -8,8 +8,9 @@ from coaching_service.web import views
 from tests.support.client import CoachClient
 from tests.support.visitor import Visitor
 
-# Opened with a selection of clients, what the history and each large change lead to, and the form of the team.
-_OTHERWISE = {"/app/customers/bulk", "/app/jobs", "/app/settings/team/new"}
+# Opened with a selection of clients, what the history and each large change lead to, the form of the team, and the
+# search for a name of a sheet.
+_OTHERWISE = {"/app/customers/bulk", "/app/jobs", "/app/programs/import/exercises", "/app/settings/team/new"}
 # What adds the first entry is visible next to the empty list, which has no link to it.
 _FORM_BESIDE = {
     "/app/customers/{customerId}/check-ins",

@@ -117,6 +117,7 @@ _EXCEPTIONS = {
     "markSessionCommentsRead": "Comments marked as read",
     "markOwnMessagesRead": "Messages marked as read",
     "placeItem": "Workout item moved",
+    "runCheckedImport": "Clients imported",
     "runHistoryImport": "Training history imported",
     "runOwnImport": "Training history imported",
     "saveAsTemplate": "Template created from a workout",
