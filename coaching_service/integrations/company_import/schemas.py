@@ -114,8 +114,8 @@ def find_wrong_columns(columns: Mapping[str, str]) -> str | None:
     return f"must name one column for each field: {', '.join(repeated)}" if repeated else None
 
 
-class ImportFields(AnswerFields):
-    """How to import a file."""
+class _HowToImport(Input):
+    """Fields of every import: a dry run or not, and what happens to known clients."""
 
     dryRun = FormBoolean(
         load_default=False,
@@ -130,3 +130,7 @@ class ImportFields(AnswerFields):
             "with an error, or the client gets what its cells have; empty cells change nothing. Default: `error`."
         },
     )
+
+
+class ImportFields(AnswerFields, _HowToImport):
+    """How to import a file."""
