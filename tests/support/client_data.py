@@ -23,9 +23,18 @@ async def insert_in_every_collection(ctx: Context, client: ObjectId, text: str, 
     for name, collection in list_client_collections().items():
         unique = [index.fields for index in collection.indexes if index.unique]
         count = 1 if ("companyId", collection.client_field) in unique else times
-        owner = {"companyId": ctx.company_id, str(collection.client_field): client}
+        owner = {"companyId": ctx.company_id, **_nested(str(collection.client_field), client)}
         texts = [text if number == 0 else f"{text} {number}" for number in range(count)]
         await ctx.db[name].insert_many([_document(each, unique) | owner for each in texts])
+
+
+def _nested(path: str, value: object) -> Document:
+    """A document with a value at a path such as `work.plan`."""
+    *outer, last = path.split(".")
+    document: Document = {last: value}
+    for name in reversed(outer):
+        document = {name: document}
+    return document
 
 
 def _document(text: str, unique: list[tuple[str, ...]]) -> Document:
