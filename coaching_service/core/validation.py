@@ -10,7 +10,6 @@ from typing import Any
 from unicodedata import category
 from zoneinfo import available_timezones
 
-import orjson
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, missing
 from marshmallow import validate as validators
 
@@ -18,7 +17,6 @@ from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.text import DIRECTION_CONTROLS
 from coaching_service.core.validation_messages import (
-    DEFAULT_CODE,
     EMPTY,
     NOT_AN_OBJECT,
     NULL,
@@ -178,32 +176,6 @@ class Boolean(fields.Boolean):
         if not isinstance(value, bool):
             raise self.make_error("invalid")
         return value
-
-
-class FormBoolean(fields.Boolean):
-    """A boolean in a text field of a multipart form: `true` or `false`, and nothing else."""
-
-    default_error_messages = {"invalid": Message("must be true or false", DEFAULT_CODE)}
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> bool:
-        if value not in ("true", "false"):
-            raise self.make_error("invalid")
-        return bool(value == "true")
-
-
-class FormObject(fields.String):
-    """A JSON object of strings in a text field of a multipart form; a dictionary in Python."""
-
-    default_error_messages = {"invalid": Message("must be a JSON object of strings", DEFAULT_CODE)}
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> Any:
-        try:
-            read = orjson.loads(value or "{}")
-        except orjson.JSONDecodeError:
-            raise self.make_error("invalid") from None
-        if not isinstance(read, dict) or not all(isinstance(each, str) for each in read.values()):
-            raise self.make_error("invalid")
-        return read
 
 
 class Date(fields.String):

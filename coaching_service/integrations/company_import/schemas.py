@@ -6,38 +6,16 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Literal, cast, get_args
 
-import orjson
-from marshmallow import ValidationError, fields, post_load
+from marshmallow import ValidationError, post_load
 
 from coaching_service.core.errors import InvalidFields
-from coaching_service.core.validation import Choice, FormBoolean, Identifier, Input
+from coaching_service.core.form_fields import FormBoolean, FormObject
+from coaching_service.core.validation import Choice, Identifier, Input
 from coaching_service.integrations.history_files.columns import FIELDS
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.rosters import COLUMNS, JOINED
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
 from coaching_service.library.imported_names.answers import read_answers
-
-_MAX_ENTRIES, _MAX_BYTES = 5_000, 1_000_000
-
-
-class JsonMapping(fields.Field[dict[str, str]]):
-    """A JSON object of texts, as the text of a form field."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(load_default=dict, **options)
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> dict[str, str]:
-        if value in ("", None):
-            return {}
-        try:
-            sent = orjson.loads(value) if isinstance(value, str) and len(value) <= _MAX_BYTES else None
-        except orjson.JSONDecodeError:
-            sent = None
-        if not isinstance(sent, dict) or len(sent) > _MAX_ENTRIES:
-            raise ValidationError("must be a JSON object")
-        if not all(isinstance(each, str) for each in sent.values()):
-            raise ValidationError("must have texts as values")
-        return cast("dict[str, str]", sent)
 
 
 class AnswerFields(Input):
@@ -74,20 +52,23 @@ class AnswerFields(Input):
         load_default=None,
         metadata={"description": "The order of dates such as 03/04/2026. Default: what all dates of the file fit."},
     )
-    names = JsonMapping(
+    names = FormObject(
+        load_default=dict,
         metadata={
             "description": "JSON object: name of an exercise in the file to the `_id` of an exercise, `create` or "
             "`skip`. Answers are remembered for the next import."
-        }
+        },
     )
-    customers = JsonMapping(
-        metadata={"description": "JSON object: client in the file to the `_id` of a client, `create` or `skip`."}
+    customers = FormObject(
+        load_default=dict,
+        metadata={"description": "JSON object: client in the file to the `_id` of a client, `create` or `skip`."},
     )
-    columns = JsonMapping(
+    columns = FormObject(
+        load_default=dict,
         metadata={
             "description": "JSON object: heading to the field that its column has, such as `date`, `exercise`, `reps`, "
             "`load`; an empty text: the column is not read."
-        }
+        },
     )
 
     @post_load
@@ -114,13 +95,18 @@ def find_wrong_columns(columns: Mapping[str, str]) -> str | None:
     return f"must name one column for each field: {', '.join(repeated)}" if repeated else None
 
 
-class _HowToImport(Input):
-    """Fields of every import: a dry run or not, and what happens to known clients."""
+class DryRunField(Input):
+    """Whether a file is only checked."""
 
     dryRun = FormBoolean(
         load_default=False,
         metadata={"description": "`true`: check everything, report the problems, and store nothing. Default: `false`."},
     )
+
+
+class _FieldsOfAllFiles(DryRunField):
+    """What every file may have, also an archive; first, as clients pass them that are generated in order."""
+
     onConflict = Choice(
         "error",
         "update",
@@ -132,5 +118,5 @@ class _HowToImport(Input):
     )
 
 
-class ImportFields(AnswerFields, _HowToImport):
+class ImportFields(AnswerFields, _FieldsOfAllFiles):
     """How to import a file."""

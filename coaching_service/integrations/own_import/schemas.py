@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from coaching_service.core.validation import Choice, FormBoolean
-from coaching_service.integrations.company_import.schemas import AnswerFields
+from coaching_service.core.validation import Choice
+from coaching_service.integrations.company_import.schemas import AnswerFields, DryRunField
 from coaching_service.integrations.history_import.models import OWN_FORMATS
 
 
-class OwnImportFields(AnswerFields):
+class OwnImportFields(AnswerFields, DryRunField):
     """How to import a file of the own history."""
 
     class Meta(AnswerFields.Meta):
@@ -15,8 +15,4 @@ class OwnImportFields(AnswerFields):
 
     format = Choice(
         *OWN_FORMATS, load_default=None, metadata={"description": "What the file is. Default: as its headings say."}
-    )
-    dryRun = FormBoolean(
-        load_default=False,
-        metadata={"description": "`true`: check everything, report the problems, and store nothing. Default: `false`."},
     )

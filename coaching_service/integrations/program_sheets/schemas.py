@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from coaching_service.core.field_schemas import output_of
-from coaching_service.core.validation import Choice, FormBoolean, FormObject, Input, Text
+from coaching_service.core.form_fields import FormBoolean, FormObject
+from coaching_service.core.validation import Choice, Input, Text
 from coaching_service.integrations.program_sheets import models
 from coaching_service.training.programs.schemas import Program
 
