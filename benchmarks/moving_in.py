@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from statistics import quantiles
@@ -34,6 +34,7 @@ from benchmarks.uploads import grown
 from coaching_service import runtime, seeding
 from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.embedded import running_mongod
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
@@ -57,7 +58,7 @@ _EXERCISES = (
     "Leg Press (Machine)",
     "Sled Push on the Lawn",
 )
-_HEADINGS = (
+_HEADINGS = [
     "title",
     "start_time",
     "end_time",
@@ -72,7 +73,7 @@ _HEADINGS = (
     "distance_km",
     "duration_seconds",
     "rpe",
-)
+]
 
 
 def history_file(sets: int) -> bytes:
@@ -80,7 +81,7 @@ def history_file(sets: int) -> bytes:
     out, random = io.StringIO(), Random(40)
     writer = csv.writer(out, quoting=csv.QUOTE_ALL)
     writer.writerow(_HEADINGS)
-    day = date.today() - timedelta(days=1)  # noqa: DTZ011 - any day will do
+    day = now().date() - timedelta(days=1)
     for _ in range(sets // _SETS_OF_SESSION):
         start, end = (f"{day.day} {day:%b} {day.year}, {clock}" for clock in ("18:00", "19:05"))
         for name in random.sample(_EXERCISES, _SETS_OF_SESSION // _SETS_OF_EXERCISE):

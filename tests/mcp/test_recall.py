@@ -18,7 +18,7 @@ from coaching_service.core.jobs.queue import Job
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.progress.conversation import notifications, service, waiting
-from coaching_service.progress.conversation.models import Message
+from coaching_service.progress.conversation.models import Message, MessageSubjectInput
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
 from tests.support.service_process import until
@@ -33,10 +33,12 @@ async def as_assistant(coach: CoachClient) -> Context:
     return replace(coach.ctx, principal=caller, interface="assistant", operation="send_message", change_ids=[])
 
 
-async def send(coach: CoachClient, customer: Json, text: str = "Well done", **fields: Any) -> tuple[Message, str]:
+async def send(
+    coach: CoachClient, customer: Json, text: str = "Well done", about: MessageSubjectInput | None = None
+) -> tuple[Message, str]:
     """Send a message as an assistant; returns it and the identifier of the change."""
     ctx = await as_assistant(coach)
-    message = await service.create(ctx, ObjectId(customer["_id"]), {"text": text, **fields})  # type: ignore[typeddict-item]
+    message = await service.create(ctx, ObjectId(customer["_id"]), {"text": text, "about": about})
     return message, str(ctx.change_ids[-1])
 
 

@@ -200,6 +200,13 @@ def generated_workouts() -> Iterator[Workout]:
         yield Workout(day.isoformat(), "18:00", "19:00", f"Day {random.choice('ABC')}", "", 60, tuple(sets))
 
 
+def as_csv(rows: Sequence[Sequence[object]], delimiter: str = ",", quoting: Literal[0, 1] = csv.QUOTE_MINIMAL) -> bytes:
+    """A CSV file of rows."""
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter, quoting=quoting).writerows(rows)
+    return out.getvalue().encode()
+
+
 @dataclass
 class Export:
     """A file of another service.
@@ -223,7 +230,7 @@ class Export:
     has: frozenset[str] = frozenset({"clock", "title", "kind", "rpe", "seconds", "meters"})
     answers: dict[str, str] = field(default_factory=dict)
     unit: Unit = "kg"
-    encode: Callable[[Sequence[Sequence[object]]], bytes] = lambda rows: as_csv(rows)  # noqa: PLW0108 - is below
+    encode: Callable[[Sequence[Sequence[object]]], bytes] = as_csv
     file_name: str = "export.csv"
 
     def build(self) -> bytes:
@@ -261,13 +268,6 @@ class Export:
             seconds,
             rpe if "rpe" in self.has else None,
         )
-
-
-def as_csv(rows: Sequence[Sequence[object]], delimiter: str = ",", quoting: Literal[0, 1] = csv.QUOTE_MINIMAL) -> bytes:
-    """A CSV file of rows."""
-    out = io.StringIO()
-    csv.writer(out, delimiter=delimiter, quoting=quoting).writerows(rows)
-    return out.getvalue().encode()
 
 
 def as_quoted(rows: Sequence[Sequence[object]]) -> bytes:
