@@ -86,15 +86,14 @@ def list_answer(
     *,
     ids: Sequence[ObjectId | None] | None = None,
     hint: str = "",
-    **more: Any,
 ) -> Answer:
     """Return a page or part of a list: `lines` are the texts of its `docs`, `ids` those they have in brackets.
 
-    `page` has numbered pages or a cursor. The data has the same lines, with the identifiers apart, and `more`.
+    `page` has numbered pages or a cursor. The data has the same lines, with the identifiers apart.
     """
     text = [f"{title}: {_describe_extent(page)}", *lines, *([hint] if hint else [])]
     docs = [_list_line(line, _id) for line, _id in zip(lines, ids or [None] * len(lines), strict=True)]
-    return Answer("\n".join(text), {**describe_list(title, page, hint), **more, "docs": docs})
+    return Answer("\n".join(text), {**describe_list(title, page, hint), "docs": docs})
 
 
 def describe_list(title: str, page: Mapping[str, Any], hint: str = "") -> dict[str, object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -107,10 +106,9 @@ async def get_exercise_history(
         sessions,
         [_write_session(doc) for doc in docs],
         ids=[doc["workoutId"] for doc in docs],
-        exerciseId=exercise_id,
-        weeks=weeks_in_words,
     )
-    return replace(answer, text="\n".join([answer.text, *weeks_in_words]))
+    data = {**answer.data, "exerciseId": exercise_id, "weeks": weeks_in_words}
+    return Answer("\n".join([answer.text, *weeks_in_words]), data)
 
 
 def _describe_session(session: ExerciseSession, load_unit: str) -> SessionText:
