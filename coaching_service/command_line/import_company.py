@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, Any, TypedDict, TypeVar, Unpack, get_args
+from typing import IO, Literal, TypedDict, TypeVar, Unpack, cast, get_args
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -14,11 +14,14 @@ from coaching_service.core.csv_rows import write_rows
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import InvalidFields
 from coaching_service.integrations import commands
-from coaching_service.integrations.background_jobs.models import StoredCompanyJob
+from coaching_service.integrations.background_jobs.models import ImportResult, StoredCompanyJob
 from coaching_service.integrations.company_import.schemas import find_wrong_columns
 from coaching_service.integrations.history_files.models import Format
-from coaching_service.integrations.history_import.models import ImportAnswers
+from coaching_service.integrations.history_files.values import DateOrder
+from coaching_service.integrations.history_import.models import DistanceUnit, HistoryResult, ImportAnswers, ImportFormat
+from coaching_service.integrations.history_import.results import table_result
 from coaching_service.library.imported_names.answers import read_answers
+from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.customers.models import OnConflict
 
 T = TypeVar("T")
@@ -26,10 +29,10 @@ _OPTIONS = {"LOAD_UNIT": "--load-unit", "DISTANCE_UNIT": "--distance-unit", "DAT
 
 
 class _Answers(TypedDict):
-    format: str | None
-    load_unit: Any
-    distance_unit: Any
-    date_order: Any
+    format: ImportFormat | None
+    load_unit: LoadUnit | None
+    distance_unit: DistanceUnit | None
+    date_order: DateOrder | None
     exercises: tuple[str, ...]
     clients: tuple[str, ...]
     columns: tuple[str, ...]
@@ -54,9 +57,9 @@ def _pairs(_: click.Context, parameter: click.Parameter, values: tuple[str, ...]
     type=click.Choice([*get_args(Format), "customers"]),
     help="What the file is. [default: as its headings say]",
 )
-@click.option("--load-unit", type=click.Choice(["kg", "lb"]), help="Unit of loads that the file has without one.")
-@click.option("--distance-unit", type=click.Choice(["km", "mi", "m", "yd"]), help="Unit of distances that have none.")
-@click.option("--date-order", type=click.Choice(["dmy", "mdy", "ymd"]), help="Order of dates such as 03/04/2026.")
+@click.option("--load-unit", type=click.Choice(get_args(LoadUnit)), help="Unit of loads that the file has without one.")
+@click.option("--distance-unit", type=click.Choice(get_args(DistanceUnit)), help="Unit of distances that have none.")
+@click.option("--date-order", type=click.Choice(get_args(DateOrder)), help="Order of dates such as 03/04/2026.")
 @click.option(
     "--exercise",
     "exercises",
@@ -148,7 +151,7 @@ def _read_answers(options: _Answers) -> ImportAnswers:
     if problem := find_wrong_columns(columns):
         raise click.ClickException(f"--column: {problem}")
     return {
-        "format": options["format"],  # type: ignore[typeddict-item] # one of the choices
+        "format": options["format"],
         "customerId": None,
         "loadUnit": options["load_unit"],
         "distanceUnit": options["distance_unit"],
@@ -174,18 +177,18 @@ def _show(job: StoredCompanyJob, report: IO[bytes] | None) -> None:
     else:
         for error in job["errors"]:
             click.echo(" ".join(filter(None, (f"{error['entry']}:", error["field"], error["message"]))), err=True)
-    result: Any = job["result"]
-    if result is not None and "rows" in result:
-        _show_history(result, is_failed=job["status"] == "failed")
-    if job["status"] == "failed" or result is None:
+    if result := table_result(job["result"]):
+        _show_table(result, is_failed=job["status"] == "failed")
+    if job["status"] == "failed" or job["result"] is None:
         raise click.ClickException("The file cannot be imported")
-    if "rows" not in result:
-        counts = ", ".join(f"{count} {name}" for name, count in result["imported"].items())
-        verb = "Would import" if result["dryRun"] else "Imported"
-        click.echo(f"{verb}: {counts or 'nothing'}; left out: {result['failed']}")
+    if result is None:
+        archive = cast("ImportResult", job["result"])
+        counts = ", ".join(f"{count} {name}" for name, count in archive["imported"].items())
+        verb = "Would import" if archive["dryRun"] else "Imported"
+        click.echo(f"{verb}: {counts or 'nothing'}; left out: {archive['failed']}")
 
 
-def _show_history(result: Any, *, is_failed: bool) -> None:
+def _show_table(result: HistoryResult, *, is_failed: bool) -> None:
     for question in result["questions"]:
         option = _OPTIONS.get(question["code"])
         answers = [f"{option} {each}" for each in question["options"]] if option else []
@@ -194,12 +197,12 @@ def _show_history(result: Any, *, is_failed: bool) -> None:
         click.echo(f"{question['message']} {' or '.join(answers)}")
     if result["dryRun"]:
         for name in result["names"]:
-            meant = (
-                name["match"]["name"] if name["match"] else {"skip": "left out"}.get(name["answer"], "a new exercise")
-            )
+            new = "left out" if name["answer"] == "skip" else "a new exercise"
+            meant = name["match"]["name"] if name["match"] else new
             click.echo(f"{name['sets']:>6} sets  {name['name']} → {meant}")
     if not is_failed:
         verb, created = "Would import" if result["dryRun"] else "Imported", result["created"]
+        kinds: tuple[Literal["sessions", "sets", "exercises", "customers"], ...]
         kinds = ("sessions", "sets", "exercises", "customers")
         counts = ", ".join(f"{created[name]} {name}" for name in kinds if created[name])
         rows = f"; rows: {result['rows']}"

@@ -15,6 +15,7 @@ from coaching_service.integrations.history_import.models import (
     UndoResult,
     UndoWork,
 )
+from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.bulk_jobs.models import StoredBulkJob
 from coaching_service.people.customers.models import OnConflict
 
@@ -98,7 +99,7 @@ class ConversionWork(TypedDict):
     """
 
     isDryRun: bool
-    loadUnit: Literal["kg", "lb"]
+    loadUnit: LoadUnit
     entry: int
     record: int
     last: ObjectId | None

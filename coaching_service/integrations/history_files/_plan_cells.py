@@ -15,13 +15,14 @@ from coaching_service.integrations.history_files.tables import Cell
 from coaching_service.integrations.history_files.values import InvalidValue
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.scanner import SetTextError
-from coaching_service.training.workouts.sets.models import PlannedSet
+from coaching_service.training.workouts.sets.models import PlannedSet, SetType
 
 PlanField = Literal["sets", "reps", "load", "percent", "rpe", "rir", "rest", "tempo"]
 PLAN_FIELDS: tuple[PlanField, ...] = ("sets", "reps", "load", "percent", "rpe", "rir", "rest", "tempo")
 # The cells of a row, each with the unit that its heading has.
 PlanCells = Mapping[PlanField, tuple[Cell, Unit | None]]
 # Loads that are none.
+_WITH_LOAD: dict[SetType, SetType] = {"reps": "reps_load", "time": "time_load", "distance": "distance_load"}
 _NO_LOAD = {"bw", "bodyweight", "body weight", "peso corporal", "sin peso", "none", "-", "n/a"}
 _AMRAP = {"max", "amrap", "al fallo", "fallo", "failure", "to failure", "f"}
 _SETS_TEXT = re.compile(r"\d\s*[x×]\s*\S", re.IGNORECASE)
@@ -135,7 +136,7 @@ def _add_load(cells: PlanCells, load_unit: str, read: ReadSets) -> None:
         read.left_out["percent" if load.endswith("%") else "load"] = error.problem
         return
     for each in read.sets:
-        each["type"] = f"{each['type']}_load"  # type: ignore[typeddict-item]  # each quantity has one with a load
+        each["type"] = _WITH_LOAD.get(each["type"], each["type"])
         each["load"], each["loadPercent"] = priced.get("load"), priced.get("loadPercent")
 
 

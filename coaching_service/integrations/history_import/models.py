@@ -10,24 +10,34 @@ from coaching_service.integrations.history_files.models import Format, Question
 from coaching_service.integrations.history_files.rosters import Column
 from coaching_service.integrations.history_files.values import DateOrder
 from coaching_service.library.imported_names.models import NameAnswer, NameInFile
+from coaching_service.people.account.models import LoadUnit
 
 # The formats in which clients import their own history.
 OWN_FORMATS = ("hevy", "strong", "fitnotes", "stronglifts", "gravl", "sets")
 ImportFormat: TypeAlias = Format | Literal["customers"]
+DistanceUnit: TypeAlias = Literal["km", "mi", "m", "yd"]
 
 
-class ImportAnswers(TypedDict):
-    """What the caller says about a file; None and empty: the file decides, or the import asks.
+class _FileAnswers(TypedDict):
+    """What the caller says about all of a file; None: the file decides, or the import asks.
 
-    `customerId` is the client of a file that has no column of clients. `names` are of exercises, `customers` of
-    clients in the file; `columns` are the fields of headings, empty for a column that is not read.
+    `customerId` is the client of a file that has no column of clients.
     """
 
     format: ImportFormat | None
     customerId: ObjectId | None
-    loadUnit: Literal["kg", "lb"] | None
-    distanceUnit: Literal["km", "mi", "m", "yd"] | None
+    loadUnit: LoadUnit | None
+    distanceUnit: DistanceUnit | None
     dateOrder: DateOrder | None
+
+
+class ImportAnswers(_FileAnswers):
+    """What the caller says about a file; without an answer the file decides, or the import asks.
+
+    `names` are of exercises, `customers` of clients in the file; `columns` are the fields of headings, empty for a
+    column that is not read.
+    """
+
     names: Mapping[str, NameAnswer]
     customers: Mapping[str, NameAnswer]
     columns: Mapping[str, str | Column]
@@ -59,14 +69,9 @@ class StoredColumn(TypedDict):
     field: str
 
 
-class StoredAnswers(TypedDict):
+class StoredAnswers(_FileAnswers):
     """The answers about a file as a job keeps them."""
 
-    format: ImportFormat | None
-    customerId: ObjectId | None
-    loadUnit: Literal["kg", "lb"] | None
-    distanceUnit: Literal["km", "mi", "m", "yd"] | None
-    dateOrder: DateOrder | None
     names: list[StoredAnswer]
     customers: list[StoredAnswer]
     columns: list[StoredColumn]

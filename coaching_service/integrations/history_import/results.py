@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import cast
+
 from coaching_service.integrations.history_import.models import HistoryResult, ImportFormat
 
 
@@ -19,6 +22,11 @@ def empty_result(form: ImportFormat | None, *, is_dry_run: bool, rows: int = 0) 
         "questions": [],
         "names": [],
     }
+
+
+def table_result(result: Mapping[str, object] | None) -> HistoryResult | None:
+    """Return the result of a job if it is of a table: training history, or clients; else None."""
+    return cast("HistoryResult", result) if result is not None and "rows" in result else None
 
 
 def count_left(result: HistoryResult) -> int:

@@ -20,6 +20,7 @@ from coaching_service.integrations.background_jobs.models import JobError
 from coaching_service.integrations.history_import import _rows as imported_rows
 from coaching_service.integrations.history_import.models import NO_ANSWERS, HistoryResult, ImportAnswers
 from coaching_service.library.imported_names.models import CREATE
+from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.customers import service as customers
 
 tools = Tools()
@@ -69,7 +70,7 @@ class ImportRows(CustomerArgument):
     confirms=(Reason.HISTORY,),
 )
 async def import_rows(
-    ctx: Context, customer_id: ObjectId, rows: Sequence[Mapping[str, Any]], load_unit: Any, *, dry_run: bool
+    ctx: Context, customer_id: ObjectId, rows: Sequence[Mapping[str, Any]], load_unit: LoadUnit | None, *, dry_run: bool
 ) -> Written:
     """Import sets that a client did in the past: up to 200 rows. Send them with dryRun first: it says what the names of
     exercises mean, which become new exercises, and what is left out. Sessions that are there already stay as they

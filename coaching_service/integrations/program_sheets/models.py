@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, TypedDict
 
 from coaching_service.core.fields import Description
 from coaching_service.integrations.history_files.models import Problem, Question
 from coaching_service.library.imported_names.models import NameInFile
+from coaching_service.people.account.models import LoadUnit
 from coaching_service.training.programs.models import Program
 
 
@@ -19,7 +20,7 @@ class ProgramImportOptions(TypedDict):
 
     name: str | None
     names: Mapping[str, str]
-    loadUnit: Literal["kg", "lb"] | None
+    loadUnit: LoadUnit | None
 
 
 class ImportedProgram(Program):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, TypedDict, cast
+from typing import Annotated, TypedDict, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
@@ -12,13 +12,16 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Text
 from coaching_service.integrations.background_jobs.models import ImportWork, JobWork
 from coaching_service.integrations.company_import.schemas import find_wrong_columns
+from coaching_service.integrations.history_files.values import DateOrder
 from coaching_service.integrations.history_import.answers import by_name
-from coaching_service.integrations.history_import.models import ImportAnswers
+from coaching_service.integrations.history_import.models import DistanceUnit, ImportAnswers
+from coaching_service.integrations.history_import.results import table_result
 from coaching_service.library.exercises.models import Exercise
 from coaching_service.library.exercises.suggestions import suggest_exercises
 from coaching_service.library.imported_names.answers import read_answers
+from coaching_service.people.account.models import LoadUnit
 from coaching_service.web.search_fields import Keywords
-from coaching_service.web.views.import_presentation import chosen_answer, history_result
+from coaching_service.web.views.import_presentation import chosen_answer
 
 _LONGEST_NAME = 500
 _SUGGESTIONS = 12
@@ -42,9 +45,9 @@ class AnswersForm(TypedDict):
     """The answers to the questions of a check, and what the names in the file become."""
 
     customerId: Annotated[ObjectId | None, Default(None)]
-    loadUnit: Annotated[Literal["kg", "lb"] | None, Default(None)]
-    distanceUnit: Annotated[Literal["km", "mi", "m", "yd"] | None, Default(None)]
-    dateOrder: Annotated[Literal["dmy", "mdy", "ymd"] | None, Default(None)]
+    loadUnit: Annotated[LoadUnit | None, Default(None)]
+    distanceUnit: Annotated[DistanceUnit | None, Default(None)]
+    dateOrder: Annotated[DateOrder | None, Default(None)]
     names: Annotated[list[NameRow], Default(list)]
     customers: Annotated[list[NameRow], Default(list)]
     columns: Annotated[list[ColumnRow], Default(list)]
@@ -62,7 +65,7 @@ def with_answers(checked: JobWork, form: AnswersForm) -> ImportAnswers:
     Names whose proposal was not changed are no answers, which would be remembered. Raises InvalidFields.
     """
     known = cast("ImportWork", checked["work"])["answers"]
-    result = history_result(checked)
+    result = table_result(checked["result"])
     proposed = {each["name"]: chosen_answer(each) for each in (result["names"] if result else ())}
     changed = [row for row in form["names"] if proposed.get(row["name"]) != row["answer"]]
     return {

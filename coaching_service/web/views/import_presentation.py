@@ -14,6 +14,7 @@ from coaching_service.core.media import CSV
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError, JobWork
 from coaching_service.integrations.history_files.models import Question
 from coaching_service.integrations.history_import.models import HistoryResult, KeptDocument, UndoResult
+from coaching_service.integrations.history_import.results import table_result
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile
 
 MOST_NAMES = 300
@@ -79,7 +80,7 @@ def describe(job: JobWork) -> dict[str, Any]:
     if job["kind"] == "undo":
         return _describe_undo(job)
     work = cast("ImportWork", job["work"])
-    result = history_result(job)
+    result = table_result(job["result"])
     has_ended = job["status"] not in ("queued", "running")
     is_dry_run = work["isDryRun"]
     names = [] if result is None else result["names"]
@@ -146,12 +147,6 @@ def _group(errors: Sequence[JobError]) -> list[ShownProblem]:
         for (field, message), entries in groups.items()
     ]
     return sorted(problems, key=lambda each: -each["count"])[:_SHOWN_PROBLEMS]
-
-
-def history_result(job: JobWork) -> HistoryResult | None:
-    """Return what was found in a file with sets, or imported from it; None if there is no such file."""
-    result = job["result"]
-    return cast("HistoryResult", result) if result is not None and "rows" in result else None
 
 
 def is_history(work: ImportWork) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
@@ -19,6 +19,7 @@ from coaching_service.integrations.program_sheets import service
 from coaching_service.integrations.program_sheets.models import ProgramImportOptions
 from coaching_service.integrations.program_sheets.service import ReadProgram
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile
+from coaching_service.people.account.models import LoadUnit
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
@@ -43,7 +44,7 @@ class _NameRow(TypedDict):
 class _ProgramForm(TypedDict):
     name: Annotated[str, Text()]
     table: Annotated[str, Text(max_length=_MAX_TABLE)]
-    loadUnit: Literal["kg", "lb"]
+    loadUnit: LoadUnit
     names: Annotated[list[_NameRow], Default(list)]
 
 
