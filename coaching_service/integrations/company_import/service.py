@@ -16,7 +16,6 @@ from typing import IO, Protocol
 from coaching_service.core import audit
 from coaching_service.core.auth.access import check_access, owner
 from coaching_service.core.auth.permissions import EXERCISES
-from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.changes import history
 from coaching_service.core.database import files
 from coaching_service.core.database.connection import as_service_error
@@ -37,7 +36,7 @@ from coaching_service.integrations.company_import._archive_reader import Invalid
 from coaching_service.integrations.company_import._customer_import import CustomerImport
 from coaching_service.integrations.company_import._progress import Progress
 from coaching_service.integrations.history_files.tables import UnreadableTable
-from coaching_service.integrations.history_import.answers import to_stored
+from coaching_service.integrations.history_import.answers import new_work
 from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
 from coaching_service.integrations.history_import.recognition import is_history
@@ -80,9 +79,8 @@ async def begin(
     `on_conflict`: what becomes of rows of a table whose identifier in another system a client has. `answers`: what the
     caller says about a table. `keeps_file`: a dry run keeps the file for a day (checked_files). With a `customerId` the
     import is of sessions of that client, and a coach with the permission to change clients may request it, otherwise
-    the owner. Raises Forbidden, InvalidFields without a file, or
-    with `update` for an archive; Conflict while another import of the company, or of the client who calls, is not
-    finished.
+    the owner. Raises Forbidden, InvalidFields without a file, or with `update` for an archive; Conflict while another
+    import of the company, or of the client who calls, is not finished.
     """
     customer_id, is_own = answers["customerId"], not ctx.caller.is_coach
     if not is_own and customer_id is None:
@@ -98,18 +96,9 @@ async def begin(
         {
             "kind": "import",
             "work": {
+                **new_work(answers, file_name=file.name, content_type=file.content_type, dry_run=dry_run),
                 "fileId": file.id,
-                "fileName": file.name,
-                "contentType": file.content_type,
-                "isDryRun": dry_run,
                 "onConflict": on_conflict,
-                "seed": new_token(),
-                "entry": 0,
-                "record": 0,
-                "isStarted": False,
-                "imported": {},
-                "failed": 0,
-                "answers": to_stored(answers),
                 "mayImportAll": ctx.caller.role == "OWNER" and not ctx.caller.restricted,
                 "isOwn": is_own,
                 "mayCreateExercises": is_own or EXERCISES.CREATE in ctx.caller.permissions,

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coaching_service.core.auth.permissions import EXERCISES
-from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.csv_rows import neutralise
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import DocumentChange
@@ -18,7 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError
-from coaching_service.integrations.history_import.answers import to_stored
+from coaching_service.integrations.history_import.answers import new_work
 from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused, Write
 from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers
 from coaching_service.integrations.history_import.results import complete
@@ -101,22 +100,9 @@ class _Once:
 
 
 def _work(ctx: Context, answers: ImportAnswers, *, dry_run: bool) -> ImportWork:
-    return {
-        "fileId": None,
-        "fileName": "Rows of an assistant",
-        "contentType": CSV,
-        "isDryRun": dry_run,
-        "seed": new_token(),
-        "entry": 0,
-        "record": 0,
-        "isStarted": False,
-        "imported": {},
-        "failed": 0,
-        "answers": to_stored({**answers, "format": "sets"}),
-        "mayImportAll": False,
-        "isOwn": False,
-        "mayCreateExercises": EXERCISES.CREATE in ctx.caller.permissions,
-    }
+    work = new_work({**answers, "format": "sets"}, file_name="Rows of an assistant", content_type=CSV, dry_run=dry_run)
+    may_create = EXERCISES.CREATE in ctx.caller.permissions
+    return {**work, "mayImportAll": False, "isOwn": False, "mayCreateExercises": may_create}
 
 
 def _as_file(rows: Sequence[Mapping[str, Any]]) -> io.BytesIO:

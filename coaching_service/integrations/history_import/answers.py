@@ -5,11 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.background_jobs.models import ImportWork
 from coaching_service.integrations.history_files.set_rows import Answers
 from coaching_service.integrations.history_files.values import DateOrder
 from coaching_service.integrations.history_import.models import ImportAnswers, StoredAnswer, StoredAnswers
 from coaching_service.library.imported_names.models import NameAnswer
+
+
+def new_work(answers: ImportAnswers, *, file_name: str, content_type: str, dry_run: bool) -> ImportWork:
+    """Return what the first step of an import needs, without a file; identifiers of the file get a new seed."""
+    return {
+        "fileId": None,
+        "fileName": file_name,
+        "contentType": content_type,
+        "isDryRun": dry_run,
+        "seed": new_token(),
+        "entry": 0,
+        "record": 0,
+        "isStarted": False,
+        "imported": {},
+        "failed": 0,
+        "answers": to_stored(answers),
+    }
 
 
 def to_stored(answers: ImportAnswers) -> StoredAnswers:
