@@ -23,7 +23,7 @@ from coaching_service.integrations.proposals import notifications
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.mails import read_mail
-from tests.support.mcp_client import McpHttpClient, tool_proposal
+from tests.support.mcp_client import McpHttpClient, propose_invitation
 from tests.support.service_process import until
 
 STEPS: Steps = {notifications.SEND: notifications.send_scheduled_mail}
@@ -34,13 +34,6 @@ async def mcp(public_server: TestServer, coach: CoachClient) -> AsyncIterator[Mc
     """POSTs to /mcp with the coach's key."""
     async with McpHttpClient(public_server, {"X-API-Key": coach.key or ""}) as client:
         yield client
-
-
-async def propose(mcp: McpHttpClient, coach: CoachClient, name: str) -> str:
-    """Propose to invite a client; returns the identifier of the proposal."""
-    email = f"{name.lower()}-{coach.ctx.company_id}@example.com"
-    result = await mcp.call("create_customer", name=name, email=email, sendInvitation=True)
-    return str(tool_proposal(result, "CONTACT")["proposalId"])
 
 
 async def received(coach: CoachClient, settings: Settings, minutes: int) -> list[EmailMessage]:
@@ -67,8 +60,8 @@ def _read_mails(folder: Path, address: str) -> list[EmailMessage]:
 async def test_one_mail_reports_what_waits_of_an_assistant(
     mcp: McpHttpClient, coach: CoachClient, settings: Settings
 ) -> None:
-    await propose(mcp, coach, "Ana")
-    await propose(mcp, coach, "Bo")
+    await propose_invitation(mcp, coach, "Ana")
+    await propose_invitation(mcp, coach, "Bo")
     [first] = await received(coach, settings, 2)
     parts = read_mail(first, str(settings.base_url))
     assert parts.subject == "Your assistant waits for your decision"
@@ -76,7 +69,7 @@ async def test_one_mail_reports_what_waits_of_an_assistant(
     assert "/app/proposals?status=pending" in parts.text
     assert "Ana" not in parts.text + parts.html
 
-    await propose(mcp, coach, "Cleo")
+    await propose_invitation(mcp, coach, "Cleo")
     assert len(await received(coach, settings, 2)) == 1
     stored = await coach.ctx.db["proposals"].find_one({"companyId": coach.ctx.company_id})
     assert stored is not None
@@ -89,7 +82,7 @@ async def test_one_mail_reports_what_waits_of_an_assistant(
 async def test_a_mail_about_one_proposal_leads_to_it(
     mcp: McpHttpClient, coach: CoachClient, settings: Settings
 ) -> None:
-    proposal = await propose(mcp, coach, "Ana")
+    proposal = await propose_invitation(mcp, coach, "Ana")
     [sent] = await received(coach, settings, 2)
     text = read_mail(sent, str(settings.base_url)).text
     assert "proposes something that you have to approve first" in text
@@ -97,6 +90,6 @@ async def test_a_mail_about_one_proposal_leads_to_it(
 
 
 async def test_no_mail_reports_what_is_decided(mcp: McpHttpClient, coach: CoachClient, settings: Settings) -> None:
-    proposal = await propose(mcp, coach, "Ana")
+    proposal = await propose_invitation(mcp, coach, "Ana")
     (await (await coach.interactive()).post(f"/coach/proposals/{proposal}/reject")).ok()
     assert await received(coach, settings, 2) == []

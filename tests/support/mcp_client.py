@@ -143,6 +143,13 @@ def tool_proposal(result: dict[str, Any], *reasons: str) -> dict[str, Any]:
     return content
 
 
+async def propose_invitation(mcp: McpHttpClient, coach: CoachClient, name: str) -> str:
+    """Propose to invite a client, and return the identifier of the proposal."""
+    email = f"{name.lower()}-{coach.ctx.company_id}@example.com"
+    result = await mcp.call("create_customer", name=name, email=email, sendInvitation=True)
+    return str(tool_proposal(result, "CONTACT")["proposalId"])
+
+
 async def approve(coach: CoachClient, proposal: dict[str, Any]) -> dict[str, Any]:
     """Approve a proposal as its coach, and return the result of the call."""
     session = await coach.interactive()

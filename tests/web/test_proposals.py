@@ -8,7 +8,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_proposal
+from tests.support.mcp_client import McpHttpClient, propose_invitation, tool_change, tool_proposal
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import Colleague, NewVisitor
 
@@ -23,10 +23,8 @@ async def mcp(server: TestServer, coach: CoachClient) -> AsyncIterator[McpHttpCl
 
 
 async def propose(mcp: McpHttpClient, coach: CoachClient, name: str) -> str:
-    """Propose to invite a client; returns the path of the proposal's page."""
-    email = f"{name.lower()}-{coach.ctx.company_id}@example.com"
-    result = await mcp.call("create_customer", name=name, email=email, sendInvitation=True)
-    return f"{LIST}/{tool_proposal(result, 'CONTACT')['proposalId']}"
+    """Propose to invite a client, and return the path of the proposal's page."""
+    return f"{LIST}/{await propose_invitation(mcp, coach, name)}"
 
 
 def badge(page: HtmlPage) -> bool:
