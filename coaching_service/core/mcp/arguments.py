@@ -195,11 +195,6 @@ def paged(entries: Sequence[T], page: int, size: int) -> Page[T]:
     return page_document(entries[first : first + size], len(entries), page, size)
 
 
-def numbered(page: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a page of a list as list tools return it: they take the number of a page, so there is no cursor."""
-    return {name: value for name, value in page.items() if name != "nextCursor"}
-
-
 @cache
 def _converter() -> OpenAPIConverter:
     # apispec writes a schema without a name where it is used.

@@ -27,18 +27,6 @@ class Reason(StrEnum):
     MANY_REMOVED = "more than three workouts were removed in ten minutes"
 
 
-# Reasons that depend on what else an assistant has done, or has not: any call that writes can have them.
-OF_BUDGETS = frozenset(
-    {
-        Reason.OTHERS_VALUE,
-        Reason.LOAD_RAISED,
-        Reason.MANY_CHANGES,
-        Reason.MANY_CLIENT_DAYS,
-        Reason.MANY_REMOVED,
-    }
-)
-
-
 # What an access without the switch "mail and work on many clients" may not do.
 OUTREACH = frozenset({Reason.CONTACT, Reason.MANY_CLIENTS})
 OUTREACH_DENIED = (
