@@ -49,6 +49,7 @@ from coaching_service.integrations.proposals.execution import (
     create_token,
     find_tool_denial,
 )
+from coaching_service.integrations.proposals.tools import describe_state
 from coaching_service.mcp import apps, confirmation, prompts
 from coaching_service.mcp.confirmation import Result, text_result
 from coaching_service.mcp.narrowing import add_client, is_listed, without_client
@@ -91,7 +92,7 @@ _ADVICE_BY_CODE = {
     "IDEMPOTENCY_KEY_REUSED": "Use a new idempotencyKey for this call.",
     "IDEMPOTENCY_KEY_IN_USE": "Repeat the same call in a moment; it returns what the first one has done.",
     "PERMISSION_MISSING": _ASK_FOR_PERMISSION,
-    "PROPOSAL_CLOSED": "Nothing was done.",
+    "PROPOSAL_CLOSED": "get_proposal returns the decision.",
     "PROPOSAL_STALE": "Nothing was done.",
     "NOT_UNDOABLE": "Tell the coach; repeating the call changes nothing.",
     "METRICS_SET_MISSING": "list_metric_sets returns the sets that the client is assigned.",
@@ -225,7 +226,7 @@ def _describe(tool: Tool) -> ToolDescription:
 
 def _list(tool: Tool, description: ToolDescription, caller: Principal) -> ToolDescription:
     """Return the description of a tool for a caller, who may confirm calls in the chat, or see only one client."""
-    schema = tool.input_schema_in_chat if caller.may_confirm and tool.confirms else tool.input_schema
+    schema = tool.input_schema_in_chat if caller.may_confirm and tool.writes else tool.input_schema
     if caller.only_customer_id is not None:
         schema = without_client(schema)
     return description if schema is tool.input_schema else description.model_copy(update={"input_schema": schema})
@@ -270,9 +271,14 @@ async def _carry_out(
     `answered`: the parameters of a call for which the client has asked its user.
     """
     if answered is not None and request.asks_by == "url":
-        decided = await proposals.find_result(ctx, call, answered.request_state or "")
+        decided = await proposals.find_decided(ctx, call, answered.request_state or "")
+        if decided is not None and decided["status"] == "executed":
+            return _done(Output(decided.get("resultText", ""), decided["result"] or {}))
         if decided is not None:
-            return _done(decided)
+            state = describe_state(ctx, decided)
+            return text_result(state.text) | {
+                "structuredContent": {"executed": False, "status": decided["status"]}
+            }, "declined"
     try:
         return _done(await carry_out(ctx, call))
     except Unconfirmed as unconfirmed:
@@ -342,7 +348,7 @@ def _parse(tool: Tool, params: CallToolRequestParams, caller: Principal, *, asks
 
 
 def _error_result(error: ServiceError, tool: Tool) -> Result:
-    error = outcome.reported(error) if tool.writes else error
+    error = outcome.reported(error) if tool.writes or tool.for_views else error
     if isinstance(error, OutcomeUnknown):
         return _error("It may have been saved", _REPEAT_WITH_KEY if error.has_key else _LOOK_FIRST)
     message = str(error)

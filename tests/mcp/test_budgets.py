@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal, tool_result
 from tests.support.training import Json, block_with, client_path, exercise_of, log, metric_set
 
 TODAY = datetime.now(UTC).date()
@@ -236,6 +236,13 @@ async def test_calls_that_fail_use_up_nothing(mcp: McpHttpClient, coach: CoachCl
     known = {"customerId": ana["_id"], "workoutId": block["_id"], "text": "Squat: 8"}
     assert (await mcp.call("log_workout", **known | failing))["isError"]
     tool_proposal(await mcp.call("log_workout", **known), "DONE_WORK")
+    assert await coach.ctx.db["assistantSpending"].count_documents({"companyId": coach.ctx.company_id}) == 0
+
+
+async def test_dry_runs_use_up_nothing(mcp: McpHttpClient, coach: CoachClient) -> None:
+    for _ in range(31):
+        shown = tool_result(await mcp.call("create_customers", customers=[{"name": "Ana"}], dryRun=True))
+        assert "proposalId" not in shown
     assert await coach.ctx.db["assistantSpending"].count_documents({"companyId": coach.ctx.company_id}) == 0
 
 

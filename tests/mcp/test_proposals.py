@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from aiohttp.test_utils import TestServer
@@ -153,16 +153,31 @@ class Employee:
     session: CoachClient
 
 
-async def hire(coach: CoachClient, name: str, *more: str) -> Employee:
-    """A new employee who may change clients, and has `more` permissions."""
+async def hire(coach: CoachClient, name: str, *more: str, scope: Literal["all", "assigned"] = "all") -> Employee:
+    """A new employee who may change clients, all or the assigned ones, and has `more` permissions."""
     email = f"{name.lower()}-{coach.ctx.company_id}@example.com"
     permissions = [CUSTOMERS.VIEW, CUSTOMERS.EDIT, *more]
-    hired = await team.create_employee(coach.ctx, name, email, permissions, "all", "no hash")
+    hired = await team.create_employee(coach.ctx, name, email, permissions, scope, "no hash")
     principal = await team.get_principal(coach.ctx.services, hired["_id"])
     assert principal is not None
     key = await api_keys.create(coach.ctx.acting_as(principal), f"Key of {name}", {"outreach": True})
     tokens = await sessions.create_session(coach.ctx, hired["_id"], "coach")
     return Employee(hired["_id"], coach.with_key(key["key"]), coach.with_bearer(tokens["accessToken"]))
+
+
+async def test_who_works_with_assigned_clients_decides_on_new_ones(
+    public_server: TestServer, coach: CoachClient
+) -> None:
+    eli = await hire(coach, "Eli", CUSTOMERS.CREATE, scope="assigned")
+    async with McpHttpClient(public_server, {"X-API-Key": str(eli.key.key)}) as mcp:
+        proposal = tool_proposal(await mcp.call("create_customer", **invitation(coach)), "CONTACT")
+        waiting = tool_result(await mcp.call("get_proposal", proposalId=proposal["proposalId"]))
+    assert waiting["status"] == "pending"
+    [listed] = (await eli.session.get("/coach/proposals")).ok()["docs"]
+    assert listed["_id"] == proposal["proposalId"]
+    approved = (await eli.session.post(f"/coach/proposals/{proposal['proposalId']}/approve")).ok()
+    assert approved["status"] == "executed"
+    assert await coach.names() == ["Ana"]
 
 
 @pytest.mark.parametrize("gone", ["deleted", "expired", "outreach", "permission", "scope"])
@@ -219,6 +234,8 @@ async def test_approval_is_refused_if_the_records_have_changed(
     second = tool_proposal(await mcp.call("remove_workout", **call), "DONE_WORK")
     assert second["proposalId"] != first["proposalId"]
     assert (await session.get(f"/coach/proposals/{first['proposalId']}")).ok()["status"] == "expired"
+    [replaced] = (await session.get("/coach/proposals?status=expired")).ok()["docs"]
+    assert replaced["_id"] == first["proposalId"]
     (await coach.delete(path)).ok(204)
     gone = (await session.post(f"/coach/proposals/{second['proposalId']}/approve")).refused(409)
     assert gone["code"] == "PROPOSAL_STALE"
@@ -325,6 +342,15 @@ async def test_client_that_opens_addresses_shows_the_page_of_the_proposal(
     assert await coach.names() == ["Ana"]
     declined = {"requestState": question["requestState"], "inputResponses": {"confirm": {"action": "decline"}}}
     tool_error(await send(**declined), "declined")
+
+    call["arguments"] = invitation(coach, "Bo")
+    question = await send()
+    [waiting] = (await session.get("/coach/proposals?status=pending")).ok()["docs"]
+    (await session.post(f"/coach/proposals/{waiting['_id']}/reject")).ok()
+    rejected = await send(requestState=question["requestState"], inputResponses={"confirm": {"action": "accept"}})
+    assert rejected["structuredContent"] == {"executed": False, "status": "rejected"}
+    assert rejected["content"][0]["text"].startswith("The coach has rejected it; nothing was changed.")
+    assert (await session.get("/coach/proposals?status=pending")).ok()["docs"] == []
 
 
 async def test_reader_sees_no_changes_in_areas_without_permission(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from coaching_service.core.changes.models import (
@@ -69,6 +69,7 @@ _OLD_BATCH = 500
 _BY_FEED, _BY_COMPANY_FEED = changes.index_name(*_FEED_FIELDS), changes.index_name(*_COMPANY_FEED_FIELDS)
 _BY_CLIENT = changes.index_name(*_CLIENT_FIELDS)
 _BY_BATCH = changes.index_name("batchId")
+_WRITTEN_PERIOD = timedelta(days=30)
 NEWEST_FIRST = ("-createdAt", "-_id")
 COMPANY_FEED_ORDER = ("-feedAt", "-_id", "-feed._id")
 
@@ -200,6 +201,7 @@ async def is_written_with(ctx: Context, credential_id: ObjectId, document_id: Ob
     where: Filter = {
         "credentialId": credential_id,
         "via": "assistant",
+        "createdAt": {"$gt": now() - _WRITTEN_PERIOD},
         "documents": {"$elemMatch": {"_id": document_id, "toVersion": version}},
     }
     return await changes.find_one(ctx, where, ("_id",)) is not None

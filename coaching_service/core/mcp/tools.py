@@ -26,22 +26,16 @@ Check = Callable[[Context, Mapping[str, Any]], Awaitable[None]]
 
 
 class WriteArguments(Arguments):
-    """What every tool that writes takes besides its own arguments; the server consumes it."""
+    """What every tool that writes takes besides its own arguments; the server consumes it.
+
+    The token is listed only for an assistant that may confirm in the chat, and ignored from others.
+    """
 
     idempotencyKey = Text(max_length=255, **optional("Done once per key."))
     confirmationToken = Text(max_length=64, load_default=None, allow_none=True, metadata=UNLISTED)
 
 
 _TOKEN = {"type": "string", "description": "From the call to confirm, once the coach agrees."}
-
-
-class ConfirmedArguments(WriteArguments):
-    """What a tool that may have to be confirmed takes besides its own arguments.
-
-    The token is listed only for an assistant that may confirm in the chat, and ignored from others.
-    """
-
-    confirmationToken = Text(max_length=64, load_default=None, allow_none=True, metadata=UNLISTED)
 
 
 @dataclass(frozen=True)
@@ -54,7 +48,8 @@ class Tool:
     `destructive`: it may replace or remove existing data. `idempotent`: repeating it with the same arguments changes
     nothing more. `open_world`: it reaches people outside the service (e-mail). `confirms`: the reasons for which it may
     have to be confirmed. `outreach`: it always reaches people or many clients, so an access without that right does not
-    see it. `for_views`: the views of applications call it, assistants neither see nor call it. `prepare` is called with
+    see it. `for_views`: the views of applications call it, assistants neither see nor call it. `own_calls`: it is about
+    what the caller itself has called, so that an access without the right to read may call it. `prepare` is called with
     the arguments before the transaction. `check` finds the errors of those without others when some are invalid.
     """
 
@@ -69,6 +64,7 @@ class Tool:
     open_world: bool = False
     outreach: bool = False
     for_views: bool = False
+    own_calls: bool = False
     confirms: frozenset[Reason] = frozenset()
     prepare: Preparation | None = None
     check: Check | None = None
@@ -88,7 +84,7 @@ class Tool:
         """The schema of the arguments that the server consumes; None for a tool that reads."""
         if not self.writes:
             return None
-        return ConfirmedArguments() if self.confirms else WriteArguments()
+        return WriteArguments()
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -148,7 +144,7 @@ class Tools:
         check: Check | None = None,
         **hints: bool,
     ) -> Callable[[ToolHandler], ToolHandler]:
-        """Declare a tool. `hints`: writes, destructive, idempotent, open_world, outreach, for_views."""
+        """Declare a tool. `hints`: writes, destructive, idempotent, open_world, outreach, for_views, own_calls."""
 
         def declare(handler: ToolHandler) -> ToolHandler:
             if not handler.__doc__:

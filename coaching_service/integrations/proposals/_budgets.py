@@ -1,8 +1,8 @@
 """What an assistant may change without a confirmation in any ten minutes, over all calls of its key or grant.
 
 A call is counted before its transaction ends, outside of it: of calls at the same time, on whatever process, at least
-one sees the other, and none waits. A call that is not carried out is forgotten again. What a coach has approved and
-what an assistant undoes do not count.
+one sees the other, and none waits. A call that needs a confirmation is forgotten again; one that fails later remains
+counted. What a coach has approved and what an assistant undoes do not count.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def spend(tx: Context, call_id: ObjectId, written: Written) -> set[Reason]
 
     `call_id` is the same when the transaction is repeated.
     """
-    if written.leads_back:
+    if written.leads_back or not tx.changes.documents:  # a dry run changes nothing
         return set()
     outside = replace(tx, session=None, thread=None, recorder=None)
     changes = [each for each in tx.changes.documents.values() if each.client_id is not None]

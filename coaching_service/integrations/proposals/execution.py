@@ -135,7 +135,7 @@ def find_tool_denial(tool: Tool, caller: Principal) -> Forbidden | None:
     """Return the error with which a caller may not call a tool, or None."""
     if tool.outreach and not caller.may_reach_out:
         return Forbidden(OUTREACH_DENIED)
-    if not tool.writes and not caller.may_read:
+    if not (tool.writes or tool.own_calls or caller.may_read):
         return Forbidden("This access may not read")
     return find_denial(tool.access, caller, writes=tool.writes)
 
@@ -294,9 +294,11 @@ def _count_messages(reasons: Collection[Reason], customer_ids: Sequence[ObjectId
 
 
 def _concerned_clients(tx: Context, call: Call) -> list[ObjectId]:
-    """Return the clients whom the call changes, writes to or names."""
+    """Return the clients whom the call changes, writes to or names; not those whom it would create."""
     clients = [*_changed_clients(tx), *(event.customer_id for event in tx.changes.events)]
-    return [each for each in dict.fromkeys([*clients, call.arguments.get("customerId")]) if each is not None]
+    known = dict.fromkeys([*clients, call.arguments.get("customerId")])
+    created = {each.id for each in tx.changes.documents.values() if each.action == "created"}
+    return [each for each in known if each is not None and each not in created]
 
 
 def _versions(tx: Context) -> list[list[object]]:

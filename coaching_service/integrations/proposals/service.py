@@ -29,7 +29,6 @@ from coaching_service.integrations.proposals import client_units, events, store
 from coaching_service.integrations.proposals.execution import (
     Approval,
     Call,
-    Output,
     ProposalClosed,
     ProposalStale,
     Unconfirmed,
@@ -53,7 +52,6 @@ from coaching_service.progress.conversation.events import MessagesRecalled
 
 # The operations in the history of what happens to a proposal without a request of a coach.
 PROPOSE, EXPIRE = "propose_change", "expire_proposal"
-_NEWEST_FIRST = ("-createdAt", "-_id")
 _HIDDEN = "It changes records that you may not see."
 # Others are of the tool, which could do it when it was proposed.
 _OWN_CONFLICTS = (ProposalClosed.default_code, RequestInProgress.default_code)
@@ -141,7 +139,7 @@ async def list_proposals(
 
     Raises InvalidFields for a text that is not a cursor.
     """
-    part = ListPart(ctx, "proposals", {"status": status}, _NEWEST_FIRST, size=limit, after=after)
+    part = ListPart(ctx, "proposals", {"status": status}, store.NEWEST_FIRST, size=limit, after=after)
     where = _own(ctx) | ({} if status is None else store.has_status(status)) | await _in_scope(ctx)
     stored = await store.list_part(ctx, part, where)
     visibility = await load_visibility(ctx)
@@ -170,14 +168,12 @@ async def find_own(ctx: Context, proposal_id: ObjectId) -> Proposal:
     return {**proposal, "status": _status(proposal)}
 
 
-async def find_result(ctx: Context, call: Call, proposal_id: str) -> Output | None:
-    """Return the result of a call of the calling assistant, if its proposal has been executed; else None."""
+async def find_decided(ctx: Context, call: Call, proposal_id: str) -> Proposal | None:
+    """Return the proposal of a call of the calling assistant if a coach has decided on it, else None."""
     if not ObjectId.is_valid(proposal_id):
         return None
-    proposal = await store.find(ctx, ObjectId(proposal_id), {"call": call.identity(ctx), "status": "executed"})
-    if proposal is None or proposal["result"] is None:
-        return None
-    return Output(proposal.get("resultText", ""), proposal["result"])
+    proposal = await store.find(ctx, ObjectId(proposal_id), {"call": call.identity(ctx)})
+    return proposal if proposal is not None and proposal["status"] not in ("pending", "expired") else None
 
 
 def _own(ctx: Context) -> Filter:
@@ -258,7 +254,7 @@ async def decide_in_view(
 
 async def _get_open(ctx: Context, proposal_id: ObjectId) -> Proposal:
     """Return a proposal on which the caller decides, with its private fields. Raises NotFound, ProposalClosed."""
-    proposal = await store.find(ctx, proposal_id, _own(ctx))
+    proposal = await store.find(ctx, proposal_id, _own(ctx) | await _in_scope(ctx))
     if proposal is None:
         raise NotFound("proposal")
     if _status(proposal) != "pending":

@@ -22,15 +22,15 @@ from coaching_service.integrations.proposals.models import (
 
 LIFETIME = timedelta(hours=24)
 _RETENTION = timedelta(days=30)  # after it could be approved
-_NEWEST_FIRST = ("-createdAt", "-_id")
+NEWEST_FIRST = ("-createdAt", "-_id")
 _PENDING = (("status", {"$eq": "pending"}),)
 
 proposals = Documents[Proposal](
     "proposals",
     (
-        Index(_NEWEST_FIRST),
-        Index(("status", *_NEWEST_FIRST)),
-        Index(("coachId", *_NEWEST_FIRST)),
+        Index(NEWEST_FIRST),
+        Index(("status", *NEWEST_FIRST)),
+        Index(("coachId", *NEWEST_FIRST)),
         Index(("customerIds",)),
         Index(("result.changeId",), partial_filter=(("result.changeId", {"$exists": True}),)),
         Index(("call",), unique=True, partial_filter=_PENDING),
@@ -102,13 +102,18 @@ async def mark_mailed(ctx: Context, proposal: Proposal) -> int:
 
 
 async def decide(ctx: Context, proposal_id: ObjectId, decision: Decision) -> bool:
-    """Set the decision on a proposal that is stored as pending; returns whether it was."""
+    """Set the decision on a proposal that is stored as pending; returns whether it was.
+
+    One that is replaced by another expires before its time.
+    """
     fields: Document = {
         "status": decision.status,
         "decidedAt": now(),
         "decidedBy": decision.by,
         "result": decision.result,
     }
+    if decision.status == "expired":
+        fields["expiresAt"] = now()
     where = {"_id": proposal_id, "status": "pending"}
     return await proposals.update(ctx, where, {"$set": fields}) is not None
 

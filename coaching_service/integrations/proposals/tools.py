@@ -21,7 +21,7 @@ view_tools = Tools()
 _SENTENCES: dict[Status, str] = {
     "executed": "The coach has approved it, and it is done.",
     "rejected": "The coach has rejected it; nothing was changed. Do not propose it again unless the user asks for it.",
-    "expired": "Nobody decided within 24 hours; nothing was changed.",
+    "expired": "It has expired without a decision; nothing was changed.",
     "recalled": "The coach has approved it, and the messages were recalled; the client does not have them.",
     "failed": "The coach has approved it, but this access was not allowed to do it any more; nothing was changed.",
 }
@@ -44,11 +44,10 @@ class GetProposal(Arguments):
     proposalId = Identifier(required=True, metadata={"description": "From the call that was not executed."})
 
 
-@tools.tool("Get a proposal", access=coach(), takes=GetProposal(), returns=ProposalState)
+@tools.tool("Get a proposal", access=coach(), takes=GetProposal(), returns=ProposalState, own_calls=True)
 async def get_proposal(ctx: Context, proposal_id: ObjectId) -> Answer:
     """Return whether the coach has decided on a call that was not executed, and its result once it is approved."""
-    proposal = await service.find_own(ctx, proposal_id)
-    return Answer(" ".join([_describe(ctx, proposal), proposal.get("resultText", "")]).strip(), _data(ctx, proposal))
+    return describe_state(ctx, await service.find_own(ctx, proposal_id))
 
 
 class ProposalDecision(GetProposal):
@@ -58,7 +57,7 @@ class ProposalDecision(GetProposal):
     nonce = Text(max_length=100, required=True, metadata={"description": "From the result that the view shows."})
 
 
-@view_tools.tool("Decide on a proposal", access=coach(), takes=ProposalDecision(), for_views=True)
+@view_tools.tool("Decide on a proposal", access=coach(), takes=ProposalDecision(), for_views=True, own_calls=True)
 async def decide_proposal(
     ctx: Context, proposal_id: ObjectId, decision: Literal["approve", "reject"], nonce: str
 ) -> Answer:
@@ -67,6 +66,11 @@ async def decide_proposal(
     result = decided["result"] or {}
     sentence = "Rejected: nothing was changed." if decision == "reject" else f"Approved. {result.get('summary', '')}"
     return Answer(sentence.strip(), _data(ctx, decided))
+
+
+def describe_state(ctx: Context, proposal: Proposal) -> Answer:
+    """Return whether a coach has decided on a proposal, and the result once it is approved."""
+    return Answer(" ".join([_describe(ctx, proposal), proposal.get("resultText", "")]).strip(), _data(ctx, proposal))
 
 
 def _describe(ctx: Context, proposal: Proposal) -> str:
