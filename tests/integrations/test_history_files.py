@@ -8,7 +8,7 @@ from datetime import date, datetime
 import openpyxl
 import pytest
 
-from coaching_service.integrations.history_files import values
+from coaching_service.integrations.history_files import set_rows, tables, values
 from coaching_service.integrations.history_files._dialects import count_headings, recognise
 from coaching_service.integrations.history_files.sessions import Session, group_sessions
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, SetFile, UnknownFormat
@@ -334,6 +334,34 @@ def test_too_many_rows_are_refused() -> None:
     with pytest.raises(UnreadableTable, match="more than 200,000 rows"):
         for table in read_tables(io.BytesIO(lines), count_headings):
             assert sum(1 for _ in table.rows) == 0  # not reached
+
+
+def test_rows_of_all_sheets_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MAX_ROWS", 3)
+    book, out = openpyxl.Workbook(), io.BytesIO()
+    for sheet in (book.worksheets[0], book.create_sheet()):
+        for row in (("Date", "Exercise", "Reps"), ("2026-01-01", "Squat", 8), ("2026-01-01", "Squat", 7)):
+            sheet.append(row)
+    book.save(out)
+    with pytest.raises(UnreadableTable, match="more than 3 rows"):
+        read(out.getvalue())
+    monkeypatch.setattr(tables, "MAX_ROWS", 4)
+    assert [row.sets[0].reps for row in read(out.getvalue())] == [8, 7, 8, 7]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Date,Exercise,Sets,Reps\n2026-01-01,Squat,40,8\n2026-01-02,Squat,40,8\n",
+        TRAINHEROIC + ('A,2026-01-01,,,,,,,Squat,"' + ", ".join(["8"] * 40) + ' rep",\n') * 2,
+    ],
+)
+def test_too_many_sets_are_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(set_rows, "MAX_SETS", 79)
+    with pytest.raises(UnreadableTable, match="more than 79 sets"):
+        read(text)
+    monkeypatch.setattr(set_rows, "MAX_SETS", 80)
+    assert sum(len(row.sets) for row in read(text)) == 80
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04broken", b"\x00\x01\x02\x03", b""])

@@ -15,6 +15,7 @@ from coaching_service import features
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.company_import import service as company_import
+from coaching_service.integrations.history_files.sessions import Session
 from coaching_service.integrations.history_import import importing
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.api_keys.models import NewRestrictions
@@ -353,6 +354,7 @@ async def test_a_start_time_is_planned_and_validated(coach: CoachClient) -> None
     assert (await coach.patch(f"{path}/{created['_id']}", {"startTime": None})).ok()["startTime"] is None
 
 
+TWO_SETS = b"Date,Exercise,Reps\n2025-01-06,Squat,5\n2025-01-06,Squat,6\n"
 CELLS = st.sampled_from(["", "5", "0", "x", "8.5", "-3", "1,5", "Rest Timer", "2025-02-01", "Squat"])
 ROWS = st.lists(
     st.tuples(
@@ -382,6 +384,40 @@ async def test_rows_are_imported_or_reported(coach: CoachClient, rows: list[tupl
     assert len(left_out) == result["reported"]
     sets = sum(len(item["customerSets"]) for block in await workouts(coach, ana) for item in block["items"])
     assert sets == result["created"]["sets"] == result["imported"]
+
+
+async def test_sets_that_are_left_out_of_a_row_are_reported(coach: CoachClient) -> None:
+    """A row is reported if none of its sets is imported, wherever those that are left out are."""
+    ana, dip, squat = await coach.create_customer("Ana"), await coach.create_exercise("Dip"), "Squat"
+    rows = ((6, "Dip", "40, -20, -15"), (7, "Dip", "-20, 40"), (8, "Dip", "-20, -20"), (9, squat, "100, 100"))
+    lines = (f'Push,2025-01-{day:02},{name},"3 rep x {loads} kilogram"\n' for day, name, loads in rows)
+    sheet = "WorkoutTitle,ScheduledDate,ExerciseTitle,ExerciseData\n" + "".join(lines)
+    names = json.dumps({"Dip": dip["_id"], "Dip (Assisted)": "skip"})
+    job = await import_file(coach, sheet.encode(), name="history.csv", customerId=ana["_id"], names=names)
+
+    result = job["result"]
+    assert (result["format"], result["rows"], result["imported"], result["reported"]) == ("trainheroic", 4, 3, 1)
+    errors = [(each["line"], each["field"], each["code"], each["message"]) for each in job["errors"]]
+    skipped = "has the name of an exercise that is left out"
+    assert errors == [
+        (2, "exercise", "VALUE_LEFT_OUT", f"of some of its sets {skipped}"),
+        (3, "exercise", "VALUE_LEFT_OUT", f"of some of its sets {skipped}"),
+        (4, "exercise", "SKIPPED", skipped),
+    ]
+    stored = sorted(
+        (block["date"], [each["load"] for each in item["customerSets"]])
+        for block in await workouts(coach, ana)
+        for item in block["items"]
+    )
+    assert stored == [("2025-01-06", [40]), ("2025-01-07", [40]), ("2025-01-09", [100, 100])]
+
+
+async def test_an_import_that_loses_rows_fails(coach: CoachClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    ana = await coach.create_customer("Ana")
+    monkeypatch.setattr(Session, "rows", 1)
+    job = await import_file(coach, TWO_SETS, name="sets.csv", customerId=ana["_id"])
+    assert (job["status"], job["errors"][-1]["code"]) == ("failed", "INVALID_FILE")
+    assert "the service failed" in job["errors"][-1]["message"]
 
 
 async def test_clients_with_the_same_name_can_be_told_apart(coach: CoachClient) -> None:

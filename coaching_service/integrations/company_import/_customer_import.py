@@ -89,7 +89,7 @@ class CustomerImport:
         if open_rows:
             questions.append(ask_for_column("name", "names of the clients", self._roster.name_options))
         empty = empty_result("customers", is_dry_run=self._is_dry_run, rows=len(self._rows) + open_rows)
-        result: HistoryResult = {**empty, "imported": open_rows, "questions": questions}
+        result: HistoryResult = {**empty, "questions": questions}
         await self._save(
             {**self._progress.work, "isStarted": True, "plan": _plan(result, len(errors))}, 0, errors, total=True
         )

@@ -51,6 +51,7 @@ _MOST = {
     "sets": 1_000.0,
 }
 _MOST_SETS_OF_A_ROW = 50
+MAX_SETS = 500_000  # of a file, all in memory while it is imported
 _FIRST_YEAR = 1950
 _TEXT_LENGTH = 5_000
 _normalize = lru_cache(1024)(normalize)  # rows repeat the same words
@@ -137,7 +138,7 @@ class SetFile:
         Raises UnreadableTable and UnknownFormat.
         """
         self.file.seek(0)
-        found, number = False, 0
+        found, number, sets = False, 0, 0
         for table in read_tables(self.file, self._count_headings):
             first = next(table.rows, None)
             dialect = self._dialect_of(table, first)
@@ -154,6 +155,8 @@ class SetFile:
                     yield FileRow(row.line, [], [])
                     continue
                 read = _RowReader(dialect, headings, self.answers, row, number).read()
+                if (sets := sets + len(read.sets)) > MAX_SETS:
+                    raise UnreadableTable(f"has more than {MAX_SETS:,} sets: divide it into several files", row.line)
                 yield replace(read, problems=[*problems, *read.problems]) if problems else read
                 problems = []
         if not found:

@@ -23,7 +23,7 @@ Cell: TypeAlias = str | int | float | bool | datetime | date | time | timedelta 
 # Returns how many of the cells are known headings.
 CountHeadings: TypeAlias = Callable[[Sequence[Cell]], int]
 
-MAX_ROWS = 200_000
+MAX_ROWS = 200_000  # of a file, in all its sheets
 MAX_COLUMNS = 500
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_BYTES = 64_000
@@ -69,12 +69,15 @@ def read_tables(file: IO[bytes], count_headings: CountHeadings) -> Iterator[Tabl
     is_archive = file.read(4) == b"PK\x03\x04"
     file.seek(0)
     sheets = _read_workbook(file) if is_archive else _read_csv(file, count_headings)
+    numbers = itertools.count(1)
     for name, rows in sheets:
-        if (table := _with_headings(name, rows, count_headings)) is not None:
+        if (table := _with_headings(name, rows, count_headings, numbers)) is not None:
             yield table
 
 
-def _with_headings(name: str, rows: Iterator[Row], count_headings: CountHeadings) -> Table | None:
+def _with_headings(
+    name: str, rows: Iterator[Row], count_headings: CountHeadings, numbers: Iterator[int]
+) -> Table | None:
     first = list(itertools.islice(rows, _TITLE_ROWS))
     if not first:
         return None
@@ -82,11 +85,11 @@ def _with_headings(name: str, rows: Iterator[Row], count_headings: CountHeadings
     headings = tuple("" if cell is None else str(cell).strip() for cell in first[best].cells)
     if len(headings) > MAX_COLUMNS:
         raise UnreadableTable(f"has {len(headings)} columns; {MAX_COLUMNS} are possible", first[best].line)
-    return Table(name, headings, _limited(itertools.chain(first[best + 1 :], rows)), first[best].line)
+    return Table(name, headings, _limited(itertools.chain(first[best + 1 :], rows), numbers), first[best].line)
 
 
-def _limited(rows: Iterator[Row]) -> Iterator[Row]:
-    for number, row in enumerate(rows, start=1):
+def _limited(rows: Iterator[Row], numbers: Iterator[int]) -> Iterator[Row]:
+    for row, number in zip(rows, numbers, strict=False):
         if number > MAX_ROWS:
             raise UnreadableTable(f"has more than {MAX_ROWS:,} rows: divide it into several files", row.line)
         yield row

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import IO
+from typing import IO, TypeAlias
 
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.errors import PermissionMissing
@@ -16,6 +16,7 @@ from coaching_service.library.imported_names.models import SKIP, NameAnswer, key
 
 # The formats in whose files the rows of different sessions may be mixed.
 MIXED = ("sets", "fitnotes")
+_Reason: TypeAlias = tuple[str, str, str]  # field, code, message
 
 
 @dataclass
@@ -25,12 +26,14 @@ class FileContent:
     Attributes:
         clients: The sessions of each client, by the name in the file.
         reported: How many rows are left out.
-        problems: The first problems of these rows.
+        problems: The first problems of these rows, and of those without some of their sets.
+        problem_count: How many problems there are.
     """
 
     clients: dict[str, list[Session]] = field(default_factory=dict)
     reported: int = 0
     problems: list[Problem] = field(default_factory=list)
+    problem_count: int = 0
 
     @property
     def names(self) -> set[str]:
@@ -41,6 +44,11 @@ class FileContent:
     def report(self, row: SetRow, name: str | None, code: str, message: str) -> None:
         """Report a row that is left out."""
         self.reported += 1
+        self.add_problem(row, name, code, message)
+
+    def add_problem(self, row: SetRow, name: str | None, code: str, message: str) -> None:
+        """Report a problem of a row."""
+        self.problem_count += 1
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem(row, name, code, message))
 
@@ -68,13 +76,11 @@ def read_content(
 
     def accepted() -> Iterator[SetRow]:
         for row in source.rows():
-            is_first = True
-            for each in row.sets:
-                if (reason := _reason(each, exercises, customers)) is None:
+            reasons = [_reason(each, exercises, customers) for each in row.sets]
+            for each, reason in zip(row.sets, reasons, strict=True):
+                if reason is None:
                     yield replace(each, exercise=each.exercise_name) if each.is_assistance else each
-                elif is_first:
-                    content.report(each, *reason)
-                is_first = False
+            _report_rejected(content, row.sets, reasons)
 
     if is_mixed or by_day:
         sessions, repeated = group_sessions(accepted(), by_day=by_day), list[Session]()
@@ -85,6 +91,16 @@ def read_content(
     for session in sessions:
         content.clients.setdefault(session.customer, []).append(session)
     return content
+
+
+def _report_rejected(content: FileContent, sets: Sequence[SetRow], reasons: Sequence[_Reason | None]) -> None:
+    """Report a row without accepted sets, else the sets that it is imported without."""
+    rejections = [reason for reason in dict.fromkeys(reasons) if reason is not None]
+    if rejections and None not in reasons:
+        content.report(sets[0], *rejections[0])
+        return
+    for name, _, message in rejections:
+        content.add_problem(sets[0], name, "VALUE_LEFT_OUT", f"of some of its sets {message}")
 
 
 def report_known(content: FileContent, session: Session) -> None:
@@ -105,7 +121,7 @@ def _report_session(content: FileContent, session: Session, name: str | None, co
 
 def _reason(
     row: SetRow, exercises: Mapping[str, NameAnswer | None], customers: Mapping[str, NameAnswer | None]
-) -> tuple[str, str, str] | None:
+) -> _Reason | None:
     if row.customer not in customers:
         return "customer", "REQUIRED", "is empty"
     customer = customers[row.customer]

@@ -147,7 +147,7 @@ class HistoryImport:
             "dateOrder": found.answers.date_order,
             "current": None,
             "result": result,
-            "problems": found.problem_count + content.reported,
+            "problems": found.problem_count + content.problem_count,
         }
         if decisions.questions and not self._is_dry_run:
             result["created"] = {"customers": 0, "sessions": 0, "sets": 0, "exercises": 0}

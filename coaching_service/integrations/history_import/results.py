@@ -35,8 +35,14 @@ def count_left(result: HistoryResult) -> int:
 
 
 def complete(result: HistoryResult) -> HistoryResult:
-    """Return the result of an import that has reached its end: rows that are left depend on open questions."""
-    return {**result, "imported": result["imported"] + count_left(result)}
+    """Return the result of an import that has reached its end.
+
+    Rows that are left depend on open questions, which a dry run may have. Raises RuntimeError for a run with such rows.
+    """
+    left = count_left(result)
+    if left and not result["dryRun"]:
+        raise RuntimeError(f"{left} rows of an import are neither imported nor reported, or both")
+    return {**result, "imported": result["imported"] + left}
 
 
 def break_off(result: HistoryResult) -> HistoryResult:
