@@ -52,6 +52,7 @@ from coaching_service.people.activity import routes as activity
 from coaching_service.people.activity import tools as activity_tools
 from coaching_service.people.api_keys import routes as api_keys
 from coaching_service.people.assistants import routes as assistants
+from coaching_service.people.availability import routes as availability
 from coaching_service.people.changes import routes as changes
 from coaching_service.people.changes import tools as changes_tools
 from coaching_service.people.changes import undo
@@ -128,6 +129,8 @@ ROUTES: tuple[Routes, ...] = (
     customers.routes,
     customer_profile.routes,
     customer_access.routes,
+    availability.routes,
+    availability.own_routes,
     customer_bulk.routes,
     workouts.routes,
     schedule.routes,
@@ -229,6 +232,7 @@ TAGS = (
     ("Team", "The employees of the company and their permissions."),
     ("Customers", "The clients of the company."),
     ("Client access", "Invitations, first access, passwords and impersonation of clients."),
+    ("Availability", "When clients cannot train as planned: away, injured, ill, or limited."),
     ("Bulk", "One change to many clients; inspect `failed` even when the status is 200."),
     ("Workouts", "Workout blocks on a client's calendar, and their items."),
     ("Schedule", "One operation on many days of a client's calendar or of a program."),

@@ -19,6 +19,8 @@ from coaching_service.people.account.events import (
 )
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.events import AvailabilityChanged
 from coaching_service.people.changes.import_events import ImportUndoRequested
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import subscribers as customers
@@ -76,6 +78,7 @@ def assemble() -> EventBus:
     events.subscribe(CompletedWorkChanged, personal_records.update_records, compliance.mark_figures_due)
     events.subscribe(RecordedItemsRescheduled, metrics.move_values, form_responses.move_responses)
     events.subscribe(ScheduleChanged, compliance.mark_figures_due)
+    events.subscribe(AvailabilityChanged, check_ins.follow_availability)
     events.subscribe(LoadTypeChanged, training_load_renewal.queue_renewal)
     events.subscribe(LoadUnitChanged, stored_loads.require_no_loads, customers.follow_load_unit)
     events.subscribe(FigureSettingsChanged, renewal.queue_renewal_of_all)
@@ -89,6 +92,7 @@ def assemble() -> EventBus:
         customers.count_restored_customers,
         attention.mark_restored_due,
         check_ins.follow_restored_check_ins,
+        availability.follow_restored_periods,
         waiting_messages.follow_undo,
     )
     events.subscribe(ImportUndoRequested, history_undoing.follow_request)

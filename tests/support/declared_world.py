@@ -92,6 +92,10 @@ async def make_world(coach: CoachClient) -> World:
     plan = (await coach.send("POST", f"{client}/nutrition-plans", data=_form(file=make_pdf()))).ok(201)
     note = (await coach.post(f"{client}/notes", {"content": "Hello"})).ok(201)
     changed = await coach.post(f"{client}/notes", {"content": "To be undone"})
+    ill = {"kind": "ill", "from": "2026-05-04", "until": "2026-05-10"}
+    period = (await coach.post(f"{client}/availability", ill)).ok(201)
+    away = {"kind": "away", "from": "2026-06-01", "until": "2026-06-07"}
+    own_period = (await (await coach.as_client(customer)).post("/customer/availability", away)).ok(201)
     message = (await coach.post(f"{client}/messages", {"text": "Hello"})).ok(201)
     own_message = (await (await coach.as_client(customer)).post("/customer/messages", {"text": "Hello, coach"})).ok(201)
     (await coach.post(f"{client}/calendar-link")).ok(201)
@@ -140,6 +144,8 @@ async def make_world(coach: CoachClient) -> World:
         "fileId": plan["url"].split("/files/")[1].partition("?")[0],
         "noteId": note["_id"],
         "changeId": changed.headers["X-Change-Id"],
+        "availabilityId": period["_id"],
+        "availabilityId/availabilityId": own_period["_id"],
         "messageId": message["_id"],
         "messageId/messageId": own_message["_id"],
         "checkInId": recurring["_id"],

@@ -207,6 +207,19 @@ class CheckInNotificationData(Output):
     checkInId = Identifier(metadata={"description": "The recurring check-in."})
 
 
+class AvailabilityNotificationData(Output):
+    """The period in which the client cannot train as planned."""
+
+    class Meta(Output.Meta):
+        include = {
+            "from": Date(metadata={"description": "The first day."}),
+            "until": Date(allow_none=True, metadata={"description": "The last day; null: no end yet."}),
+        }
+
+    availabilityId = Identifier(metadata={"description": "The period."})
+    kind = Choice("away", "injured", "ill", "limited", metadata={"description": "Why."})
+
+
 class TemplateNotificationData(Output):
     """The workout template."""
 
@@ -269,6 +282,7 @@ _DATA_OF_KIND: dict[str, type[Output]] = {
     "note": NoteNotificationData,
     "message": MessageNotificationData,
     "check_in": CheckInNotificationData,
+    "availability": AvailabilityNotificationData,
     "form": FormNotificationData,
     "metrics_set": MetricSetNotificationData,
     "template": TemplateNotificationData,

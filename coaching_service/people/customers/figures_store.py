@@ -32,6 +32,8 @@ from coaching_service.people.customers.store import (
     SCORE_INDEX,
     SCORE_INDEX_OF,
     TRAINER,
+    UNAVAILABLE,
+    UNAVAILABLE_INDEX,
     customers,
     mark,
     rate_field,
@@ -90,14 +92,25 @@ async def find_by_name(
 
 
 async def find_by_attention(ctx: Context, where: Filter, condition: Filter, *, limit: int) -> list[Customer]:
-    """Return at most `limit` clients of `where` that need attention, highest score first.
+    """Return at most `limit` clients of `where` that need attention, highest score first, then unavailable ones.
 
     `condition` is the condition of a cursor. Each client has the fields of the attention list.
     """
     score = {SCORE: {"$gt": 0} | condition.get(SCORE, {})}
-    return await customers.find(
+    clients = await customers.find(
         ctx, where | condition | score, sort=BY_ATTENTION, limit=limit, fields=ATTENTION_FIELDS, hint=_score_hint(where)
     )
+    if len(clients) < limit:
+        unavailable: Filter = {SCORE: 0, REASON: UNAVAILABLE}
+        clients += await customers.find(
+            ctx,
+            {"$and": [where, condition, unavailable]},
+            sort=("_id",),
+            limit=limit - len(clients),
+            fields=ATTENTION_FIELDS,
+            hint=UNAVAILABLE_INDEX,
+        )
+    return clients
 
 
 async def find_inactive(ctx: Context, where: Filter, condition: Filter, since: date, *, limit: int) -> list[Customer]:

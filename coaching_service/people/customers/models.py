@@ -66,6 +66,8 @@ ReasonType = Literal[
     "nothing_scheduled",
     "program_ending",
     "personal_record",
+    "returning",
+    "unavailable",
 ]
 
 

@@ -45,6 +45,9 @@ BY_ATTENTION = (f"-{SCORE}", "_id")
 ADDED = "addedClient"
 _BY_DUE = Index((ARCHIVED, "figuresUntil"))
 _NEEDS_ATTENTION = ((SCORE, {"$gt": 0}),)
+# Listed after all clients who need attention, since it adds nothing to their score.
+UNAVAILABLE = "unavailable"
+_UNAVAILABLE = ((REASON, {"$eq": UNAVAILABLE}),)
 # The periods, in days up to the client's today, for which compliance rates are stored.
 RATE_DAYS = (7, 30, 90)
 # Figures that are computed again for a client whose stored ones are due.
@@ -82,6 +85,7 @@ customers = Documents[Customer](
             Index((ARCHIVED, field, *BY_ATTENTION), partial_filter=_NEEDS_ATTENTION)
             for field in (TRAINER, REASON, GROUPS)
         ),
+        Index((ARCHIVED, "_id"), partial_filter=_UNAVAILABLE),
         Index(("email",), partial_filter=(("email", {"$gt": ""}),), ignore_case=True),
         BY_EXTERNAL_ID,
         Index((ARCHIVED, *BY_UPDATE)),
@@ -160,6 +164,7 @@ UNREAD_INDEX = customers.index_name(ARCHIVED, *BY_UNREAD)
 BY_LAST_TRAINED = customers.index_name(ARCHIVED, LAST_TRAINED, *ORDER)
 SCORE_INDEX = customers.index_name(ARCHIVED, *BY_ATTENTION)
 SCORE_INDEX_OF = {field: customers.index_name(ARCHIVED, field, *BY_ATTENTION) for field in (TRAINER, REASON, GROUPS)}
+UNAVAILABLE_INDEX = customers.index_name(ARCHIVED, "_id")
 EMAIL_INDEX = customers.index_name("email")
 EXTERNAL_ID_INDEX = customers.index_name("externalId")
 CHANGED_INDEX = customers.index_name(ARCHIVED, "figuresChangedAt")

@@ -13,6 +13,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import AttentionSettings
+from coaching_service.people.availability import service as availability
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers.models import Attention, DatedCount, ReasonType
 from coaching_service.progress.attention import store
@@ -26,6 +27,9 @@ from coaching_service.progress.notes import service as notes
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.workouts.reports import blocks as queries
+
+# Absences that ended longer ago have no effect on reasons.
+_ABSENCE_DAYS = 366
 
 
 class _DatedBlock(TypedDict):
@@ -66,7 +70,18 @@ async def load_clients(
         return {}
     ids = list(today_of)
     earliest, latest = min(today_of.values()), max(today_of.values())
-    stored, days, forms, records, program_ends, health_notes, unread, to_review, dismissals = await gather_reads(
+    (
+        stored,
+        days,
+        forms,
+        records,
+        program_ends,
+        health_notes,
+        unread,
+        to_review,
+        absences,
+        dismissals,
+    ) = await gather_reads(
         ctx,
         derived_figures.read_states(ctx, ids, queries.last_session_stage(ctx)),
         compliance.get_days(ctx, today_of, settings["horizonDays"]),
@@ -76,6 +91,7 @@ async def load_clients(
         notes.count_health_notes(ctx, ids),
         conversation.count_unread(ctx, ids),
         form_responses.count_not_reviewed(ctx, ids),
+        availability.get_absences(ctx, ids, str(earliest - timedelta(days=_ABSENCE_DAYS)), None),
         store.find_of_clients(ctx, ids),
     )
     forms_of, records_of = _by_date(forms), _by_date(records)
@@ -108,6 +124,7 @@ async def load_clients(
             to_review=to_review_of.get(client),
             program_end=date.fromisoformat(program_ends[client]) if client in program_ends else None,
             previous=_previous(document),
+            absences=absences[client],
         )
         clients[client] = LoadedClient(figures, state, dismissals_of[client])
     return clients

@@ -10,6 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.availability import service as availability
 from coaching_service.people.customers.models import Customer, ReasonType
 from coaching_service.progress.attention.reasons import ENDING_DAYS, OVERDUE_DAYS, RECORD_DAYS
 from coaching_service.progress.compliance import service as compliance
@@ -81,6 +82,11 @@ async def _read_missed(ctx: Context, clients: Sequence[Customer]) -> Mapping[Obj
     return await compliance.describe_missed(ctx, today)
 
 
+async def _read_absences(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+    today = {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
+    return await availability.describe_absences(ctx, today)
+
+
 async def _read_records(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
     first = min(ctx.caller.today(client["timezone"]) for client in clients) - timedelta(days=RECORD_DAYS)
     return await personal_records.describe_newest(ctx, _ids(clients), str(first))
@@ -93,6 +99,8 @@ _READERS: Mapping[ReasonType, _Reader] = {
     "check_in_overdue": _read_overdue,
     "missed_workout": _read_missed,
     "personal_record": _read_records,
+    "returning": _read_absences,
+    "unavailable": _read_absences,
 }
 
 

@@ -29,7 +29,9 @@ WEIGHTS: Mapping[ReasonType, int] = {
     "low_compliance": 15,
     "nothing_scheduled": 15,
     "program_ending": 10,
+    "returning": 10,
     "personal_record": 5,
+    "unavailable": 0,
 }
 _WEIGHTS = ", ".join(f"`{name}` {weight}" for name, weight in WEIGHTS.items())
 

@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from itertools import islice
 
 from coaching_service.core.dates import midnight
 from coaching_service.people.account.models import AttentionSettings
+from coaching_service.people.availability.absences import NO_ABSENCES, Absences
+from coaching_service.people.availability.models import Availability
 from coaching_service.people.customers.models import Attention, DatedCount, Reason, ReasonType
 from coaching_service.progress.attention.models import WEIGHTS, DismissalFields
 from coaching_service.progress.compliance.models import DayCompliance
@@ -25,6 +28,7 @@ MISSED_DAYS, MOST_COUNTED_MISSED = 7, 3
 OVERDUE_DAYS = 14
 ENDING_DAYS = 7
 RECORD_DAYS = 7
+RETURNING_DAYS = 2
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class ClientState:
 
     `days`: the days of the last 90 and the next days with anything scheduled, in order. `pending_forms`: the number of
     forms without an answer by date, `records` the number of personal records. `program_end`: the last date of the
-    assigned programs. `previous`: the `since` of the reasons that were found the last time.
+    assigned programs. `previous`: the `since` of the reasons that were found the last time. `absences`: the days on
+    which the client does not train.
     """
 
     today: date
@@ -58,6 +63,12 @@ class ClientState:
     to_review: DatedCount | None = None
     program_end: date | None = None
     previous: Mapping[ReasonType, datetime] = field(default_factory=dict)
+    absences: Absences = NO_ABSENCES
+
+    @property
+    def absence(self) -> Availability | None:
+        """The period in which the client does not train today, or None."""
+        return self.absences.find(self.today)
 
     def days_ago(self, days: int) -> date:
         """Return the date so many days before today."""
@@ -69,13 +80,16 @@ class ClientState:
 
 
 def find_reasons(state: ClientState, settings: AttentionSettings) -> list[DatedReason]:
-    """Return every reason why a client needs attention, dismissed ones included, most important first."""
+    """Return every reason why a client needs attention, dismissed ones included, most important first.
+
+    On a day on which the client does not train, nothing follows from work that is not done.
+    """
     reasons = [
         _dated("health_note", state.health_notes),
         _find_erasure_request(state),
         _dated("unread_message", state.unread),
         _dated("check_in_to_review", state.to_review),
-        *(rule(state, settings) for rule in _RULES),
+        *(rule(state, settings) for rule in (*(_WORK_RULES if state.absence is None else ()), *_RULES)),
     ]
     return [reason for reason in reasons if reason is not None]
 
@@ -96,8 +110,11 @@ def _find_erasure_request(state: ClientState) -> DatedReason | None:
 
 
 def _find_overdue(state: ClientState, _: AttentionSettings) -> DatedReason | None:
-    """Forms without an answer of the last 14 days before today."""
-    overdue = {day: n for day, n in state.pending_forms.items() if state.days_ago(OVERDUE_DAYS) <= day < state.today}
+    """Forms without an answer of the last 14 days before today on which the client trained."""
+    first_day = state.days_ago(OVERDUE_DAYS)
+    overdue = {
+        day: n for day, n in state.pending_forms.items() if first_day <= day < state.today and day not in state.absences
+    }
     if not overdue:
         return None
     first, newest = state.start_of(min(overdue)), state.start_of(max(overdue))
@@ -131,9 +148,11 @@ def _start_of_missed_run(state: ClientState) -> str:
 
 
 def _find_inactive(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
-    """Return no session in the last days; of a client who has never trained: not created in them."""
+    """Return no session in the last days of training; of a client who has never trained: not created in them."""
     last = state.last_trained or state.created
-    if last > state.days_ago(settings["inactiveDays"]):
+    idle = (date.fromordinal(number) for number in range(last.toordinal() + 1, state.today.toordinal() + 1))
+    days = settings["inactiveDays"]
+    if sum(1 for _ in islice((day for day in idle if day not in state.absences), days)) < days:
         return None
     return _make_reason("inactive", state.start_of(last))
 
@@ -146,9 +165,12 @@ def _find_low_compliance(state: ClientState, settings: AttentionSettings) -> Dat
 
 
 def _find_nothing_scheduled(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
-    """Return no workout day from today to some days ahead."""
+    """Return no workout day from today to some days ahead, unless the client is away on all days after today."""
     first, last = str(state.today), str(state.today + timedelta(days=settings["horizonDays"]))
     if any(day["isWorkoutDay"] and first <= day["date"] <= last for day in state.days):
+        return None
+    ahead = [state.today + timedelta(days=number) for number in range(1, settings["horizonDays"] + 1)]
+    if ahead and all(day in state.absences for day in ahead):
         return None
     return _lasting(state, "nothing_scheduled", state.start_of(state.today))
 
@@ -169,15 +191,34 @@ def _find_records(state: ClientState, _: AttentionSettings) -> DatedReason | Non
     return _make_reason("personal_record", state.start_of(max(records)), sum(records.values()))
 
 
-_RULES: Sequence[Callable[[ClientState, AttentionSettings], DatedReason | None]] = (
+def _find_returning(state: ClientState, _: AttentionSettings) -> DatedReason | None:
+    """Return the client is absent today, and trains again within 3 days."""
+    if state.absence is None or state.absence["until"] is None:
+        return None
+    until = date.fromisoformat(state.absence["until"])
+    if until > state.today + timedelta(days=RETURNING_DAYS):
+        return None
+    begun = max(date.fromisoformat(state.absence["from"]), until - timedelta(days=RETURNING_DAYS))
+    return _make_reason("returning", state.start_of(begun))
+
+
+def _find_unavailable(state: ClientState, _: AttentionSettings) -> DatedReason | None:
+    """Return the client is absent today."""
+    if state.absence is None:
+        return None
+    return _make_reason("unavailable", state.start_of(date.fromisoformat(state.absence["from"])))
+
+
+_Rule = Callable[[ClientState, AttentionSettings], DatedReason | None]
+# What follows from work that is not done.
+_WORK_RULES: Sequence[_Rule] = (
     _find_overdue,
     _find_missed,
     _find_inactive,
     _find_low_compliance,
     _find_nothing_scheduled,
-    _find_program_ending,
-    _find_records,
 )
+_RULES: Sequence[_Rule] = (_find_program_ending, _find_returning, _find_records, _find_unavailable)
 
 
 def _lasting(state: ClientState, reason_type: ReasonType, since: datetime) -> DatedReason:

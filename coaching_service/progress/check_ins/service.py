@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date
 
 from coaching_service.core.changes.undo import DocumentsRestored
@@ -13,10 +14,14 @@ from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.absences import includes, is_absence
+from coaching_service.people.availability.events import AvailabilityChanged
+from coaching_service.people.availability.models import Availability
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
 from coaching_service.progress.check_ins import store
-from coaching_service.progress.check_ins._recurrence import SchedulePlan, plan_schedule
+from coaching_service.progress.check_ins._recurrence import SchedulePlan, iterate_dates, plan_schedule
 from coaching_service.progress.check_ins.models import CheckIn, NewCheckIn, StoredCheckIn
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
@@ -124,6 +129,45 @@ async def follow_restored_check_ins(ctx: Context, event: DocumentsRestored) -> N
             await _remove_upcoming(ctx, customer_id, check_in_id, ctx.caller.today(customer["timezone"]))
 
 
+async def follow_availability(ctx: Context, event: AvailabilityChanged) -> None:
+    """Remove the blocks of check-ins with nothing done from the days on which a client does not train any more.
+
+    Those of days on which the client trains again are added, from the client's today on.
+    """
+    before = event.before if event.before is not None and is_absence(event.before) else None
+    after = event.after if event.after is not None and is_absence(event.after) else None
+    calendar = ClientCalendar(event.customer_id)
+    if after is not None:
+        days = {"$gte": after["from"]} | ({} if after["until"] is None else {"$lte": after["until"]})
+        blocks = await block_batches.read_check_in_days(ctx, calendar, None, days)
+        removed = [block["_id"] for block in blocks if has_nothing_done(block)]
+        await block_batches.write(ctx, calendar, Batch(removed=removed), [])
+    if before is not None:
+        today = await customers.get_local_date(ctx, event.customer_id)
+        for check_in in await store.find_all(ctx, event.customer_id):
+            dates = [day for day in _dates_of(check_in, before, today) if after is None or not includes(after, day)]
+            await _add_missing_blocks(ctx, event.customer_id, check_in, dates)
+
+
+def _dates_of(check_in: StoredCheckIn, period: Availability, today: date) -> Iterator[str]:
+    """Yield the dates in a period, from `today` on, for which a check-in has been scheduled."""
+    last = min(check_in["scheduledUntil"] or "", period["until"] or str(date.max))
+    for day in iterate_dates(check_in, max(today, date.fromisoformat(period["from"]))):
+        if str(day) > last:
+            return
+        yield str(day)
+
+
+async def _add_missing_blocks(ctx: Context, customer_id: ObjectId, check_in: StoredCheckIn, dates: list[str]) -> None:
+    """Add the block of a check-in on each of the dates that has none."""
+    item = await _find_item(ctx, check_in) if dates else None
+    if item is not None:
+        days = {"$in": dates}
+        blocks = await block_batches.read_check_in_days(ctx, ClientCalendar(customer_id), check_in["_id"], days)
+        taken = {block["date"] for block in blocks}
+        await _add_blocks(ctx, customer_id, check_in["_id"], *item, [day for day in dates if day not in taken])
+
+
 def _timezone(ctx: Context, customer: Customer) -> str:
     return customer["timezone"] or ctx.caller.company.timezone
 
@@ -153,7 +197,10 @@ async def _find_item(ctx: Context, check_in: StoredCheckIn) -> tuple[str, ItemIn
 async def _add_blocks(
     ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, name: str, item: ItemInput, dates: list[str]
 ) -> None:
-    """Add a block with the item of a check-in on each of the dates."""
+    """Add a block with the item of a check-in on each of the dates on which the client trains."""
+    if dates:
+        absences = (await availability.get_absences(ctx, [customer_id], dates[0], dates[-1]))[customer_id]
+        dates = [day for day in dates if day not in absences]
     if not dates:
         return
     calendar = ClientCalendar(customer_id)

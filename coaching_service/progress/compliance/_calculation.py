@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 
+from coaching_service.people.availability.absences import Absences
 from coaching_service.progress.compliance.models import BlockCompliance, DayCompliance
 from coaching_service.training.workouts.reports.models import ScheduledBlock
 
@@ -16,10 +17,10 @@ def group_by_date(blocks: Iterable[ScheduledBlock]) -> dict[str, list[ScheduledB
 
 
 def describe_days(
-    blocks_by_date: Mapping[str, Sequence[ScheduledBlock]], start: date, end: date
+    blocks_by_date: Mapping[str, Sequence[ScheduledBlock]], start: date, end: date, absences: Absences
 ) -> list[DayCompliance]:
     """Return every day from `start` to `end` with what was scheduled and completed on it."""
-    return [describe_day(day, blocks_by_date.get(day, ())) for day in list_dates(start, end)]
+    return [describe_day(day, blocks_by_date.get(day, ()), absences) for day in list_dates(start, end)]
 
 
 def list_dates(start: date, end: date) -> list[str]:
@@ -27,20 +28,22 @@ def list_dates(start: date, end: date) -> list[str]:
     return [str(date.fromordinal(number)) for number in range(start.toordinal(), end.toordinal() + 1)]
 
 
-def describe_day(day: str, blocks: Sequence[ScheduledBlock]) -> DayCompliance:
+def describe_day(day: str, blocks: Sequence[ScheduledBlock], absences: Absences) -> DayCompliance:
     """Return what was scheduled and completed on one day.
 
     A workout day has a block that is not rest and has an exercise, a circuit or a task; it is completed when all items
-    of such blocks are. Other blocks are ignored in both.
+    of such blocks are. Other blocks are ignored in both. A day on which the client does not train is none.
     """
+    absence = absences.kind_on(day)
     workouts = [block for block in blocks if block["isWorkout"]]
     total = sum(block["totalItems"] for block in workouts)
     completed = sum(block["completedItems"] for block in workouts)
     return {
         "date": day,
-        "isWorkoutDay": total > 0,
+        "isWorkoutDay": total > 0 and absence is None,
+        "absence": absence,
         "isRestDay": not workouts and any(block["isRest"] for block in blocks),
-        "isCompleted": total > 0 and completed == total,
+        "isCompleted": total > 0 and completed == total and absence is None,
         "totalItems": total,
         "completedItems": completed,
         "workoutBlocks": [_describe_block(block) for block in blocks],

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import date
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage
+from coaching_service.people.availability.absences import Absences
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.derived_figures import RateDays, RateOrder
@@ -18,7 +18,7 @@ from coaching_service.progress.compliance._calculation import (
     percentage,
 )
 from coaching_service.progress.compliance.models import ClientCompliance
-from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.progress.compliance.service import load_days
 from coaching_service.training.workouts.reports.models import ScheduledBlock
 
 # Of clients without one below the percentage, in a row.
@@ -79,11 +79,11 @@ async def _read_between(
 ) -> CursorPage[ClientCompliance]:
     filters = {"from": first, "to": last, "below": below}
     part = await derived_figures.list_clients_by_name(ctx, "compliance", filters, limit=limit, after=after)
-    blocks_of: dict[ObjectId, list[ScheduledBlock]] = {client["_id"]: [] for client in part["docs"]}
-    for block in await queries.find_scheduled_blocks(ctx, list(blocks_of), first, last):
-        blocks_of[block["customerId"]].append(block)
+    blocks_of, absences_of = await load_days(ctx, [client["_id"] for client in part["docs"]], first, last)
     docs = [
-        _present_computed(client, blocks_of[client["_id"]], ctx.caller.today(client["timezone"]))
+        _present_computed(
+            client, blocks_of[client["_id"]], absences_of[client["_id"]], ctx.caller.today(client["timezone"])
+        )
         for client in part["docs"]
     ]
     if below is not None:
@@ -96,8 +96,10 @@ def _is_below(client: ClientCompliance, below: int) -> bool:
     return rate is not None and rate < below
 
 
-def _present_computed(client: Customer, blocks: list[ScheduledBlock], today: date) -> ClientCompliance:
-    days = [describe_day(day, blocks_of_day) for day, blocks_of_day in group_by_date(blocks).items()]
+def _present_computed(
+    client: Customer, blocks: list[ScheduledBlock], absences: Absences, today: date
+) -> ClientCompliance:
+    days = [describe_day(day, blocks_of_day, absences) for day, blocks_of_day in group_by_date(blocks).items()]
     total, completed = count_workout_days(days, today)
     return {
         "customerId": client["_id"],

@@ -9,6 +9,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.absences import Absences
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.compliance._calculation import (
@@ -50,8 +52,8 @@ async def get_compliance(
     start = date.fromisoformat(start_date) if start_date else _first_of_days(end, DEFAULT_DAYS)
     if (end - start).days >= MAX_DAYS:
         raise invalid_field("to", f"must be less than {MAX_DAYS} days after from", code="RANGE_TOO_LONG")
-    blocks = await _list_blocks(ctx, [customer_id], start, end)
-    days = describe_days(group_by_date(blocks), start, end)
+    blocks, absences = await load_days(ctx, [customer_id], str(start), str(end))
+    days = describe_days(group_by_date(blocks[customer_id]), start, end, absences[customer_id])
     total, completed = count_workout_days(days, today)
     return {
         "customerId": customer_id,
@@ -87,13 +89,12 @@ async def get_days(
     if today_of:
         start = _first_of_days(min(today_of.values()), LONGEST_RATE_DAYS)
         end = date.fromordinal(min(date.max.toordinal(), max(today_of.values()).toordinal() + days_ahead))
-        blocks = await _list_blocks(ctx, list(today_of), start, end)
-        blocks_of: dict[ObjectId, list[ScheduledBlock]] = {client: [] for client in today_of}
-        for block in blocks:
-            blocks_of[block["customerId"]].append(block)
+        blocks_of, absences_of = await load_days(ctx, list(today_of), str(start), str(end))
         for client, blocks_of_client in blocks_of.items():
             by_date = group_by_date(blocks_of_client)
-            days_of[client] = [describe_day(day, blocks_of_day) for day, blocks_of_day in by_date.items()]
+            days_of[client] = [
+                describe_day(day, blocks_of_day, absences_of[client]) for day, blocks_of_day in by_date.items()
+            ]
     return days_of
 
 
@@ -102,24 +103,34 @@ async def get_recent_days(
 ) -> dict[ObjectId, list[tuple[str, Status | None]]]:
     """Return, by client, the last `length` days up to the client's today, each with what became of its workouts.
 
-    `today_of` has the clients with their today. One query for any number of clients; access is not checked.
+    `today_of` has the clients with their today. Two queries for any number of clients; access is not checked.
     """
     if not today_of:
         return {}
     first = _first_of_days(min(today_of.values()), length)
-    blocks_of: dict[ObjectId, list[ScheduledBlock]] = {client: [] for client in today_of}
-    for block in await _list_blocks(ctx, list(today_of), first, max(today_of.values())):
-        blocks_of[block["customerId"]].append(block)
+    blocks_of, absences_of = await load_days(ctx, list(today_of), str(first), str(max(today_of.values())))
     recent: dict[ObjectId, list[tuple[str, Status | None]]] = {}
     for client, today in today_of.items():
         by_date = group_by_date(blocks_of[client])
         dates = list_dates(_first_of_days(today, length), today)
-        recent[client] = [(day, status_of_day(by_date.get(day, ()), today)) for day in dates]
+        absences = absences_of[client]
+        recent[client] = [(day, status_of_day(by_date.get(day, ()), today, is_away=day in absences)) for day in dates]
     return recent
 
 
-async def _list_blocks(ctx: Context, customer_ids: Sequence[ObjectId], start: date, end: date) -> list[ScheduledBlock]:
-    return await queries.find_scheduled_blocks(ctx, customer_ids, str(start), str(end))
+async def load_days(
+    ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
+) -> tuple[dict[ObjectId, list[ScheduledBlock]], dict[ObjectId, Absences]]:
+    """Return, by client, the scheduled blocks from `first` to `last`, in order, and on which days they do not train."""
+    listed, absences = await gather_reads(
+        ctx,
+        queries.find_scheduled_blocks(ctx, customer_ids, first, last),
+        availability.get_absences(ctx, customer_ids, first, last),
+    )
+    blocks: dict[ObjectId, list[ScheduledBlock]] = {client: [] for client in customer_ids}
+    for block in listed:
+        blocks[block["customerId"]].append(block)
+    return blocks, absences
 
 
 def compute_rates(days: Sequence[DayCompliance], today: date) -> ComplianceRates:
@@ -155,13 +166,19 @@ async def describe_missed(ctx: Context, today_of: Mapping[ObjectId, date], days:
     `today_of`: the clients with today's date where they are.
     """
     first = min(today_of.values()).toordinal() - days
-    blocks = await queries.find_scheduled_blocks(
+    blocks_of, absences_of = await load_days(
         ctx, list(today_of), str(date.fromordinal(first)), str(max(today_of.values()))
     )
-    missed: dict[ObjectId, list[str]] = {}
-    for block in reversed(blocks):
-        client, today = block["customerId"], today_of[block["customerId"]]
-        is_past = str(date.fromordinal(today.toordinal() - days)) < block["date"] < str(today)
-        if is_past and block["isWorkout"] and block["completedItems"] < block["totalItems"]:
-            missed.setdefault(client, []).append(f"{block['name']} of {block['date']}")
-    return {client: ", ".join(names) for client, names in missed.items()}
+    missed: dict[ObjectId, str] = {}
+    for client, today in today_of.items():
+        names = [
+            f"{block['name']} of {block['date']}"
+            for block in reversed(blocks_of[client])
+            if str(date.fromordinal(today.toordinal() - days)) < block["date"] < str(today)
+            and block["isWorkout"]
+            and block["completedItems"] < block["totalItems"]
+            and block["date"] not in absences_of[client]
+        ]
+        if names:
+            missed[client] = ", ".join(names)
+    return missed

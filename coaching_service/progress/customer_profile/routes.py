@@ -7,15 +7,14 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers.models import CustomerProfile
-from coaching_service.people.customers.schemas import Customer
 from coaching_service.progress.customer_profile import service
+from coaching_service.progress.customer_profile.models import CUSTOMER_NOW, CustomerNow
 
 routes = Routes("/coach/customers", tag="Customers")
 
 
-@routes.get("/{customerId}", access=coach(CUSTOMERS.VIEW), returns=Customer)
-async def get_customer(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
+@routes.get("/{customerId}", access=coach(CUSTOMERS.VIEW), returns=CUSTOMER_NOW)
+async def get_customer(ctx: Context, customer_id: ObjectId) -> CustomerNow:
     """Read a client.
 
     The compliance rates are computed as of the client's today; the list has stored ones, at most 10 seconds older.

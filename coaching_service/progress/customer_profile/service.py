@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.availability import service as availability
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.progress.compliance import service as compliance
+from coaching_service.progress.customer_profile.models import CustomerNow
 
 
-async def get(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
+async def get(ctx: Context, customer_id: ObjectId) -> CustomerNow:
     """Return a client with compliance rates and last trained date computed now instead of the stored ones.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     customer = await customers.get(ctx, customer_id)
-    figures = await compliance.compute_figures(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
+    today = ctx.caller.today(customer["timezone"])
+    figures, period = await gather_reads(
+        ctx,
+        compliance.compute_figures(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}]),
+        availability.find_present_or_next(ctx, customer_id, today),
+    )
     customer["customerRoleData"] = {**customer["customerRoleData"], **figures[customer_id]}
-    return customer
+    return {**customer, "availability": period}

@@ -11,6 +11,7 @@ from coaching_service.core.mcp.arguments import CustomerArgument
 from coaching_service.core.mcp.results import Answer
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice
+from coaching_service.people.availability.texts import write_period
 from coaching_service.people.customers.tools import CustomerText, answer_customer, describe_customer
 from coaching_service.people.team import service as team
 from coaching_service.progress.customer_profile import service
@@ -32,9 +33,11 @@ class ReadCustomer(CustomerArgument):
 @tools.tool("Read a client", access=coach(CUSTOMERS.VIEW), takes=ReadCustomer(), returns=CustomerText)
 async def get_customer(ctx: Context, customer_id: ObjectId, detail: str) -> Answer:
     """Read one client: contact details, groups, trainer, time zone with today's date there, percent of workouts
-    completed, the latest session, and the last date anything is scheduled on."""
+    completed, the latest session, the last date anything is scheduled on, and absences."""
     customer, coaches = await gather_reads(ctx, service.get(ctx, customer_id), team.list_coaches(ctx))
     lines = describe_customer(ctx, customer, {coach["_id"]: coach["name"] for coach in coaches})
+    if customer["availability"] is not None:
+        lines.append(f"Availability: {write_period(customer['availability'])}")
     if detail == "brief":
         lines += await write_brief(ctx, customer)
     return answer_customer(ctx, customer, lines)

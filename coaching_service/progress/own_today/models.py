@@ -9,6 +9,7 @@ from marshmallow import fields
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date
+from coaching_service.people.availability.models import Availability
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.reports.calendar_days import CalendarDay
@@ -55,8 +56,12 @@ class Today(TypedDict):
         int,
         Description(
             "The number of successive weeks, from Monday, up to this or the last one, that each have a completed "
-            "workout."
+            "workout. Weeks with a day of absence and without a completed workout are passed over."
         ),
+    ]
+    availability: Annotated[
+        Availability | None,
+        Description("The period in which the client cannot train as planned, or the next one; null without one."),
     ]
 
 

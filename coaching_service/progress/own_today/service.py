@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import date, timedelta
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.absences import Absences
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.own_calendar import service as own_calendar
@@ -59,13 +61,14 @@ async def _load_date(ctx: Context) -> tuple[date, frozenset[str]]:
 async def _read_day(ctx: Context, today: date, hidden: Collection[str], *, include_last_times: bool) -> Today:
     client_id = ctx.caller.id
     first = str(today - timedelta(days=_FORM_DAYS))
-    blocks, next_workout, pending, unread, streak = await gather_reads(
+    blocks, next_workout, pending, unread, streak, period = await gather_reads(
         ctx,
         _list_blocks(ctx, str(today), hidden, include_last_times=include_last_times),
         queries.find_next_workout(ctx, client_id, str(today), without=hidden),
         queries.find_own_pending_forms(ctx, client_id, first, str(today), without=hidden),
         conversation.count_own_unread(ctx),
         _count_streak_weeks(ctx, today, hidden),
+        availability.find_present_or_next(ctx, client_id, today),
     )
     return {
         "date": str(today),
@@ -74,6 +77,7 @@ async def _read_day(ctx: Context, today: date, hidden: Collection[str], *, inclu
         "pendingForms": [_present(form, str(today)) for form in pending],
         "unreadMessages": unread,
         "streakWeeks": streak,
+        "availability": period,
     }
 
 
@@ -96,28 +100,47 @@ def _present(pending: OwnPendingItem, today: str) -> OwnPendingForm:
 
 
 async def _count_streak_weeks(ctx: Context, today: date, hidden: Collection[str]) -> int:
-    """Return the number of successive weeks with a completed workout, up to this or the last one."""
+    """Return the number of successive weeks with a completed workout, up to this or the last one.
+
+    Weeks with an absence and without a completed workout are passed over; what is done in an absence is not counted.
+    """
     this_week = _monday_of(today)
-    weeks: set[date] = set()
+    completed: set[date] = set()
+    absent: set[date] = set()
     first, last = this_week - _STREAK_WEEKS * _WEEK, today
     while True:
-        dates = await queries.find_completed_dates(ctx, ctx.caller.id, str(first), str(last), without=hidden)
-        weeks |= {_monday_of(date.fromisoformat(day)) for day in dates}
-        streak = count_successive_weeks(weeks, this_week)
-        if (this_week - first) // _WEEK > streak or first.year <= 1:
-            return streak
+        dates, absences_of = await gather_reads(
+            ctx,
+            queries.find_completed_dates(ctx, ctx.caller.id, str(first), str(last), without=hidden),
+            availability.get_absences(ctx, [ctx.caller.id], str(first), str(last)),
+        )
+        absences: Absences = absences_of[ctx.caller.id]
+        completed |= {_monday_of(date.fromisoformat(day)) for day in dates if day not in absences}
+        absent |= {week for week in _weeks_between(first, last) if absences.has_any(week, week + timedelta(days=6))}
+        if not set(_weeks_between(first, this_week - _WEEK)) <= completed | absent or first.year <= 1:
+            return count_successive_weeks(completed, this_week, absent)
         first, last = first - _STREAK_WEEKS * _WEEK, first - timedelta(days=1)
 
 
-def count_successive_weeks(weeks: Iterable[date], this_week: date) -> int:
-    """Return how many successive weeks, by their Mondays, are among `weeks`, up to `this_week` or the one before."""
-    completed = set(weeks)
-    week = this_week if this_week in completed else this_week - _WEEK
+def count_successive_weeks(completed: Iterable[date], this_week: date, absent: Collection[date] = ()) -> int:
+    """Return how many successive weeks, by their Mondays, are `completed`, up to `this_week` or the one before.
+
+    Those that are only `absent` are passed over.
+    """
+    weeks = set(completed)
+    week = this_week if this_week in weeks else this_week - _WEEK
     count = 0
-    while week in completed:
-        count += 1
+    while week in weeks or week in absent:
+        count += week in weeks
         week -= _WEEK
     return count
+
+
+def _weeks_between(first: date, last: date) -> Iterator[date]:
+    """Yield the Mondays from the Monday `first` to `last`."""
+    while first <= last:
+        yield first
+        first += _WEEK
 
 
 def _monday_of(day: date) -> date:

@@ -9,6 +9,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import paged
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
@@ -16,6 +17,8 @@ from coaching_service.core.mcp.lists import describe_list
 from coaching_service.core.mcp.results import Answer, Identifiers, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import Page
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.texts import AvailabilityText, write_period
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workout_text._arrays import to_exercise_items
 from coaching_service.training.workout_text.argument_checks import check_names
@@ -32,8 +35,8 @@ from coaching_service.training.workout_text.tool_schemas import (
     WorkoutDayArguments,
 )
 from coaching_service.training.workout_text.writing import (
+    CalendarTexts,
     Detail,
-    WorkoutTexts,
     write_block,
     write_header,
     write_session,
@@ -47,25 +50,33 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.plans import plan_of
 
 tools = Tools()
+
 # Of planned sets, which assistants read only where they differ.
 _DEFAULTS: dict[str, Any] = {"isAmrap": False, "perSide": False, "setKind": "normal"}
 _LISTED_IDENTIFIERS, _NAMED_BLOCKS = 20, 10
 
 
-@tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates(), returns=WorkoutTexts)
+@tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates(), returns=CalendarTexts)
 async def get_workouts(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, page: int, page_size: int, detail: Detail
 ) -> Answer:
     """Read the workouts on a client's calendar as text, planned and done, of at most three months. A line for each
     item, as create_workout takes it, begins with # and the item's id; the workout's _id is in brackets."""
-    customer, blocks = await gather_reads(
+    customer, blocks, today = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
         service.list_blocks(ctx, ClientCalendar(customer_id), start_date, end_date),
+        customers.get_local_date(ctx, customer_id),
     )
+    period = await availability.find_present_or_next(ctx, customer_id, today)
     load_unit = ctx.caller.load_unit
     title = f"Workouts of {typed(customer['name'])}, loads in {load_unit}"
-    return answer_workouts(title, paged(show_loads(blocks, ctx, load_unit), page, page_size), load_unit, detail)
+    listed = paged(show_loads(blocks, ctx, load_unit), page, page_size)
+    answer = answer_workouts(title, listed, load_unit, detail)
+    if period is None:
+        return answer
+    text = f"Availability: {write_period(period)}\n{answer.text}"
+    return Answer(text, {**answer.data, "availability": take(AvailabilityText, period)})
 
 
 def answer_workouts(title: str, page: Page[Block], load_unit: str, detail: Detail) -> Answer:

@@ -9,6 +9,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.lists import Extent
 from coaching_service.core.mcp.results import typed
 from coaching_service.library.exercises.models import ExerciseName
+from coaching_service.people.availability.texts import AvailabilityText
 from coaching_service.training.set_text.done import write_done
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.set_text.scanner import write_number
@@ -45,6 +46,12 @@ class WorkoutTexts(Extent):
     """A page of workouts."""
 
     docs: list[WorkoutText]
+
+
+class CalendarTexts(WorkoutTexts):
+    """A page of workouts of a client, and the period in which the client cannot train as planned, or the next one."""
+
+    availability: NotRequired[AvailabilityText]
 
 
 def quote(text: str) -> str:

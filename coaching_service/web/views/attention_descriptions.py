@@ -37,6 +37,8 @@ _STATES: dict[ReasonType, str] = {
     "low_compliance": "Low compliance",
     "nothing_scheduled": "Nothing scheduled",
     "program_ending": "Program ending",
+    "returning": "Back soon",
+    "unavailable": "Away or ill",
 }
 # The names of the reasons in the filter of the list.
 _NAMES: dict[ReasonType, str] = {
@@ -50,7 +52,9 @@ _NAMES: dict[ReasonType, str] = {
     "low_compliance": "Low compliance",
     "nothing_scheduled": "Nothing scheduled",
     "program_ending": "Program ending",
+    "returning": "Back soon",
     "personal_record": "Personal records",
+    "unavailable": "Away or ill",
 }
 _ICONS: dict[ReasonType, str] = {
     "health_note": "heart-pulse",
@@ -64,6 +68,8 @@ _ICONS: dict[ReasonType, str] = {
     "nothing_scheduled": "calendar",
     "program_ending": "timer",
     "personal_record": "trophy",
+    "returning": "undo-2",
+    "unavailable": "bed",
 }
 # The tabs of a client's page on which a coach deals with a reason; the calendar for the others.
 _TABS: dict[ReasonType, str] = {
@@ -74,6 +80,8 @@ _TABS: dict[ReasonType, str] = {
     "personal_record": "/records",
     "inactive": "",
     "nothing_scheduled": "",
+    "returning": "",
+    "unavailable": "",
 }
 # For how many days all reasons of a client can be dismissed.
 _SNOOZES = ((1, "Until tomorrow"), (3, "For 3 days"), (7, "For a week"))

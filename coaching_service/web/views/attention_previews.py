@@ -68,7 +68,8 @@ async def _load_missed(ctx: Context, customer_id: ObjectId, today: date) -> list
     """Return the workouts of the days before today that were not done completely."""
     start, end = today - timedelta(days=MISSED_DAYS - 1), today - timedelta(days=1)
     days = await calendar_days.list_days(ctx, customer_id, start, end, today=today)
-    return [block for day in days for block in day["blocks"] if block["isWorkout"] and block["status"] != "done"]
+    missed = [block for day in days if day["absence"] is None for block in day["blocks"] if block["isWorkout"]]
+    return [block for block in missed if block["status"] != "done"]
 
 
 async def _load_records(ctx: Context, customer_id: ObjectId, today: date) -> list[PersonalRecord]:

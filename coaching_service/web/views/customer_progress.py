@@ -44,6 +44,7 @@ _DAY_LABELS = {
     "missed": "missed",
     "ahead": "scheduled",
     "rest": "rest",
+    "away": "away or ill",
     "none": "nothing scheduled",
 }
 _MAX_CHARTED_MUSCLES = 12

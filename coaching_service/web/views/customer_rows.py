@@ -23,6 +23,7 @@ _WORDS: Mapping[DayState, str] = {
     "missed": "missed",
     "planned": "planned",
     "rest": "rest",
+    "away": "away or ill",
     "none": "nothing",
 }
 

@@ -76,9 +76,11 @@ async def read_assigned_days(
     return await store.find_days(ctx, assigned, owner.day_field, days, hint=store.BY_PROGRAM)
 
 
-async def read_check_in_days(ctx: Context, owner: ScheduleOwner, check_in_id: ObjectId, days: Filter) -> list[DayBlock]:
-    """Return the blocks of a check-in on days that satisfy a filter; the owner's access has been checked."""
-    of_check_in = owner.block_filter | {"checkInId": check_in_id}
+async def read_check_in_days(
+    ctx: Context, owner: ScheduleOwner, check_in_id: ObjectId | None, days: Filter
+) -> list[DayBlock]:
+    """Return the blocks of a check-in (None: of all) on days that satisfy a filter; access has been checked."""
+    of_check_in = owner.block_filter | {"checkInId": check_in_id or {"$ne": None}}
     return await store.find_days(ctx, of_check_in, owner.day_field, days)
 
 

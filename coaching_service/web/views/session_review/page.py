@@ -11,6 +11,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.availability import service as availability
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import MessageSubjectInput
@@ -58,12 +59,16 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
         conversation.list_messages(ctx, customer_id, limit=_MAX_COMMENTS, block_id=block_id),
     )
     [block] = await add_last_times(ctx, customer_id, [stored])
-    records, following = await gather_reads(
-        ctx, own_workouts.list_records_of(ctx, customer_id, block), find_next(ctx, customer_id, block_id)
+    day = str(block["date"])
+    records, following, absences = await gather_reads(
+        ctx,
+        own_workouts.list_records_of(ctx, customer_id, block),
+        find_next(ctx, customer_id, block_id),
+        availability.get_absences(ctx, [customer_id], day, day),
     )
     unit = ctx.caller.company.load_unit
     reviewed = review_items(block, unit)
-    status = _status_of(block, ctx.caller.today(customer["timezone"]))
+    status = _status_of(block, ctx.caller.today(customer["timezone"]), is_away=day in absences[customer_id])
     return {
         "customer": customer,
         "block": block,
@@ -94,7 +99,7 @@ def _is_check_in(block: Block) -> bool:
     return block.get("checkInId") is not None or has_forms_only
 
 
-def _status_of(block: Block, today: date) -> Status:
+def _status_of(block: Block, today: date, *, is_away: bool) -> Status:
     """Return what became of a session, in the words of the calendar."""
     if block["isRest"]:
         return "rest"
@@ -102,6 +107,8 @@ def _status_of(block: Block, today: date) -> Status:
         return "done"
     if any(map(items.is_recorded, block["items"])):
         return "part"
+    if is_away:
+        return "away"
     return "missed" if block["items"] and str(block["date"]) < str(today) else "planned"
 
 

@@ -1,0 +1,1 @@
+"""When a client cannot train as planned: away, injured, ill, or limited."""

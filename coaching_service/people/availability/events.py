@@ -1,0 +1,18 @@
+"""Events about the availability of clients, for the features that build on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coaching_service.core.events import DomainEvent
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.availability.models import Availability
+
+
+@dataclass(frozen=True)
+class AvailabilityChanged(DomainEvent):
+    """A period of a client was added (`before` is None), changed, or deleted (`after` is None)."""
+
+    customer_id: ObjectId
+    before: Availability | None
+    after: Availability | None

@@ -1,0 +1,66 @@
+"""Periods in which a client cannot train as planned, as they are sent, stored and returned."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias, TypedDict
+
+from coaching_service.core.database.models import Stored
+from coaching_service.core.fields import Change, Default, Description, Label
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, Text
+
+AvailabilityKind = Literal["away", "injured", "ill", "limited"]
+
+
+class _Reason(TypedDict):
+    kind: Annotated[
+        AvailabilityKind,
+        Description(
+            "`away`, `injured` and `ill`: the client does not train, so nothing counts as missed. `limited`: shown, "
+            "with no effect."
+        ),
+        Label("Kind"),
+    ]
+
+
+# `from` is a keyword of Python, so this type has the functional form.
+_Dates = TypedDict(
+    "_Dates",
+    {
+        "from": Annotated[str, Date(), Description("The first day."), Label("First day")],
+        "until": Annotated[
+            str | None,
+            Date(),
+            Default(None),
+            Description(request="The last day. Default: no end yet.", response="The last day; null: no end yet."),
+            Label("Last day"),
+        ],
+    },
+)
+
+
+class NewAvailability(_Reason, _Dates):
+    """A period in which a client cannot train as planned."""
+
+    note: Annotated[
+        str | None,
+        Text(max_length=500),
+        Default(None),
+        Description("What the client and the coaches should know about it."),
+        Label("Note"),
+    ]
+
+
+class _Owner(TypedDict):
+    customerId: ObjectId
+    createdBy: Annotated[
+        Literal["client"] | None,
+        Description("`client`: the client has entered it, and may change it; null: a coach."),
+    ]
+
+
+class Availability(NewAvailability, _Owner, Stored):
+    """A period in which a client cannot train as planned."""
+
+
+AvailabilityChange: TypeAlias = Change[NewAvailability]

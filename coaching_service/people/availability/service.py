@@ -1,0 +1,175 @@
+"""When clients cannot train as planned: what coaches and clients enter, and what the figures of clients follow from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import cast
+
+from coaching_service.core.changes.undo import DocumentsRestored
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.errors import Conflict, Forbidden, NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.availability import store
+from coaching_service.people.availability.absences import Absences
+from coaching_service.people.availability.events import AvailabilityChanged
+from coaching_service.people.availability.models import Availability, AvailabilityChange, NewAvailability
+from coaching_service.people.customers import activity_dates
+from coaching_service.people.customers import service as customers
+
+
+async def list_availability(ctx: Context, customer_id: ObjectId) -> list[Availability]:
+    """Return the periods of a client, in order.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
+    _, periods = await gather_reads(ctx, customers.get_visible(ctx, customer_id), store.find_all(ctx, customer_id))
+    return cast("list[Availability]", periods)
+
+
+# --- for other features ----------------------------------------------------------------------------------------------
+
+
+async def get_periods(
+    ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str | None
+) -> dict[ObjectId, list[Availability]]:
+    """Return, for each of some clients, the periods with a day from `first` to `last` (None: no end), in order.
+
+    One query for any number of clients; access is not checked.
+    """
+    periods: dict[ObjectId, list[Availability]] = {customer_id: [] for customer_id in customer_ids}
+    if periods:
+        for period in await store.find_between(ctx, list(periods), first, last):
+            periods[period["customerId"]].append(period)
+    return periods
+
+
+async def get_absences(
+    ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str | None
+) -> dict[ObjectId, Absences]:
+    """Return, for each of some clients, on which days from `first` to `last` (None: no end) they do not train.
+
+    One query for any number of clients; access is not checked.
+    """
+    periods = await get_periods(ctx, customer_ids, first, last)
+    return {customer_id: Absences(of_client) for customer_id, of_client in periods.items()}
+
+
+async def is_available(ctx: Context, customer_id: ObjectId, day: date) -> bool:
+    """Return whether a client trains on a day: it is in no period of `away`, `injured` or `ill`.
+
+    Access is not checked.
+    """
+    return day not in (await get_absences(ctx, [customer_id], str(day), str(day)))[customer_id]
+
+
+async def find_present_or_next(ctx: Context, customer_id: ObjectId, today: date) -> Availability | None:
+    """Return the period that has today, else the next one, of a client whose access has been checked; else None."""
+    return await store.find_next(ctx, customer_id, str(today))
+
+
+async def describe_absences(ctx: Context, today_of: Mapping[ObjectId, date]) -> dict[ObjectId, str]:
+    """Return the absence of each client who does not train today, such as `Ill until 2026-03-08: Flu.`
+
+    `today_of`: the clients with today's date where they are. Access is not checked.
+    """
+    first, last = min(today_of.values()), max(today_of.values())
+    absences = await get_absences(ctx, list(today_of), str(first), str(last))
+    present = {client: absences[client].find(today) for client, today in today_of.items()}
+    return {client: describe(period) for client, period in present.items() if period is not None}
+
+
+def describe(period: Availability) -> str:
+    """Return a period in words, such as `Ill until 2026-03-08: Flu.`"""
+    end = "without an end yet" if period["until"] is None else f"until {period['until']}"
+    return f"{period['kind'].capitalize()} {end}" + (f": {period['note']}" if period["note"] else "")
+
+
+# --- changing --------------------------------------------------------------------------------------------------------
+
+
+@transactional
+async def create(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> Availability:
+    """Add a period of a client.
+
+    Raises InvalidFields if it ends before it begins, Conflict if it overlaps another one, and what `list_availability`
+    raises.
+    """
+    await activity_dates.lock_active(ctx, customer_id)
+    store.require_order(new["from"], new["until"])
+    await _require_free(ctx, customer_id, new["from"], new["until"])
+    period = await store.create(ctx, customer_id, new, by_client=not ctx.caller.is_coach)
+    await ctx.publish(AvailabilityChanged(customer_id, None, period))
+    return period
+
+
+@transactional
+async def update(ctx: Context, customer_id: ObjectId, period_id: ObjectId, change: AvailabilityChange) -> Availability:
+    """Change a period of a client and return it.
+
+    Raises NotFound if the client has no such period, Forbidden if the caller is a client and a coach has entered it,
+    Conflict if it has changed since `change["version"]`, and what `create` raises.
+    """
+    await activity_dates.lock_active(ctx, customer_id)
+    before = await _get_own(ctx, customer_id, period_id)
+    fields = cast("AvailabilityChange", {name: value for name, value in change.items() if name != "version"})
+    first, last = fields.get("from", before["from"]), fields.get("until", before["until"])
+    store.require_order(first, last)
+    await _require_free(ctx, customer_id, first, last, period_id)
+    after = await store.rewrite(ctx, customer_id, period_id, lambda _: fields, change.get("version"))
+    if after is None:
+        raise NotFound("availability")
+    await ctx.publish(AvailabilityChanged(customer_id, before, after))
+    return after
+
+
+@transactional
+async def delete(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> None:
+    """Delete a period of a client. Raises NotFound and Forbidden as `update`."""
+    await activity_dates.lock_active(ctx, customer_id)
+    before = await _get_own(ctx, customer_id, period_id)
+    await store.delete(ctx, customer_id, period_id)
+    await ctx.publish(AvailabilityChanged(customer_id, before, None))
+
+
+async def _get_own(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> Availability:
+    """Return a period that the caller may change. Raises NotFound, Forbidden."""
+    period = await store.find_one(ctx, customer_id, period_id)
+    if period is None:
+        raise NotFound("availability")
+    if not ctx.caller.is_coach and period["createdBy"] != "client":
+        raise Forbidden("Only its author may change or delete a period of availability", code="NOT_THE_AUTHOR")
+    return period
+
+
+async def _require_free(
+    ctx: Context, customer_id: ObjectId, first: str, last: str | None, but: ObjectId | None = None
+) -> None:
+    """Raise Conflict if another period of a client, who is locked, has a day from `first` to `last`."""
+    for period in await store.find_between(ctx, [customer_id], first, last):
+        if period["_id"] != but:
+            raise overlap(period)
+
+
+def overlap(period: Availability) -> Conflict:
+    """Return the error of a period that has days of another one."""
+    end = f"to {period['until']}" if period["until"] else "on"
+    message = f"The client is {period['kind']} from {period['from']} {end} already: periods must not overlap"
+    return Conflict(message, code="AVAILABILITY_OVERLAP")
+
+
+async def follow_restored_periods(ctx: Context, event: DocumentsRestored) -> None:
+    """Have what depends on periods follow when an undo restores them.
+
+    Raises Conflict if a restored period overlaps one that was added since.
+    """
+    for document in event.of_kind("availability"):
+        before, after = cast("Availability | None", document.before), cast("Availability | None", document.after)
+        period = after or before
+        if period is None:
+            continue
+        await customers.lock_and_mark_figures(ctx, period["customerId"])
+        if after is not None:
+            await _require_free(ctx, after["customerId"], after["from"], after["until"], after["_id"])
+        await ctx.publish(AvailabilityChanged(period["customerId"], before, after))

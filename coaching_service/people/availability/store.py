@@ -1,0 +1,103 @@
+"""Periods of availability in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.portable import RECORDS, Portable
+from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.events import EventType
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.availability.models import Availability, AvailabilityChange, NewAvailability
+
+_EVENT_TYPES: dict[Action, EventType] = {
+    "created": "availability.created",
+    "changed": "availability.updated",
+    "deleted": "availability.deleted",
+}
+
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
+    data = {"availabilityId": known["_id"], **{name: known[name] for name in ("kind", "from", "until")}}
+    return {"type": _EVENT_TYPES[action], "data": data}
+
+
+def _complete_imported(period: dict[str, Any]) -> dict[str, Any]:
+    """Return an imported period. Raises InvalidFields if it ends before it begins."""
+    require_order(period["from"], period["until"])
+    return period
+
+
+def require_order(first: str, last: str | None) -> None:
+    """Raise InvalidFields if a period ends before it begins."""
+    if last is not None and last < first:
+        raise invalid_field("until", "must not be before from", code="BEFORE_START")
+
+
+periods = Documents[Availability](
+    "availability",
+    (Index(("customerId", "from")),),
+    client_field="customerId",
+    history=History("availability", _event, event_fields=("kind", "from", "until")),
+    transfer=Portable(Availability, RECORDS, references={"customerId": "customers"}, complete=_complete_imported),
+)
+_BY_START = periods.index_name("customerId", "from")
+
+
+def _not_before(day: str) -> Filter:
+    return {"$or": [{"until": None}, {"until": {"$gte": day}}]}
+
+
+async def find_all(ctx: Context, customer_id: ObjectId) -> list[Availability]:
+    """Return the periods of a client, in order."""
+    return await periods.find(ctx, {"customerId": customer_id}, sort=("from",))
+
+
+async def find_one(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> Availability | None:
+    """Return a period of a client, or None."""
+    return await periods.find_one(ctx, {"customerId": customer_id, "_id": period_id})
+
+
+async def find_between(
+    ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str | None
+) -> list[Availability]:
+    """Return the periods of clients with a day from `first` to `last` (None: no end), by client, in order."""
+    begun: Filter = {} if last is None else {"from": {"$lte": last}}
+    where = {"customerId": {"$in": list(customer_ids)}, **begun, **_not_before(first)}
+    return await periods.find(ctx, where, sort=("customerId", "from"), hint=_BY_START)
+
+
+async def find_next(ctx: Context, customer_id: ObjectId, day: str) -> Availability | None:
+    """Return the first period of a client that has not ended before a day, or None."""
+    where = {"customerId": customer_id, **_not_before(day)}
+    first = await periods.find(ctx, where, sort=("from",), limit=1, hint=_BY_START)
+    return first[0] if first else None
+
+
+async def create(ctx: Context, customer_id: ObjectId, new: NewAvailability, *, by_client: bool) -> Availability:
+    """Store a new period."""
+    return await periods.insert(ctx, {**new, "customerId": customer_id, "createdBy": "client" if by_client else None})
+
+
+async def rewrite(
+    ctx: Context,
+    customer_id: ObjectId,
+    period_id: ObjectId,
+    mutate: Callable[[Availability], AvailabilityChange],
+    version: int | None,
+) -> Availability | None:
+    """Set the fields that `mutate` returns for a period, and return it; None if the client has no such period.
+
+    Raises Conflict if the period is no longer at `version`.
+    """
+    return await periods.rewrite(ctx, {"customerId": customer_id, "_id": period_id}, mutate, version=version)
+
+
+async def delete(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> Availability | None:
+    """Delete a period; returns it, or None if the client has no such period."""
+    return await periods.delete(ctx, {"customerId": customer_id, "_id": period_id})
