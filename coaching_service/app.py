@@ -35,6 +35,7 @@ from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.oauth.endpoints import Endpoints
 from coaching_service.people.customers import derived_figures
+from coaching_service.people.notifications import sending as notifications
 from coaching_service.people.webhooks.dispatcher import delivering
 from coaching_service.people.webhooks.metrics import read_metrics as read_webhook_metrics
 from coaching_service.progress.check_ins import scheduling as check_in_scheduling
@@ -53,6 +54,7 @@ READINGS = (
     read_backup_metrics,
     derived_figures.read_metrics,
     check_in_scheduling.read_metrics,
+    notifications.read_metrics,
 )
 
 
@@ -170,6 +172,7 @@ def _background(services: Services, availability: Availability) -> Callable[[web
             use_counts.storing(services, start=availability.ready),
             signalling(services),
             delivering(services, start=availability.ready),
+            notifications.sending(services, features.NOTIFICATIONS, features.queue_push, start=availability.ready),
             worker.working(
                 services, features.STEPS, features.STANDING_JOBS, features.JOB_PLACES, start=availability.ready
             ),

@@ -63,7 +63,10 @@ from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import subscribers as customers_subscribers
 from coaching_service.people.customers import tools as customers_tools
 from coaching_service.people.files import routes as files
+from coaching_service.people.notifications import sending as notifications_sending
+from coaching_service.people.notifications.models import PushQueue, Sources
 from coaching_service.people.own_profile import routes as own_profile
+from coaching_service.people.own_user import routes as own_user
 from coaching_service.people.sessions import passwords as sessions_passwords
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.team import routes as team
@@ -121,6 +124,7 @@ from coaching_service.training.workouts.blocks import checks as workouts_checks
 
 ROUTES: tuple[Routes, ...] = (
     sessions.routes,
+    own_user.routes,
     account.routes,
     api_keys.routes,
     assistants.routes,
@@ -302,6 +306,10 @@ ERASURES = (erasure.ERASE_CUSTOMER, account_service.ERASE)
 # Figures of suspended companies are postponed by the jobs that renew them.
 _UNPAUSED = (*ERASURES, *figures_renewal.KINDS.values())
 STEPS = suspension.pausing(_STEPS, unpaused=_UNPAUSED, while_converting=(load_unit_service.CONVERT, mail.SEND))
+# What writes the notifications of each kind when they are due.
+NOTIFICATIONS: Sources = {}
+# What queues notifications on devices.
+queue_push: PushQueue = notifications_sending.without_devices
 # How many jobs of a kind one process runs at the same time, if not one.
 JOB_PLACES = {mail.SEND: mail.CONNECTIONS, figures_renewal.RENEW_CHANGED: 2}
 # Jobs that are repeated indefinitely, of which the queue always has one, and the value of LAG_METRICS that they renew.

@@ -21,6 +21,21 @@ def next_midnight(day: date, timezone: str) -> datetime:
     return midnight(day + timedelta(days=1), timezone)
 
 
+def at_local_time(day: date, clock: str, timezone: str) -> datetime:
+    """Return when it is `clock` (`HH:MM`) on `day` in `timezone`: UTC without a time zone, as it is stored.
+
+    A time that exists twice, because the clocks are changed, is the first one; for one that does not exist, the first
+    minute that does.
+    """
+    zone = ZoneInfo(timezone)
+    local = datetime.combine(day, time.fromisoformat(clock))
+    while True:
+        moment = local.replace(tzinfo=zone).astimezone(UTC)
+        if moment.astimezone(zone).replace(tzinfo=None) == local:
+            return moment.replace(tzinfo=None)
+        local += timedelta(minutes=1)
+
+
 def format_day(day: date) -> str:
     """Return 2026-03-02 as `Mon 2 Mar 2026`."""
     return f"{day:%a} {day.day} {day:%b %Y}"

@@ -62,6 +62,7 @@ EventType = Literal[
     "template.deleted",
     "proposal.created",
     "proposal.decided",
+    "reminder.sent",
     "history.imported",
     "history.removed",
 ]

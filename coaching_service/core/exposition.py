@@ -28,6 +28,8 @@ GAUGES: dict[str, Rule] = {
     "http_requests_in_flight": "sum",
     "jobs_oldest_pending_seconds": "own",
     "jobs_pending": "own",
+    "notifications_due": "own",
+    "notifications_oldest_due_seconds": "own",
     "process_max_fds": "smallest",
     "process_open_fds": "largest",
     "process_resident_memory_bytes": "sum",

@@ -174,6 +174,10 @@ class Metrics:
         self.oldest_check_in_seconds = self._gauge(
             "check_ins_oldest_due_seconds", "Time since the first of them has been due."
         )
+        self.notifications_due = self._gauge("notifications_due", "Notifications of all companies that are due.")
+        self.oldest_notification_seconds = self._gauge(
+            "notifications_oldest_due_seconds", "Time since the first of them has been due."
+        )
         self.webhook_attempts = self._counter(
             "webhook_attempts_total", "Attempts of this process to deliver an event to a webhook.", "outcome"
         )

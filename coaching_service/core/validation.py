@@ -178,6 +178,15 @@ class Boolean(fields.Boolean):
         return value
 
 
+class Switches(fields.Nested):
+    """An object that has only booleans; one boolean stands for all of them."""
+
+    def _deserialize(self, value: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(value, bool):
+            return dict.fromkeys(self.schema.fields, value)
+        return super()._deserialize(value, *arguments, **options)
+
+
 class Date(fields.String):
     """An existing date, written exactly `YYYY-MM-DD`; it remains a string. marshmallow's Date accepts 20260302."""
 

@@ -23,6 +23,7 @@ from coaching_service.core.http.openapi_schemas import (
     legacy_schema_name,
     schema_name,
     simplify,
+    switches_attributes,
     tag_variants,
     variant_attributes,
 )
@@ -130,7 +131,8 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
     )
     if plugin.converter is None:
         raise RuntimeError("the marshmallow plugin has no converter")
-    plugin.converter.add_attribute_function(variant_attributes)  # type: ignore[no-untyped-call]  # apispec is untyped
+    for attributes in (variant_attributes, switches_attributes):
+        plugin.converter.add_attribute_function(attributes)  # type: ignore[no-untyped-call]  # apispec is untyped
     for name, schema in ERROR_SCHEMAS.items():
         spec.components.schema(name, schema)
     declared = list(routes)

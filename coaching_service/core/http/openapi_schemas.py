@@ -11,7 +11,7 @@ from marshmallow import Schema, fields
 
 from coaching_service.core.http.field_descriptions import DESCRIPTIONS
 from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
-from coaching_service.core.validation import Output
+from coaching_service.core.validation import Output, Switches
 
 _NULL = {"type": "null"}
 _FIELD_ERROR = {
@@ -113,6 +113,17 @@ def variant_attributes(self: OpenAPIConverter, field: fields.Field[Any], **_: An
     refs = {word: resolve(schema) for word, schema in field.by_type.items()}  # type: ignore[no-untyped-call]  # apispec is untyped
     mapping = {word: ref["$ref"] for word, ref in refs.items()}
     return {"oneOf": list(refs.values()), "discriminator": {"propertyName": "type", "mapping": mapping}}
+
+
+def switches_attributes(
+    self: OpenAPIConverter, field: fields.Field[Any], *, ret: dict[str, Any], **_: Any
+) -> dict[str, Any]:
+    """Return the `anyOf` of a Switches field: a boolean or an object (an apispec attribute function)."""
+    if not isinstance(field, Switches):
+        return {}
+    for name in ("allOf", "$ref"):
+        ret.pop(name, None)
+    return {"anyOf": [{"type": "boolean"}, self.resolve_nested_schema(field.schema)]}  # type: ignore[no-untyped-call]  # apispec is untyped
 
 
 def describe_schemas(schemas: dict[str, dict[str, Any]], classes: Mapping[str, type[Schema]]) -> None:

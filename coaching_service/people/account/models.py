@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
-from marshmallow.validate import OneOf
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.field_schemas import input_of
@@ -118,16 +117,3 @@ class AccountErasure(TypedDict):
     """The owner's password, as a confirmation."""
 
     password: Annotated[str, Text(max_length=200, trim=False)]
-
-
-class CurrentUser(TypedDict):
-    """The authenticated caller."""
-
-    _id: ObjectId
-    name: str
-    email: Annotated[str | None, fields.String(metadata={"maxLength": 254, "minLength": 1, "format": "idn-email"})]
-    emailConfirmed: Annotated[bool, Description("Whether the e-mail address of the sign-in is confirmed.")]
-    role: Literal["OWNER", "EMPLOYEE", "CUSTOMER"]
-    companyId: ObjectId
-    permissions: Annotated[list[str], Description("`area.action`, e.g. `customers.view`, as this credential has them.")]
-    via: Annotated[str, fields.String(validate=OneOf(("session", "apiKey")))]

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import anyone, coach, owner, owner_session
+from coaching_service.core.auth.access import coach, owner, owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.validation import patch_of
 from coaching_service.people.account import service
-from coaching_service.people.account.models import Account, AccountChange, AccountDetails, AccountErasure, CurrentUser
+from coaching_service.people.account.models import Account, AccountChange, AccountDetails, AccountErasure
 
 routes = Routes("", tag="Account")
-
-
-@routes.get("/me", access=anyone(), returns=CurrentUser)
-async def get_me(ctx: Context) -> CurrentUser:
-    """Read the authenticated caller.
-
-    The coach or client whom the credential belongs to, with the permissions that it has now.
-    """
-    return await service.get_caller(ctx)
 
 
 @routes.get("/coach/account", access=coach(), returns=Account)

@@ -16,7 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.people.account import store
 from coaching_service.people.account.events import CompanyDeleted, FigureSettingsChanged, LoadUnitChanged
-from coaching_service.people.account.models import Account, AccountChange, CurrentUser, LoadConversion
+from coaching_service.people.account.models import Account, AccountChange, LoadConversion
 from coaching_service.people.identities import service as identities
 
 ERASE = "erase_company"
@@ -50,21 +50,6 @@ def to_company(account: Account, *, even_suspended: bool = False) -> Company:
         "loadConversion" in account,
         account.get("loadsConvertedAt"),
     )
-
-
-async def get_caller(ctx: Context) -> CurrentUser:
-    """Return the caller with the permissions of the credential."""
-    caller = ctx.caller
-    return {
-        "_id": caller.id,
-        "name": caller.name,
-        "email": caller.email,
-        "emailConfirmed": await identities.is_email_confirmed(ctx, caller.id),
-        "role": caller.role,
-        "companyId": caller.company.id,
-        "permissions": sorted(caller.permissions),
-        "via": caller.via,
-    }
 
 
 async def release_mail(ctx: Context) -> bool:

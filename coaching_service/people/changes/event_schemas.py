@@ -245,6 +245,15 @@ class ProposalDecidedNotificationData(_ProposalData):
     decidedBy = Identifier(metadata={"description": "The coach who decided; missing if it expired.", **_OPTIONAL})
 
 
+class ReminderSentNotificationData(Output):
+    """A reminder that was sent to a client."""
+
+    kind = Choice("reminders", "workouts", "checkIns", metadata={"description": "Of what."})
+    date = Date(metadata={"description": "The local date it is about."})
+    wblockId = Identifier(metadata={"description": "The workout block."})
+    witemId = Identifier(metadata={"description": "The item, of a reminder in a workout.", **_OPTIONAL})
+
+
 class HistoryNotificationData(Output):
     """An import of training history, and how much of it is of the client."""
 
@@ -272,6 +281,7 @@ _DATA: dict[str, type[Output]] = {
     "program.ended": ProgramEndedNotificationData,
     "proposal.created": ProposalCreatedNotificationData,
     "proposal.decided": ProposalDecidedNotificationData,
+    "reminder.sent": ReminderSentNotificationData,
 }
 _DATA_OF_KIND: dict[str, type[Output]] = {
     "customer": CustomerNotificationData,

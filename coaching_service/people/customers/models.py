@@ -15,14 +15,9 @@ from coaching_service.core.fields import UNSET, Change, Default, Description, La
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import InvalidEntry
 from coaching_service.core.validation import Date, Email, StringList, Text, Timezone
+from coaching_service.people.notification_settings.models import SomeSettings
 
 _EARLIEST_ZONE = timedelta(hours=14)
-
-
-class OwnNotifications(TypedDict):
-    """Which mails the client gets."""
-
-    messages: Annotated[bool, Description("Whether to send mail about unread messages of the coaches.")]
 
 
 class ProfilePhoto(TypedDict):
@@ -215,7 +210,7 @@ class Customer(_Profile, StoredIdentity):
     figuresChangedAt: NotRequired[datetime]
     attention: NotRequired[Attention]
     scheduleChanges: NotRequired[int]
-    notifications: NotRequired[OwnNotifications]
+    notifications: NotRequired[SomeSettings]
     language: NotRequired[str | None]
     loadUnit: NotRequired[Literal["kg", "lb"] | None]
     erasureRequestedAt: NotRequired[datetime]

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import UNSET, Change, Default, Description
 from coaching_service.core.validation import Text
 from coaching_service.core.validation_messages import Message
-from coaching_service.people.customers.models import OwnContact, OwnNotifications
+from coaching_service.people.customers.models import OwnContact
+from coaching_service.people.notification_settings.models import SETTINGS_INPUT, NotificationSettings
 
 
 class Language(Text):
@@ -42,10 +42,10 @@ class OwnSettings(TypedDict):
         Description("In which unit pages show and take loads; null: the company's, which REST always has."),
     ]
     notifications: Annotated[
-        OwnNotifications,
-        fields.Nested(input_of(OwnNotifications, name="OwnNotificationsInput", description="Which mails to get.")),
+        NotificationSettings,
+        fields.Nested(SETTINGS_INPUT),
         Default(UNSET),
-        Description("Which mails the client gets."),
+        Description("Which notifications the client gets, how and when."),
     ]
 
 

@@ -29,10 +29,11 @@ from coaching_service.people.customers.models import (
     CustomerNames,
     CustomerProfile,
     CustomerReference,
-    OwnNotifications,
     ProfilePhoto,
 )
 from coaching_service.people.customers.own_models import OwnDetails
+from coaching_service.people.notification_settings import service as notification_settings
+from coaching_service.people.notification_settings.models import NotificationSettings
 from coaching_service.people.team import service as team
 
 SCOPE_FIELDS = (store.TRAINER,)
@@ -153,10 +154,9 @@ async def select_ids_in_scope(ctx: Context, customer_id: ObjectId | None) -> lis
     return [customer_id] if in_scope is None or customer_id in in_scope else []
 
 
-def get_notifications(customer: Customer) -> OwnNotifications:
-    """Return which mails a client wants; all of them unless the client has changed it."""
-    notifications: OwnNotifications = {"messages": True}
-    return customer.get("notifications", notifications)
+def get_notifications(customer: Customer) -> NotificationSettings:
+    """Return which notifications a client wants, how and when."""
+    return notification_settings.complete(customer.get("notifications"))
 
 
 def full_name(customer: Customer | CustomerNames | CustomerIdentity) -> str:
@@ -258,11 +258,12 @@ async def _rewrite(
     mutate: Callable[[Customer], Mapping[str, object]],
     change: CustomerChange | OwnDetails,
 ) -> Customer:
-    """Set the fields that `mutate` returns, and return the client; its derived figures follow its time zone."""
+    """Set the fields that `mutate` returns, and return the client; its derived figures follow its time zone,
+    and what is due to notify follows that and its settings."""
     customer = await store.rewrite(ctx, customer_id, mutate, change.get("version"))
     if customer is None:
         raise NotFound("customer")
-    if "timezone" in change:
+    if "timezone" in change or "notifications" in change:
         await store.mark_figures_due(ctx, [customer_id])
     return customer
 
@@ -274,7 +275,13 @@ async def update_own(ctx: Context, change: OwnDetails) -> None:
     Raises NotFound if the client has been deleted, Conflict if it has changed since `change["version"]`.
     """
     fields = {name: value for name, value in change.items() if name != "version"}
-    await _rewrite(ctx, ctx.caller.id, lambda _: fields, change)
+
+    def mutate(stored: Customer) -> Mapping[str, object]:
+        if (settings := change.get("notifications")) is None:
+            return fields
+        return fields | {"notifications": notification_settings.merge(get_notifications(stored), settings)}
+
+    await _rewrite(ctx, ctx.caller.id, mutate, change)
 
 
 @transactional

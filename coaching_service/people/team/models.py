@@ -7,9 +7,10 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.fields import Change, Default, Description
+from coaching_service.core.fields import Change, Default, Description, Private
 from coaching_service.core.validation import Email, Text, Version
 from coaching_service.people.account.models import Account
+from coaching_service.people.notification_settings.models import SomeSettings
 from coaching_service.people.team.schemas import Permissions
 
 CoachRole = Literal["OWNER", "EMPLOYEE"]
@@ -45,7 +46,9 @@ class _EmployeeRole(TypedDict):
 
 
 class Coach(CoachName, _CoachRole, CoachRights, Stored):
-    """A stored coach."""
+    """A stored coach; `notifications` are absent until the coach changes them."""
+
+    notifications: NotRequired[Annotated[SomeSettings, Private]]
 
 
 class Employee(CoachName, _EmployeeRole, CoachRights, Stored):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -20,6 +20,8 @@ from coaching_service.people.identities import addresses
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.events import EmailConfirmed
 from coaching_service.people.invitations import service as invitations
+from coaching_service.people.notification_settings import service as notification_settings
+from coaching_service.people.notification_settings.models import NotificationSettings
 from coaching_service.people.team import store
 from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
 from coaching_service.people.team.models import Coach, CustomersScope, EmployeeChange
@@ -127,6 +129,22 @@ async def get_owner(services: Services, company_id: ObjectId) -> Principal:
 async def list_owners(services: Services, company_ids: Sequence[ObjectId]) -> dict[ObjectId, Coach]:
     """Return the owner of each of these companies, for the operator."""
     return {owner["companyId"]: owner for owner in await store.list_owners(services, company_ids)}
+
+
+# --- notifications ---------------------------------------------------------------------------------------------------
+
+
+async def get_notifications(ctx: Context, coach_id: ObjectId) -> NotificationSettings:
+    """Return which notifications a coach wants, how and when."""
+    return notification_settings.complete(await store.find_notifications(ctx, coach_id))
+
+
+@transactional
+async def set_notifications(ctx: Context, change: Mapping[str, object]) -> None:
+    """Change which notifications the caller, a coach, wants. Raises NotFound if the coach has been removed."""
+    settings = notification_settings.merge(await get_notifications(ctx, ctx.caller.id), change)
+    if not await store.set_notifications(ctx, ctx.caller.id, settings):
+        raise NotFound("coach")
 
 
 # --- coaches and employees -------------------------------------------------------------------------------------------

@@ -12,11 +12,13 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.notification_settings.models import NotificationSettings, SomeSettings
 from coaching_service.people.team.models import Coach, CoachWithCompany
 
 coaches = Documents[Coach](
     "coaches",
     (Index(("_id",)), Index(("role", "createdAt"))),
+    private=("companyId", "notifications"),
     cross_company_reason="a session or the command line knows a coach before it knows the company",
     is_cached=True,
     placement=Unsharded("joined to keys, sessions and grants, on the shard of these"),
@@ -32,6 +34,18 @@ async def create(ctx: Context, coach: Mapping[str, object]) -> Coach:
 async def find_one(ctx: Context, coach_id: ObjectId) -> Coach | None:
     """Return the coach, or None."""
     return await coaches.find_one(ctx, {"_id": coach_id})
+
+
+async def find_notifications(ctx: Context, coach_id: ObjectId) -> SomeSettings | None:
+    """Return the settings of notifications that a coach has changed; None if there are none, or no such coach."""
+    coach = await coaches.find_one(ctx, {"_id": coach_id}, ("notifications",))
+    return None if coach is None else coach.get("notifications")
+
+
+async def set_notifications(ctx: Context, coach_id: ObjectId, settings: NotificationSettings) -> bool:
+    """Store the settings of a coach's notifications; returns whether there is such a coach."""
+    change = {"$set": {"notifications": settings}}
+    return await coaches.set_derived(ctx, {"_id": coach_id}, change, may_be_stale=True) > 0
 
 
 async def list_all(ctx: Context) -> list[Coach]:

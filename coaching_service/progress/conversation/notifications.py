@@ -21,6 +21,7 @@ from coaching_service.people.account import service as account
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
 from coaching_service.people.identities import service as identities
+from coaching_service.people.notification_settings import service as notification_settings
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import store
 from coaching_service.progress.conversation.events import MessageCreated, MessagesRead
@@ -87,7 +88,8 @@ async def _queue_mail(ctx: Context, customer_id: ObjectId, side: Side) -> bool:
 async def _queue_mail_to_client(ctx: Context, customer: Customer) -> bool:
     """Queue the mail to a client, at the address by which the client signs in; archived clients get none."""
     address = await identities.get_email(ctx, customer["_id"]) or customer["email"]
-    is_wanted = customers.get_notifications(customer)["messages"] and not customer["customerRoleData"]["isArchived"]
+    channels = notification_settings.find_channels(customers.get_notifications(customer), "messages")
+    is_wanted = "mail" in channels and not customer["customerRoleData"]["isArchived"]
     if address is None or not is_wanted:
         return False
     company = ctx.caller.company.name

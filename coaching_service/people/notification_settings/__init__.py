@@ -1,0 +1,1 @@
+"""Which notifications a user gets, how and when."""

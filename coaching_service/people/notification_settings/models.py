@@ -1,0 +1,77 @@
+"""The settings of a user's notifications, as they are sent, stored and returned."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict
+
+from marshmallow import ValidationError, fields, validates_schema
+
+from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.fields import Description, Partial
+from coaching_service.core.validation import Input, Integer, Switches, TimeOfDay
+
+Kind = Literal["messages", "reminders", "workouts", "checkIns", "digest", "proposals"]
+Channel = Literal["mail", "push"]
+
+
+class Channels(TypedDict):
+    """By which ways a kind of notification is sent."""
+
+    mail: Annotated[bool, Description("By mail.")]
+    push: Annotated[bool, Description("To the devices on which the user has turned notifications on.")]
+
+
+_ChannelsChange: TypeAlias = Partial[Channels]
+_INPUT = input_of(_ChannelsChange, name="NotificationChannelsInput", description="By which ways to send them.")
+_OUTPUT = output_of(Channels, name="NotificationChannels")
+
+# Documents of earlier versions have one boolean.
+_Channels: TypeAlias = Annotated[Channels | bool, Switches(_INPUT), fields.Nested(_OUTPUT)]
+
+
+class NotificationSettings(TypedDict):
+    """Which notifications a user gets, how and when. A boolean for a kind is taken for all its channels."""
+
+    messages: Annotated[_Channels, Description("Unread messages.")]
+    reminders: Annotated[_Channels, Description("Reminders in a client's plan, at their time.")]
+    workouts: Annotated[_Channels, Description("The workout of the day, to clients at `workoutTime`.")]
+    checkIns: Annotated[_Channels, Description("Check-ins of the day, to clients.")]
+    digest: Annotated[_Channels, Description("Which clients need attention, to coaches at `digestHour`.")]
+    proposals: Annotated[_Channels, Description("What assistants propose, to coaches.")]
+    showDetails: Annotated[
+        bool, Description("Whether notifications on devices show names of people and workouts. A new user: false.")
+    ]
+    workoutTime: Annotated[
+        str | None, TimeOfDay(), Description("When the workout of the day is announced, local time; null: never.")
+    ]
+    digestHour: Annotated[
+        int,
+        Integer(minimum=0, maximum=23),
+        Description("The local hour of the digest, on weekdays. A new coach has 7."),
+    ]
+    quietFrom: Annotated[
+        str | None,
+        TimeOfDay(),
+        Description("From when to when (`quietTo`) nothing is sent, local time: it is sent at the end. null: always."),
+    ]
+    quietTo: Annotated[str | None, TimeOfDay(), Description("When the quiet hours end; null: there are none.")]
+
+
+class _NotEmpty(Input):
+    """At least one setting."""
+
+    @validates_schema
+    def has_setting(self, data: dict[str, Any], **_: Any) -> None:
+        """Require at least one setting."""
+        if not data:
+            raise ValidationError("must have at least one setting")
+
+
+# What is stored, and what a request changes: settings that are left out stay as they are.
+SomeSettings: TypeAlias = Partial[NotificationSettings]
+SETTINGS_INPUT = input_of(
+    SomeSettings,
+    _NotEmpty,
+    name="NotificationSettingsInput",
+    description="Which notifications to get, how and when; settings that are left out stay as they are.",
+)

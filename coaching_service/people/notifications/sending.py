@@ -1,0 +1,170 @@
+"""The background task of every process that sends what is due.
+
+A process claims a notification for a few seconds. Whether it is sent, the mail and what is shown on devices are stored
+in one transaction: a process that is killed leaves it to the next one, and nothing is sent twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
+from functools import partial
+
+import structlog
+
+from coaching_service.core.background import running_in_background
+from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.recording import LoggedEvent
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import NotFound, Unavailable
+from coaching_service.core.jobs import mail
+from coaching_service.core.jobs.mail import NewMail
+from coaching_service.core.jobs.mail_body import MailBody
+from coaching_service.core.metrics import read_backlog
+from coaching_service.people.notification_settings import service as notification_settings
+from coaching_service.people.notifications import store, times
+from coaching_service.people.notifications.models import (
+    Later,
+    Message,
+    Notification,
+    PushMessage,
+    PushQueue,
+    Sources,
+)
+from coaching_service.people.notifications.recipients import Addressee, find_addressee
+from coaching_service.people.team import service as team
+
+OPERATION = "send_notifications"
+# What a killed process has claimed is claimed again in time: each is sent within a minute.
+LEASE = timedelta(seconds=20)
+_POLL_SECONDS = 1.0
+_AT_ONCE = 4
+_SUSPENDED_PAUSE = timedelta(minutes=5)
+_MAX_COUNT = 10_000
+log = structlog.get_logger("coaching_service.notifications")
+
+
+def sending(
+    services: Services, sources: Sources, push: PushQueue, *, start: asyncio.Event | None = None
+) -> AbstractAsyncContextManager[None]:
+    """Send what is due in the background while the context is open; with `start`, not before that event."""
+    return running_in_background(partial(_run, services, sources, push), start=start)
+
+
+async def _run(services: Services, sources: Sources, push: PushQueue) -> None:
+    """Work until cancelled."""
+    while True:
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(_AT_ONCE):
+                tasks.create_task(_send_all(services, sources, push))
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+async def _send_all(services: Services, sources: Sources, push: PushQueue) -> None:
+    try:
+        while await send_next(services, sources, push):
+            pass
+    except Exception as error:
+        known = error if isinstance(error, Unavailable) else as_service_error(error)
+        if isinstance(known, Unavailable):
+            log.warning("notifications wait", reason=known.message)
+        else:
+            log.exception("notification not sent, it is tried again")
+
+
+async def send_next(services: Services, sources: Sources, push: PushQueue) -> bool:
+    """Send the notification that has been due longest, unless it is pointless; returns whether there was one.
+
+    Raises whatever keeps it from being sent: it is tried again after the lease.
+    """
+    claimed = await store.claim(services, now(), LEASE)
+    if claimed is None:
+        return False
+    try:
+        owner = await team.get_owner(services, claimed["companyId"])
+    except NotFound:  # the company is being erased
+        return True
+    ctx = Context(services, owner, operation=OPERATION, interface="system")
+    if owner.company.is_suspended:
+        await store.postpone(ctx, claimed, now() + _SUSPENDED_PAUSE)
+    else:
+        await _send(ctx, claimed, sources, push)
+    return True
+
+
+@transactional
+async def _send(ctx: Context, claimed: Notification, sources: Sources, push: PushQueue) -> None:
+    notification = await store.find_claimed(ctx, claimed)
+    if notification is None:
+        return
+    addressee = await find_addressee(ctx, notification["recipient"])
+    if addressee is None or not (channels := _find_channels(notification, addressee)):
+        await store.set_dropped(ctx, notification)
+        return
+    kind, at = notification["kind"], now()
+    moment = times.find_time(
+        kind, notification["dueAt"], notification["validUntil"], at, addressee.settings, addressee.timezone
+    )
+    if moment is not None and moment > at:
+        await store.postpone(ctx, notification, moment)
+        return
+    message = None if moment is None else await sources[kind](ctx, notification)
+    if isinstance(message, Later):
+        await store.postpone(ctx, notification, message.at, due_at=message.at)
+    elif message is None:
+        await store.set_dropped(ctx, notification)
+    else:
+        if "mail" in channels and addressee.email is not None and not ctx.caller.company.holds_mail:
+            await _queue_mail(ctx, notification, addressee, addressee.email, message)
+        if "push" in channels:
+            await push(ctx, _push_message(notification, addressee, message))
+        if message.event is not None:
+            event = LoggedEvent("reminder.sent", notification["customerId"], {"kind": kind, **message.event})
+            ctx.changes.events.append(event)
+        await store.set_sent(ctx, notification, at)
+
+
+def _find_channels(notification: Notification, addressee: Addressee) -> list[str]:
+    wanted = notification_settings.find_channels(addressee.settings, notification["kind"])
+    return [channel for channel in wanted if channel in notification["channels"]]
+
+
+async def _queue_mail(
+    ctx: Context, notification: Notification, addressee: Addressee, address: str, message: Message
+) -> None:
+    body: MailBody = {
+        "company": ctx.caller.company.name,
+        "name": addressee.name,
+        "paragraphs": message.paragraphs,
+        "button": message.button,
+        "link": f"{ctx.services.base_url}{message.path}",
+        "notes": message.notes,
+        "reason": message.reason,
+        "settings": f"{ctx.services.base_url}{addressee.settings_path}",
+    }
+    await mail.enqueue_mail(ctx, NewMail(address, message.subject, body, notification["customerId"]))
+
+
+def _push_message(notification: Notification, addressee: Addressee, message: Message) -> PushMessage:
+    shows_details = addressee.settings["showDetails"] and message.details is not None
+    return PushMessage(
+        recipient=notification["recipient"],
+        customer_id=notification["customerId"],
+        tag=notification["key"],
+        title=message.title,
+        text=message.details or message.text if shows_details else message.text,
+        path=message.path,
+    )
+
+
+async def without_devices(_ctx: Context, _message: PushMessage) -> None:
+    """Queue nothing: there are no devices."""
+
+
+async def read_metrics(services: Services) -> None:
+    """Read the notifications that are due; they are not a number while the database does not respond."""
+    metrics, due = services.metrics, store.count_due(services, _MAX_COUNT)
+    await read_backlog(due, metrics.notifications_due, metrics.oldest_notification_seconds, "notifications")

@@ -1,0 +1,26 @@
+"""Making notifications due, and withdrawing them: what other features call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import transactional
+from coaching_service.people.notifications import store
+from coaching_service.people.notifications.models import DueNotification
+
+
+async def make_due(ctx: Context, due: Sequence[DueNotification]) -> None:
+    """Store notifications to send at their time, in the caller's transaction if there is one.
+
+    A key is sent once: calling this again changes nothing but the time of what has not been sent yet. What is sent is
+    computed at that time by the source of its kind (`features.NOTIFICATIONS`).
+    """
+    if due:
+        await store.add(ctx, due)
+
+
+@transactional
+async def withdraw(ctx: Context, keys: Sequence[str]) -> None:
+    """Do not send the notifications with these keys that have not been sent yet."""
+    await store.drop_pending(ctx, keys)

@@ -1,0 +1,116 @@
+"""Due notifications in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from coaching_service.core.database.backlogs import count_backlog
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.database.portable import NotExported
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.metrics import Backlog
+from coaching_service.people.notifications.models import DueNotification, Notification
+
+_STORED_SECONDS = 14 * 86_400  # after it was due: a key must not be due again
+
+notifications = Documents[Notification](
+    "notifications",
+    (Index(("key",), unique=True), Index(("customerId",))),
+    client_field="customerId",
+    secret=True,
+    expire=("dueAt", _STORED_SECONDS),
+    global_indexes=(Index(("sendAt",)),),
+    cross_company_reason="processes claim the notifications of all companies that are due",
+    transfer=NotExported("follows from the calendar, messages and proposals"),
+)
+DUE_INDEX = "sendAt"
+
+
+async def add(ctx: Context, due: Sequence[DueNotification]) -> None:
+    """Store notifications that are due, in one round trip. What is pending under the same key is due at the new time.
+
+    What has been sent or dropped stays, unless it has an interval.
+    """
+    await notifications.set_derived_each(ctx, [({"key": each.key}, _upsert(each)) for each in due], upsert=True)
+
+
+def _upsert(due: DueNotification) -> list[Document]:
+    """Return the stages that store a new notification, or make a stored one due at another time."""
+    fields = {
+        "kind": due.kind,
+        "channels": list(due.channels),
+        "recipient": due.recipient,
+        "customerId": due.customer_id,
+        "subject": due.subject,
+        "validUntil": due.valid_until,
+        "outcome": None,
+    }
+    values: Document = {name: {"$literal": value} for name, value in fields.items()}
+    is_pending = {"$ne": [{"$ifNull": ["$sendAt", None]}, None]}
+    changes: Document
+    due_at: object
+    if due.interval is None:
+        changes, due_at = {"$and": [is_pending, {"$ne": ["$dueAt", due.due_at]}]}, due.due_at
+    else:
+        earliest = {"$add": ["$sentAt", round(due.interval.total_seconds() * 1000)]}
+        changes, due_at = {"$not": [is_pending]}, {"$max": [due.due_at, earliest]}
+    created = {"_id": ObjectId(), "dueAt": due.due_at, "sendAt": due.due_at, "sentAt": None, "createdAt": now()}
+    branches = [
+        {
+            "case": {"$eq": [{"$type": "$dueAt"}, "missing"]},
+            "then": {"$mergeObjects": ["$$ROOT", values, created]},
+        },
+        {"case": changes, "then": {"$mergeObjects": ["$$ROOT", values, {"dueAt": due_at, "sendAt": due_at}]}},
+    ]
+    return [{"$replaceWith": {"$switch": {"branches": branches, "default": "$$ROOT"}}}]
+
+
+async def drop_pending(ctx: Context, keys: Sequence[str]) -> None:
+    """Drop the notifications with these keys that have not been sent."""
+    where = {"key": {"$in": list(keys)}, "outcome": None}
+    await notifications.set_derived(ctx, where, {"$set": {"sendAt": None, "outcome": "dropped"}})
+
+
+async def claim(services: Services, at: datetime, lease: timedelta) -> Notification | None:
+    """Claim the notification of any company that has been due longest at `at`, for the time of the lease."""
+    claimed: Any = await notifications.across_companies(services).find_one_and_update(
+        {"sendAt": {"$lte": at}},
+        {"$set": {"sendAt": at + lease}},
+        sort=[("sendAt", 1)],
+        hint=DUE_INDEX,
+        return_document=True,
+    )
+    return claimed  # type: ignore[no-any-return]  # documents of other companies have no type
+
+
+async def find_claimed(ctx: Context, claimed: Notification) -> Notification | None:
+    """Return a notification that this process has claimed, None if its lease is over."""
+    return await notifications.find_one(ctx, {"_id": claimed["_id"], "sendAt": claimed["sendAt"]})
+
+
+async def set_sent(ctx: Context, claimed: Notification, at: datetime) -> None:
+    """Store that a notification has been sent."""
+    change = {"$set": {"sendAt": None, "outcome": "sent", "sentAt": at}}
+    await notifications.set_derived(ctx, {"_id": claimed["_id"]}, change)
+
+
+async def set_dropped(ctx: Context, claimed: Notification) -> None:
+    """Store that a notification is not sent."""
+    change = {"$set": {"sendAt": None, "outcome": "dropped"}}
+    await notifications.set_derived(ctx, {"_id": claimed["_id"]}, change)
+
+
+async def postpone(ctx: Context, claimed: Notification, until: datetime, *, due_at: datetime | None = None) -> None:
+    """Send a notification no earlier than `until`; `due_at`: it is due at another time."""
+    change = {"sendAt": until} | ({} if due_at is None else {"dueAt": due_at})
+    await notifications.set_derived(ctx, {"_id": claimed["_id"]}, {"$set": change})
+
+
+async def count_due(services: Services, limit: int) -> Backlog:
+    """Count the notifications of all companies that are due, at most `limit`, and since when they are."""
+    collection = notifications.across_companies(services)
+    return await count_backlog(collection, {"sendAt": {"$lte": now()}}, "sendAt", limit, hint=DUE_INDEX)

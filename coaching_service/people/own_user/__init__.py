@@ -1,0 +1,1 @@
+"""The authenticated user: who it is, and what it chooses for itself."""
