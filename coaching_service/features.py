@@ -104,6 +104,7 @@ from coaching_service.progress.own_today import routes as own_today
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import routes as personal_records
 from coaching_service.progress.progress_photos import routes as progress_photos
+from coaching_service.progress.reminders import messages as reminder_messages
 from coaching_service.progress.volume import routes as volume
 from coaching_service.progress.workload import routes as workload
 from coaching_service.progress.workload import tools as workload_tools
@@ -307,7 +308,11 @@ ERASURES = (erasure.ERASE_CUSTOMER, account_service.ERASE)
 _UNPAUSED = (*ERASURES, *figures_renewal.KINDS.values())
 STEPS = suspension.pausing(_STEPS, unpaused=_UNPAUSED, while_converting=(load_unit_service.CONVERT, mail.SEND))
 # What writes the notifications of each kind when they are due.
-NOTIFICATIONS: Sources = {}
+NOTIFICATIONS: Sources = {
+    "reminders": reminder_messages.write_reminder,
+    "workouts": reminder_messages.write_workout,
+    "checkIns": reminder_messages.write_check_ins,
+}
 # What queues notifications on devices.
 queue_push: PushQueue = notifications_sending.without_devices
 # How many jobs of a kind one process runs at the same time, if not one.

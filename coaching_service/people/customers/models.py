@@ -378,5 +378,9 @@ CustomerIdentity: TypeAlias = Part[Customer, Literal["_id", "name", "surname", "
 CustomerNames: TypeAlias = Part[Customer, Literal["_id", "name", "surname"]]
 
 
+# Which notifications a client wants.
+CustomerNotifications: TypeAlias = Part[Customer, Literal["_id", "notifications"]]
+
+
 # The files of the profile photo of a client.
 CustomerPhoto: TypeAlias = Part[Customer, Literal["_id", "profilePhoto"]]

@@ -27,6 +27,7 @@ from coaching_service.people.customers.models import (
     CustomerChange,
     CustomerIdentity,
     CustomerNames,
+    CustomerNotifications,
     CustomerProfile,
     CustomerReference,
     ProfilePhoto,
@@ -154,9 +155,14 @@ async def select_ids_in_scope(ctx: Context, customer_id: ObjectId | None) -> lis
     return [customer_id] if in_scope is None or customer_id in in_scope else []
 
 
-def get_notifications(customer: Customer) -> NotificationSettings:
+def get_notifications(customer: Customer | CustomerNotifications) -> NotificationSettings:
     """Return which notifications a client wants, how and when."""
     return notification_settings.complete(customer.get("notifications"))
+
+
+async def list_notifications(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, NotificationSettings]:
+    """Return which notifications clients want, by client. Access is not checked."""
+    return {client["_id"]: get_notifications(client) for client in await store.find_notifications(ctx, ids)}
 
 
 def full_name(customer: Customer | CustomerNames | CustomerIdentity) -> str:

@@ -21,6 +21,7 @@ from coaching_service.people.customers._search import search_fields
 from coaching_service.people.customers.models import (
     Customer,
     CustomerNames,
+    CustomerNotifications,
     CustomerPhoto,
     CustomerRoleData,
     NewCustomerDocument,
@@ -314,6 +315,11 @@ async def find_ids_of_trainer(ctx: Context, coach_id: ObjectId) -> list[ObjectId
 async def find_full_names(ctx: Context, ids: Sequence[ObjectId]) -> list[CustomerNames]:
     """Return `_id`, name and surname of the company's clients among `ids`."""
     return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name", "surname"), hint=BY_ID)
+
+
+async def find_notifications(ctx: Context, ids: Sequence[ObjectId]) -> list[CustomerNotifications]:
+    """Return `_id` and `notifications` of the company's clients among `ids`."""
+    return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=("notifications",), hint=BY_ID)
 
 
 async def unassign(ctx: Context, coach_id: ObjectId) -> None:

@@ -30,6 +30,8 @@ from coaching_service.progress.attention.models import (
 )
 from coaching_service.progress.attention.reasons import find_reasons, summarize
 from coaching_service.progress.compliance.models import ClientFigures, ClientTimezone
+from coaching_service.progress.reminders import planning as reminders
+from coaching_service.progress.reminders.planning import ClientDay
 
 _NOTHING: Attention = {"score": 0, "reasons": [], "dismissed": []}
 
@@ -184,6 +186,10 @@ async def _store(
         valid_until[client] = derived_figures.next_renewal(ctx.company_id, each.state.today, each.state.timezone)
         unread = each.state.unread
         stored[client] = {**attention[client], "unread": unread["count"] if unread else None}
+    # Before the mark of a change is removed: what a killed process has not planned is planned by the next one.
+    await reminders.plan(
+        ctx, {client: ClientDay(each.state.today, each.state.timezone) for client, each in loaded.items()}
+    )
     await derived_figures.store_figures(ctx, figures, valid_until, stored, marks=marks)
 
 

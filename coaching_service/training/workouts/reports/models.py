@@ -81,6 +81,23 @@ class BlockOutline(BlockProgress):
     _id: ObjectId
 
 
+class AgendaReminder(TypedDict):
+    """A reminder of a block; `scheduledTime` as it was sent."""
+
+    _id: ObjectId
+    scheduledTime: str
+    isCompleted: bool
+
+
+class AgendaBlock(BlockOutline):
+    """A block of a client with its reminders; `isOpenCheckIn`: it is a check-in, or has a form, that is not done."""
+
+    customerId: ObjectId
+    createdAt: datetime
+    isOpenCheckIn: bool
+    reminders: list[AgendaReminder]
+
+
 class DoneWorkout(SessionFields):
     """A workout with anything done; `sets` are the completed ones that are not warm-up."""
 
