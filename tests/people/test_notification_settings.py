@@ -40,7 +40,9 @@ async def test_settings_that_are_left_out_stay(user: tuple[CoachClient, str]) ->
     expected = DEFAULTS | {"messages": OFF, "quietFrom": "22:00", "quietTo": "07:00", "showDetails": True}
     assert await change({"messages": False, "quietFrom": "22:00", "quietTo": "07:00", "showDetails": True}) == expected
     expected |= {"messages": {"mail": True, "push": False}, "digest": {"mail": False, "push": True}, "quietTo": None}
-    assert await change({"messages": {"mail": True}, "digest": {"mail": False, "push": True}, "quietTo": None}) == expected
+    assert (
+        await change({"messages": {"mail": True}, "digest": {"mail": False, "push": True}, "quietTo": None}) == expected
+    )
     expected |= {"workoutTime": "06:45", "digestHour": 0, "checkIns": OFF}
     assert await change({"workoutTime": "06:45", "digestHour": 0, "checkIns": OFF}) == expected
     assert await change({"checkIns": True}) == expected | {"checkIns": ON}

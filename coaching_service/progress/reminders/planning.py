@@ -57,7 +57,7 @@ def _is_near(block: AgendaBlock, client: ClientDay) -> bool:
 
 
 def _list_due(block: AgendaBlock, timezone: str, workout_time: str | None) -> Iterator[DueNotification]:
-    """Yield what is due of a block; the workouts of a day are due once, and the check-ins of a day that are together."""
+    """Yield what is due of a block: once for all workouts of a day, and for all check-ins of the same moment."""
     day, client = block["date"], block["customerId"]
     for reminder in block["reminders"]:
         if not reminder["isCompleted"]:
