@@ -70,7 +70,7 @@ async def test_settings_are_validated(user: tuple[CoachClient, str], settings: J
 
 
 async def test_each_coach_has_settings_of_their_own(coach: CoachClient) -> None:
-    employee = await employee_key(coach, "customers.view")
+    employee = coach.with_key(await employee_key(coach, "customers.view"))
     (await employee.patch("/me", {"notifications": {"digestHour": 9}})).ok()
     assert (await coach.get("/me")).ok()["notifications"] == DEFAULTS
     assert (await employee.get("/me")).ok()["notifications"] == DEFAULTS | {"digestHour": 9}

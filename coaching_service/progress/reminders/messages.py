@@ -6,10 +6,12 @@ No text that a coach has written is part of it, and names of workouts only on de
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.events import EventValue
 from coaching_service.core.jobs.mail_body import subject_with
+from coaching_service.people.availability import service as availability
 from coaching_service.people.customers import service as customers
 from coaching_service.people.notifications.models import Message, Notification
 from coaching_service.progress.reminders.planning import is_open_workout
@@ -84,8 +86,10 @@ async def write_check_ins(ctx: Context, notification: Notification) -> Message |
 
 
 async def _read_day(ctx: Context, notification: Notification) -> list[AgendaBlock]:
-    """Return the blocks of the client on the day of a notification; none if the client may not see the day."""
+    """Return the blocks of the client on the day of a notification; none if it is hidden, or the client is away."""
     client, day = notification["recipient"]["_id"], notification["subject"]["date"]
+    if not await availability.is_available(ctx, client, date.fromisoformat(day)):
+        return []
     if await visibility.find_hidden_days(ctx, client, day, day):
         return []
     return await find_agenda(ctx, [client], day, day)
