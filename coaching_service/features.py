@@ -281,7 +281,7 @@ _STEPS: Steps = {
     customers_subscribers.COUNT_GROUPS: customers_subscribers.count_groups,
     account_service.ERASE: erasure.erase_company,
     tombstones.STORE: tombstones.store_step,
-    conversation_notifications.SEND: conversation_notifications.send_scheduled_mail,
+    conversation_notifications.EARLIER_JOB: conversation_notifications.follow_earlier_job,
     waiting_messages.DELIVER: waiting_messages.deliver,
     conversation_attachments.DISCARD: conversation_attachments.discard_unsent,
     figures_renewal.FIND_DUE: figures_renewal.queue_due,
@@ -300,7 +300,6 @@ _STEPS: Steps = {
     customer_bulk_jobs.STEP: customer_bulk_jobs.run_step,
     undo.STEP: undo.run_step,
     proposals_service.EXPIRE: proposals_service.expire_step,
-    proposals_notifications.SEND: proposals_notifications.send_scheduled_mail,
 }
 # Jobs of suspended companies pause, but for erasure: who has deleted data must not wait for it.
 ERASURES = (erasure.ERASE_CUSTOMER, account_service.ERASE)
@@ -309,6 +308,8 @@ _UNPAUSED = (*ERASURES, *figures_renewal.KINDS.values())
 STEPS = suspension.pausing(_STEPS, unpaused=_UNPAUSED, while_converting=(load_unit_service.CONVERT, mail.SEND))
 # What writes the notifications of each kind when they are due.
 NOTIFICATIONS: Sources = {
+    "messages": conversation_notifications.write_message,
+    "proposals": proposals_notifications.write_message,
     "reminders": reminder_messages.write_reminder,
     "workouts": reminder_messages.write_workout,
     "checkIns": reminder_messages.write_check_ins,

@@ -35,7 +35,7 @@ from coaching_service.progress.attention import service as attention
 from coaching_service.progress.check_ins import scheduling as check_in_scheduling
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.compliance import service as compliance
-from coaching_service.progress.conversation import notifications as message_mail
+from coaching_service.progress.conversation import notifications as message_notifications
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation import waiting as waiting_messages
 from coaching_service.progress.conversation.events import MessageCreated, MessagesRead, MessagesRecalled
@@ -97,7 +97,7 @@ def assemble() -> EventBus:
     )
     events.subscribe(ImportUndoRequested, history_undoing.follow_request)
     events.subscribe(ItemLogged, compliance.mark_figures_due)
-    events.subscribe(MessageCreated, message_mail.schedule_mail)
-    events.subscribe(MessagesRead, message_mail.cancel_mail)
+    events.subscribe(MessageCreated, message_notifications.make_due)
+    events.subscribe(MessagesRead, message_notifications.withdraw)
     events.subscribe(MessagesRecalled, proposals.follow_recall)
     return events

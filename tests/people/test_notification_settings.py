@@ -49,7 +49,7 @@ async def test_settings_that_are_left_out_stay(user: tuple[CoachClient, str]) ->
 
 
 @pytest.mark.parametrize(
-    ("settings", "field"),
+    ("sent", "field"),
     [
         (None, "notifications"),
         ({}, "notifications"),
@@ -63,9 +63,9 @@ async def test_settings_that_are_left_out_stay(user: tuple[CoachClient, str]) ->
         ({"showDetails": None}, "notifications.showDetails"),
     ],
 )
-async def test_settings_are_validated(user: tuple[CoachClient, str], settings: Json | None, field: str) -> None:
+async def test_settings_are_validated(user: tuple[CoachClient, str], sent: Json | None, field: str) -> None:
     session, path = user
-    (await session.patch(path, {"notifications": settings})).refused(400, field)
+    (await session.patch(path, {"notifications": sent})).refused(400, field)
     assert (await session.get("/me")).ok()["notifications"] == DEFAULTS
 
 

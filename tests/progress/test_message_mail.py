@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from pathlib import Path
 
 import pytest
-import time_machine
 
-from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.queue import Job, RunAgain, Steps
 from coaching_service.core.jobs.worker import run_due
-from coaching_service.progress.conversation import notifications
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.mails import part_of, read_mail
+from tests.support.notifications import count_pending, send_due
 from tests.support.service_process import until
 from tests.support.training import Json, client_path, employee_key
 
 OWN = "/customer/messages"
-STEPS: Steps = {notifications.SEND: notifications.send_scheduled_mail}
 
 
 class Mailbox:
@@ -35,10 +31,7 @@ class Mailbox:
 
     async def after(self, customer: Json, minutes: int) -> list[EmailMessage]:
         """The mails about a client's messages that have been sent so many minutes from now, oldest first."""
-        services = self._coach.ctx.services
-        with time_machine.travel(datetime.now().astimezone() + timedelta(minutes=minutes)):
-            await run_due(services, STEPS, at=now())
-
+        await send_due(self._coach.ctx, after=timedelta(minutes=minutes))
         return await self.sent(customer)
 
     async def sent(self, customer: Json) -> list[EmailMessage]:
@@ -73,12 +66,6 @@ async def send_own(client: CoachClient) -> None:
     (await client.post(OWN, {"text": "Secret words"})).ok(201)
 
 
-async def scheduled(coach: CoachClient, customer: Json) -> int:
-    """The number of mails about a client's messages that are scheduled."""
-    about = {"kind": notifications.SEND, "about": ObjectId(customer["_id"])}
-    return await coach.ctx.db["jobs"].count_documents(about)
-
-
 async def test_client_gets_one_mail_for_several_unread_messages(
     coach: CoachClient, ana: Json, mailbox: Mailbox
 ) -> None:
@@ -92,7 +79,8 @@ async def test_client_gets_one_mail_for_several_unread_messages(
     assert coach.ctx.caller.company.name in content["Subject"]
     parts = read_mail(content, coach.ctx.services.base_url)
     assert "Secret words" not in parts.text + parts.html
-    messages, settings = (f"{coach.ctx.services.base_url}/train/{page}" for page in ("messages", "settings"))
+    pages = ("messages", "settings/preferences")
+    messages, settings = (f"{coach.ctx.services.base_url}/train/{page}" for page in pages)
     assert list(parts.links) == [messages, settings]
     assert content["List-Unsubscribe"] == f"<{settings}>"
     await send(coach, ana)
@@ -104,18 +92,17 @@ async def test_read_message_causes_no_mail(coach: CoachClient, ana: Json, mailbo
     client = await coach.as_client(ana)
     await send(coach, ana)
     (await client.put(f"{OWN}/read")).ok()
-    assert await scheduled(coach, ana) == 0
+    assert await count_pending(coach.ctx, ana["_id"]) == 0
     assert await mailbox.after(ana, 11) == []
-    assert await coach.ctx.db["jobs"].count_documents({"about": ObjectId(ana["_id"])}) == 0
     await send(coach, ana)
     assert len(await mailbox.after(ana, 11)) == 1
 
 
 async def test_deleted_message_causes_no_mail(coach: CoachClient, ana: Json, mailbox: Mailbox) -> None:
     message = (await coach.post(client_path(ana, "messages"), {"text": "Secret words"})).ok(201)
-    assert await scheduled(coach, ana) == 1
+    assert await count_pending(coach.ctx, ana["_id"]) >= 1
     (await coach.delete(client_path(ana, "messages", message["_id"]))).ok(204)
-    assert await scheduled(coach, ana) == 0
+    assert await count_pending(coach.ctx, ana["_id"]) == 0
     assert await mailbox.after(ana, 11) == []
 
 
@@ -123,7 +110,7 @@ async def test_deleted_message_causes_no_mail(coach: CoachClient, ana: Json, mai
 async def test_mail_waits_until_the_oldest_message_left_is_unread_for_ten_minutes(
     coach: CoachClient, ana: Json, mailbox: Mailbox, side: str
 ) -> None:
-    """It was scheduled for an earlier message, which has been deleted; the job looks again."""
+    """It was due for an earlier message, which has been deleted; it is due again later."""
     path, sender = (OWN, await coach.as_client(ana)) if side == "client" else (client_path(ana, "messages"), coach)
     first = (await sender.post(path, {"text": "Secret words"})).ok(201)
     await sender.post(path, {"text": "More words"})
@@ -132,21 +119,10 @@ async def test_mail_waits_until_the_oldest_message_left_is_unread_for_ten_minute
     later = second["createdAt"] + timedelta(minutes=7)
     await coach.ctx.db["messages"].update_one({"_id": second["_id"]}, {"$set": {"createdAt": later}})
     (await sender.delete(f"{path}/{first['_id']}")).ok(204)
-    stored = await coach.ctx.db["jobs"].find_one({"kind": notifications.SEND, "about": ObjectId(ana["_id"])})
-    assert stored is not None
-    job = Job(stored["_id"], stored["arguments"], 1)
 
-    async def after(minutes: int) -> RunAgain | None:
-        with time_machine.travel(datetime.now().astimezone() + timedelta(minutes=minutes)):
-            return await notifications.send_scheduled_mail(coach.ctx.services, job)
-
-    again = await after(11)
-    assert again is not None and again.after.total_seconds() == pytest.approx(6 * 60, abs=60)
-    assert await mailbox.sent(ana) == []
-    assert await after(18) is None
-    assert len(await mailbox.sent(ana)) == 1
-    assert await after(19) is None
-    assert len(await mailbox.sent(ana)) == 1, "only once"
+    assert await mailbox.after(ana, 11) == []
+    assert len(await mailbox.after(ana, 18)) == 1
+    assert len(await mailbox.after(ana, 19)) == 1, "only once"
 
 
 async def test_mail_about_a_message_of_the_client_goes_to_the_trainer_else_to_the_owner(
@@ -158,8 +134,11 @@ async def test_mail_about_a_message_of_the_client_goes_to_the_trainer_else_to_th
     assert to_owner["To"] == coach.ctx.caller.email
     parts, base_url = read_mail(to_owner, coach.ctx.services.base_url), coach.ctx.services.base_url
     assert "Secret words" not in parts.text + parts.html
-    assert list(parts.links) == [f"{base_url}/app/customers/{ana['_id']}/messages", f"{base_url}/app/settings/company"]
-    assert to_owner["List-Unsubscribe"] == f"<{base_url}/app/settings/company>"
+    assert list(parts.links) == [
+        f"{base_url}/app/customers/{ana['_id']}/messages",
+        f"{base_url}/app/settings/my-account",
+    ]
+    assert to_owner["List-Unsubscribe"] == f"<{base_url}/app/settings/my-account>"
     assert "Ana" not in to_owner["Subject"]
 
     bo = await coach.create_customer("Bo")
@@ -170,19 +149,21 @@ async def test_mail_about_a_message_of_the_client_goes_to_the_trainer_else_to_th
     await send_own(await coach.as_client(bo))
     [to_trainer] = await mailbox.after(bo, 11)
     assert to_trainer["To"] == employee["email"]
-    assert to_trainer["List-Unsubscribe"] is None
-    assert list(read_mail(to_trainer, base_url).links) == [f"{base_url}/app/customers/{bo['_id']}/messages"]
-    assert "The owner can turn these mails off." in part_of(to_trainer, "plain")
+    assert to_trainer["List-Unsubscribe"] == f"<{base_url}/app/settings/my-account>"
+    links = [f"{base_url}/app/customers/{bo['_id']}/messages", f"{base_url}/app/settings/my-account"]
+    assert list(read_mail(to_trainer, base_url).links) == links
 
 
 async def test_each_side_can_turn_the_mail_off(coach: CoachClient, ana: Json, mailbox: Mailbox) -> None:
     client = await coach.as_client(ana)
     account = (await coach.get("/coach/account")).ok()
     profile = (await client.get("/customer/me")).ok()
-    assert account["notifications"] == profile["notifications"] == {"messages": True}
+    assert account["notifications"] == {"messages": True}
+    assert profile["notifications"]["messages"] == {"mail": True, "push": True}
     off = {"notifications": {"messages": False}}
     assert (await coach.patch("/coach/account", off)).ok()["notifications"] == {"messages": False}
-    assert (await client.patch("/customer/me", off)).ok()["notifications"] == {"messages": False}
+    changed = (await client.patch("/customer/me", off)).ok()["notifications"]
+    assert changed["messages"] == {"mail": False, "push": False}
     await send(coach, ana)
     await send_own(client)
     assert await mailbox.after(ana, 11) == []
@@ -201,8 +182,7 @@ async def test_no_mail_to_an_archived_client_or_one_without_an_address(
     (await coach.put("/coach/customers/archive", {"id": ana["_id"]})).ok()
     assert await mailbox.after(ana, 11) == []
     assert await mailbox.after(bo, 11) == []
-    of_company = {"companyId": coach.ctx.company_id, "kind": notifications.SEND}
-    assert await coach.ctx.db["jobs"].count_documents(of_company) == 0
+    assert await count_pending(coach.ctx) == 0
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from coaching_service.core.list_parts import ListPart
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.tools import find_tool
 from coaching_service.core.pagination import CursorPage
-from coaching_service.integrations.proposals import client_units, events, store
+from coaching_service.integrations.proposals import client_units, events, notifications, store
 from coaching_service.integrations.proposals.execution import (
     Approval,
     Call,
@@ -42,7 +42,6 @@ from coaching_service.integrations.proposals.models import (
     ProposingAssistant,
     Status,
 )
-from coaching_service.integrations.proposals.notifications import schedule_mail
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes.visibility import area_of, load_visibility
@@ -101,7 +100,7 @@ async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingA
     proposal = await store.create(ctx, new)
     arguments = {"companyId": ctx.company_id, "proposalId": proposal["_id"]}
     await queue.enqueue(ctx, EXPIRE, arguments, after=store.LIFETIME, about=events.only_client(proposal))
-    await schedule_mail(ctx, proposal)
+    await notifications.make_due(ctx, proposal)
     events.report_creation(ctx, proposal)
     return proposal
 

@@ -90,12 +90,16 @@ async def list_ids_of_clients(ctx: Context, customer_ids: Sequence[ObjectId]) ->
     return [each["_id"] for each in found]
 
 
-async def find_unmailed(ctx: Context, proposal_id: ObjectId) -> Proposal | None:
-    """Return a proposal that waits, and that no mail has included, or None."""
-    return await find(ctx, proposal_id, {**has_status("pending"), "isMailed": {"$exists": False}})
+async def find_unannounced(ctx: Context, coach_id: ObjectId, assistant_id: ObjectId) -> Proposal | None:
+    """Return the newest proposal of an assistant to a coach that waits, and that no notification includes, or None."""
+    where: Filter = {"coachId": coach_id, "assistant._id": assistant_id, "isMailed": {"$exists": False}}
+    found = await proposals.find(
+        ctx, has_status("pending") | where, sort=NEWEST_FIRST, limit=1, including=private_of(Proposal)
+    )
+    return found[0] if found else None
 
 
-async def mark_mailed(ctx: Context, proposal: Proposal) -> int:
+async def mark_announced(ctx: Context, proposal: Proposal) -> int:
     """Mark what the assistant of a proposal has proposed to the same coach and waits; returns how many that are."""
     where: Filter = {"coachId": proposal["coachId"], "assistant._id": proposal["assistant"]["_id"]}
     return await proposals.set_derived(ctx, has_status("pending") | where, {"$set": {"isMailed": True}})

@@ -111,7 +111,7 @@ class ShownMessage(StoredMessage):
 
 
 class MailState(TypedDict):
-    """The job of the mail about unread messages that is scheduled for one side, and when the last mail was sent."""
+    """What version 0.2 reads: the job of the mail to one side, and when the last mail was sent."""
 
     jobId: ObjectId | None
     sentAt: datetime | None

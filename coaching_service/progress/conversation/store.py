@@ -248,12 +248,6 @@ async def set_unread(ctx: Context, customer_id: ObjectId, side: Side, count: int
     await conversations.set_derived(ctx, {"customerId": customer_id}, change)
 
 
-async def set_mail(ctx: Context, customer_id: ObjectId, side: Side, fields: Mapping[str, object]) -> None:
-    """Set fields of the mail state of one side."""
-    change = {"$set": {f"mail.{side}.{name}": value for name, value in fields.items()}}
-    await conversations.set_derived(ctx, {"customerId": customer_id}, change)
-
-
 async def delete_conversations(ctx: Context, customer_ids: Sequence[ObjectId]) -> None:
     """Delete the conversations of clients; their messages stay."""
     await conversations.delete_many(ctx, {"customerId": {"$in": list(customer_ids)}})
