@@ -330,6 +330,7 @@ STANDING_JOBS = {
 LAG_METRICS = {
     "figures": "figures_oldest_due_seconds",
     "check-ins": "check_ins_oldest_due_seconds",
+    "notifications": "notifications_oldest_due_seconds",
     "numbers of changes": "change_log_oldest_pending_seconds",
     "deliveries of webhooks": "webhook_oldest_pending_seconds",
     "backups": "backup_age_seconds",

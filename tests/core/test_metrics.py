@@ -27,6 +27,8 @@ from tests.support.media_files import picture
 LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
 # By hand: dashboards and alert rules of operators depend on these names.
 DECLARED = {
+    "notifications_due": "",
+    "notifications_oldest_due_seconds": "",
     "coaching_service_build_info": "version python",
     "backup_age_seconds": "",
     "change_log_oldest_pending_seconds": "",
@@ -199,7 +201,8 @@ async def test_jobs_that_no_worker_runs_are_pending(services: Services) -> None:
 
 async def test_work_that_waits_and_its_age_are_reported(coach: CoachClient) -> None:
     figures = await read(coach)
-    for name in ("check_ins_due", "check_ins_oldest_due_seconds", "change_log_oldest_pending_seconds"):
+    notifications = ("notifications_due", "notifications_oldest_due_seconds")
+    for name in (*notifications, "check_ins_due", "check_ins_oldest_due_seconds", "change_log_oldest_pending_seconds"):
         assert (name, frozenset()) in figures
         assert figure(figures, name) >= 0
     for lane in ("changes", "daily"):

@@ -197,6 +197,7 @@ def test_lags_are_those_that_operators_rely_on() -> None:
     assert set(features.LAG_METRICS.items()) == {
         ("figures", "figures_oldest_due_seconds"),
         ("check-ins", "check_ins_oldest_due_seconds"),
+        ("notifications", "notifications_oldest_due_seconds"),
         ("numbers of changes", "change_log_oldest_pending_seconds"),
         ("deliveries of webhooks", "webhook_oldest_pending_seconds"),
         ("backups", "backup_age_seconds"),

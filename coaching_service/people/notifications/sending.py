@@ -25,7 +25,8 @@ from coaching_service.core.jobs.mail import NewMail
 from coaching_service.core.jobs.mail_body import MailBody
 from coaching_service.core.metrics import read_backlog
 from coaching_service.people.notification_settings import service as notification_settings
-from coaching_service.people.notifications import store, times
+from coaching_service.people.notifications import _times, store
+from coaching_service.people.notifications._recipients import Addressee, find_addressee
 from coaching_service.people.notifications.models import (
     Later,
     Message,
@@ -34,7 +35,6 @@ from coaching_service.people.notifications.models import (
     PushQueue,
     Sources,
 )
-from coaching_service.people.notifications.recipients import Addressee, find_addressee
 from coaching_service.people.team import service as team
 
 OPERATION = "send_notifications"
@@ -105,7 +105,7 @@ async def _send(ctx: Context, claimed: Notification, sources: Sources, push: Pus
         await store.set_dropped(ctx, notification)
         return
     kind, at = notification["kind"], now()
-    moment = times.find_time(
+    moment = _times.find_time(
         kind, notification["dueAt"], notification["validUntil"], at, addressee.settings, addressee.timezone
     )
     if moment is not None and moment > at:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,6 +16,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Backlog
 from coaching_service.people.notifications.models import DueNotification, Notification
 
+_CANDIDATES = 50
+_random = random.SystemRandom()
 _STORED_SECONDS = 14 * 86_400  # after it was due: a key must not be due again
 
 notifications = Documents[Notification](
@@ -76,15 +79,23 @@ async def drop_pending(ctx: Context, keys: Sequence[str]) -> None:
 
 
 async def claim(services: Services, at: datetime, lease: timedelta) -> Notification | None:
-    """Claim the notification of any company that has been due longest at `at`, for the time of the lease."""
-    claimed: Any = await notifications.across_companies(services).find_one_and_update(
-        {"sendAt": {"$lte": at}},
-        {"$set": {"sendAt": at + lease}},
-        sort=[("sendAt", 1)],
-        hint=DUE_INDEX,
-        return_document=True,
+    """Claim one of the notifications of any company that have been due longest at `at`, for the time of the lease."""
+    collection = notifications.across_companies(services)
+    due = (
+        await collection.find({"sendAt": {"$lte": at}}, limit=_CANDIDATES, hint=DUE_INDEX)
+        .sort("sendAt", 1)
+        .to_list(None)
     )
-    return claimed  # type: ignore[no-any-return]  # documents of other companies have no type
+    _random.shuffle(due)  # so that processes do not all try to claim the same one
+    for candidate in due:
+        unclaimed = {name: candidate[name] for name in ("companyId", "_id", "sendAt")}
+        claimed: Any = await collection.find_one_and_update(
+            unclaimed, {"$set": {"sendAt": at + lease}}, return_document=True
+        )
+        if claimed is not None:
+            notification: Notification = claimed
+            return notification
+    return None
 
 
 async def find_claimed(ctx: Context, claimed: Notification) -> Notification | None:
