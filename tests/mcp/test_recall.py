@@ -17,7 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.progress.conversation import notifications, service, waiting
+from coaching_service.progress.conversation import service, waiting
 from coaching_service.progress.conversation.models import Message, MessageSubjectInput
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
@@ -133,12 +133,12 @@ async def test_undo_deletes_a_delivered_message_only_while_it_is_unread(coach: C
     client, path = await coach.as_client(ana), client_path(ana, "messages")
     _, change_id = await send(coach, ana)
     await after_a_minute(coach)
-    scheduled = {"kind": notifications.SEND, "about": ObjectId(ana["_id"])}
-    assert await coach.ctx.db["jobs"].count_documents(scheduled) == 1
+    by_mail = {"customerId": ObjectId(ana["_id"]), "channels": "mail", "sendAt": {"$ne": None}}
+    assert await coach.ctx.db["notifications"].count_documents(by_mail) == 1
     tool_change(await mcp.call("undo", changeId=change_id))
     assert await listed(client, OWN) == await listed(coach, path) == [(None, False)]
     assert (await client.get("/customer/today")).ok()["unreadMessages"] == 0
-    assert await coach.ctx.db["jobs"].count_documents(scheduled) == 0, "the mail about it"
+    assert await coach.ctx.db["notifications"].count_documents(by_mail) == 0, "the mail about it"
     await require_events(coach, "message.created", "message.deleted")
 
     _, change_id = await send(coach, ana, "Read")

@@ -13,7 +13,6 @@ from aiohttp.test_utils import TestServer
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.demo import content, ensure_demo, training
-from coaching_service.progress.conversation import notifications
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
 
@@ -112,8 +111,8 @@ async def test_clients_have_messages_and_reasons_for_attention(
     _, path = await find_client(demo, "Ana")
     newest, *_, oldest = (await demo.get(f"{path}/messages")).ok()["docs"]
     assert newest["createdAt"] > oldest["createdAt"]
-    mail = {"companyId": ObjectId(facts["companyId"]), "kind": notifications.SEND}
-    assert await services.db["jobs"].find_one(mail) is None, "no mail about sample messages"
+    about_messages = {"companyId": ObjectId(facts["companyId"]), "kind": "messages"}
+    assert await services.db["notifications"].find_one(about_messages) is None, "of sample messages"
 
 
 async def test_libraries_are_filled(demo: CoachClient) -> None:

@@ -42,7 +42,7 @@ def merge(settings: NotificationSettings, change: Mapping[str, object]) -> Notif
 
 
 def _read(settings: Mapping[str, object], kind: Kind) -> Channels:
-    """Return the channels of a kind, of which a change may have only one."""
+    """Return the channels of a kind; a change may have only one of them."""
     value = settings[kind]
     return {"mail": value, "push": value} if isinstance(value, bool) else cast("Channels", value)
 

@@ -33,7 +33,7 @@ class Subject(TypedDict, total=False):
 class Notification(TypedDict):
     """A notification that is due, or has been.
 
-    `key` is unique within the company. `channels` are the ways it may be sent, of which the recipient has chosen some.
+    `key` is unique within the company. `channels` are the ways it may be sent, if the recipient wants them.
     `customerId` is the client it is about, if any. It is due at `dueAt`, and pointless from `validUntil` on; all times
     are UTC. `sendAt` is the time it is due, the end of the quiet hours, or the end of the lease of the process that
     sends it; None once it has an `outcome`. `sentAt` is when it was sent last.

@@ -73,7 +73,7 @@ def _list_due(block: AgendaBlock, timezone: str, workout_time: str | None) -> It
 
 
 def is_open_workout(block: AgendaBlock) -> bool:
-    """Return whether a block is a workout of which nothing has been done."""
+    """Return whether a block is a workout and nothing of it has been done."""
     return block["isWorkout"] and not block["hasWork"] and block["completedItems"] == 0
 
 
