@@ -8,6 +8,7 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.people.api_keys import service as api_keys
 from tests.support.client import CoachClient
+from tests.support.doctor import is_numbered
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
 from tests.support.service_process import until
 from tests.support.transfer import import_file, undo
@@ -91,6 +92,10 @@ async def test_an_import_is_undone_by_its_assistant(mcp: McpHttpClient, coach: C
         "failed": [],
     }
     assert await sets(coach, mara) == []
+    await until(lambda: is_numbered(coach.ctx.services), "numbers of changes")
+    listed = (await coach.get("/coach/changes", limit=100)).ok()["docs"]
+    removed = {(each["via"], each["actor"]["type"]) for each in listed if each["operation"] == "undoImport"}
+    assert removed == {("assistant", "assistant")}
 
 
 async def test_only_the_own_import_is_undone(mcp: McpHttpClient, public_server: TestServer, coach: CoachClient) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.fields import Part
+from coaching_service.core.fields import Part, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.history_import.models import (
     HistoryPlan,
@@ -16,7 +16,7 @@ from coaching_service.integrations.history_import.models import (
     UndoWork,
 )
 from coaching_service.people.account.models import LoadUnit
-from coaching_service.people.bulk_jobs.models import StoredBulkJob
+from coaching_service.people.bulk_jobs.models import StoredBulkJob, StoredCaller
 from coaching_service.people.customers.models import OnConflict
 
 JobKind = Literal["import", "load_unit", "undo"]
@@ -116,13 +116,14 @@ class NewJob(TypedDict):
     work: AnyWork
     requestedBy: NotRequired[ObjectId | None]
     customerId: NotRequired[ObjectId | None]
+    caller: NotRequired[StoredCaller | None]
 
 
 class StoredCompanyJob(Stored):
     """A background job. `done` and `total` count records, or what is converted.
 
-    `work` (private) is what its next step needs. `requestedBy` (private) is the coach who acts in it and may read it
-    as the owner may; `customerId` (private) is the client who imports the own history.
+    `work` is what its next step needs, `caller` the coach who acts in it. `requestedBy` is the coach who may read it as
+    the owner may; `customerId` is the client who imports the own history.
     """
 
     kind: JobKind
@@ -131,9 +132,10 @@ class StoredCompanyJob(Stored):
     total: int
     result: ImportResult | ConversionResult | HistoryResult | UndoResult | None
     errors: list[JobError]
-    work: NotRequired[AnyWork]
-    requestedBy: NotRequired[ObjectId | None]
-    customerId: NotRequired[ObjectId | None]
+    work: NotRequired[Annotated[AnyWork, Private]]
+    caller: NotRequired[Annotated[StoredCaller | None, Private]]
+    requestedBy: NotRequired[Annotated[ObjectId | None, Private]]
+    customerId: NotRequired[Annotated[ObjectId | None, Private]]
 
 
 AnyJob = StoredCompanyJob | StoredBulkJob
@@ -142,8 +144,10 @@ AnyJob = StoredCompanyJob | StoredBulkJob
 # What a job has to do, and what it has done.
 JobWork: TypeAlias = Part[
     StoredCompanyJob,
-    Literal["_id", "kind", "status", "done", "total", "result", "errors", "work", "requestedBy", "customerId"],
+    Literal[
+        "_id", "kind", "status", "done", "total", "result", "errors", "work", "caller", "requestedBy", "customerId"
+    ],
 ]
 
-# Who may read a job of the company, except for its owner.
-JobReaders: TypeAlias = Part[StoredCompanyJob, Literal["_id", "requestedBy", "customerId"]]
+# Who requested a job of the company, and may read it as its owner may.
+JobReaders: TypeAlias = Part[StoredCompanyJob, Literal["_id", "caller", "requestedBy", "customerId"]]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
 from coaching_service.core import audit
 from coaching_service.core.auth.access import check_access, even_while_converting, owner
+from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import in_transaction, transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
@@ -34,6 +36,7 @@ from coaching_service.integrations.background_jobs.models import (
 )
 from coaching_service.integrations.history_import import results
 from coaching_service.integrations.history_import.models import HistoryResult
+from coaching_service.people.bulk_jobs import callers
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.customers import first_access
 from coaching_service.people.team import service as team
@@ -56,7 +59,9 @@ async def create(ctx: Context, job: NewJob, *, job_id: ObjectId | None = None) -
     Raises Conflict while another one of its kind is not finished, of the company or of the same client.
     """
     await _require_none(ctx, job["kind"], {"customerId": job.get("customerId")})
-    return await store.create(ctx, job, job_id or ObjectId())
+    is_of_coach = ctx.caller.is_coach and job["kind"] != "load_unit"  # which has to reach its end
+    caller = callers.to_stored(ctx) if is_of_coach else None
+    return await store.create(ctx, {**job, "caller": caller}, job_id or ObjectId())
 
 
 async def record_import(
@@ -121,7 +126,7 @@ async def get_own(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
 
 
 async def cancel_any(ctx: Context, job_id: ObjectId) -> AnyJob:
-    """End a job that the caller may see before its next step. Raises what `cancel` and `read_any` raise."""
+    """End a job that the caller may see before its next step. Raises what `cancel` and `get_any` raise."""
     if await store.find_one(ctx, job_id) is None:
         return await bulk_jobs.cancel(ctx, job_id)
     await require_access(ctx, job_id, writes=True)
@@ -147,10 +152,11 @@ async def find_unfinished(ctx: Context, job_id: ObjectId) -> JobWork | None:
 async def get_step(
     services: Services, job: Job, operation: str, *, is_batch: bool = False
 ) -> tuple[Context, JobWork] | None:
-    """Return what the next step of the queued `job` needs, with a context of the company's owner.
+    """Return what the next step of the queued `job` needs, with a context of the coach who requested it.
 
-    `is_batch`: the changes of the job share its identifier. An employee who requested the job acts in it; a client is
-    the author of its changes. None if the company has been deleted or the job has ended.
+    `is_batch`: the changes of the job share its identifier. A conversion of loads is of the owner; a client is the
+    author of the changes of the own import. None if the company has been deleted, or the job has ended, as one does
+    whose coach, API key or assistant may no longer change clients.
     """
     job_id: ObjectId = job.arguments["jobId"]
     try:
@@ -161,18 +167,46 @@ async def get_step(
     stored = await find_unfinished(ctx, job_id)
     if stored is None:
         return None
-    if (coach_id := stored.get("requestedBy")) is not None:
-        coach = await team.get_principal(services, coach_id)
-        if coach is not None and coach.company.id == ctx.company_id:
-            ctx = ctx.acting_as(coach)
-    return await as_requested(ctx, stored), stored
+    if (acting := await as_requested(ctx, stored)) is None:
+        await _end_without_requester(ctx, stored)
+        return None
+    return acting, stored
 
 
-async def as_requested(ctx: Context, readers: JobReaders | JobWork | None) -> Context:
-    """Return a copy of the context of a job in which its client, if it has one, is the author of what it changes."""
-    if readers is None or (customer_id := readers.get("customerId")) is None:
+async def as_requested(ctx: Context, job: JobReaders | JobWork | None) -> Context | None:
+    """Return a copy of the owner's context in which the coach who requested a job acts as then.
+
+    A client who requested it is the author of its changes. None if that coach may no longer change clients.
+    """
+    if job is not None and (caller := job.get("caller")) is not None:
+        coach = await callers.load(ctx, caller)
+        if coach is None or CUSTOMERS.EDIT not in coach.permissions:
+            return None
+        return replace(ctx, principal=coach, interface=caller.get("interface"))
+    if job is None or (customer_id := job.get("customerId")) is None:
         return ctx
     return replace(ctx, author=await first_access.load_author(ctx.services, ctx.company_id, customer_id))
+
+
+async def _end_without_requester(ctx: Context, job: JobWork) -> None:
+    """End a job whose coach, API key or assistant has no access any more; what it has stored stays."""
+    is_import = job["kind"] == "import"
+    problem: JobError = {
+        "entry": cast("ImportWork", job["work"])["fileName"] if is_import else "undo",
+        "line": None,
+        "field": None,
+        "code": "REQUESTER_GONE",
+        "message": "could not be completed: the coach, API key or assistant that requested it may no longer do it",
+    }
+
+    async def store_end(tx: Context) -> None:
+        if is_import:
+            await end(tx, job, "failed", [problem])
+        else:
+            await update(tx, job, {"status": "failed"}, errors=[problem], is_end=True)
+
+    with suppress(Superseded):
+        await in_transaction(ctx, store_end)
 
 
 find_readers = store.find_readers

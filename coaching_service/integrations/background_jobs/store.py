@@ -10,6 +10,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs.models import (
     JobError,
@@ -35,7 +36,7 @@ jobs = Documents[StoredCompanyJob](
         Index(("kind", "customerId"), unique=True, partial_filter=(("status", {"$gte": _FIRST_UNFINISHED}),)),
         Index((_CLIENTS,)),
     ),
-    private=("companyId", "work", "requestedBy", "customerId"),
+    private=private_of(StoredCompanyJob),
     client_field=_CLIENTS,
     expire=("createdAt", int(RETENTION.total_seconds())),
     cross_company_reason="the check of the stored data looks for those that do not continue",
@@ -46,7 +47,7 @@ jobs = Documents[StoredCompanyJob](
 
 async def create(ctx: Context, job: NewJob, job_id: ObjectId) -> StoredCompanyJob:
     """Store a new job."""
-    about = {"requestedBy": None, "customerId": None}
+    about = {"caller": None, "requestedBy": None, "customerId": None}
     return await jobs.insert(
         ctx, {**about, **job, "_id": job_id, "status": "queued", "done": 0, "total": 0, "result": None, "errors": []}
     )
@@ -68,12 +69,12 @@ async def find_one(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | None:
 
 async def find_readers(ctx: Context, job_id: ObjectId) -> JobReaders | None:
     """Return who requested a job and whose it is; None without such a job."""
-    return await jobs.find_one(ctx, {"_id": job_id}, ("requestedBy", "customerId"))
+    return await jobs.find_one(ctx, {"_id": job_id}, ("caller", "requestedBy", "customerId"))
 
 
 async def find_with_work(ctx: Context, job_id: ObjectId) -> JobWork | None:
-    """Return a job with its private field `work`, or None."""
-    fields = ("kind", "status", "done", "total", "result", "errors", "work", "requestedBy", "customerId")
+    """Return a job with its private fields, or None."""
+    fields = ("kind", "status", "done", "total", "result", "errors", *private_of(StoredCompanyJob))
     return await jobs.find_one(ctx, {"_id": job_id}, fields)
 
 

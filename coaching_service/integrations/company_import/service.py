@@ -14,8 +14,8 @@ from datetime import timedelta
 from typing import IO, Protocol
 
 from coaching_service.core import audit
-from coaching_service.core.auth.access import check_access, owner
-from coaching_service.core.auth.permissions import EXERCISES
+from coaching_service.core.auth.access import check_access, coach, owner
+from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES
 from coaching_service.core.changes import history
 from coaching_service.core.database import files
 from coaching_service.core.database.connection import as_service_error
@@ -83,9 +83,9 @@ async def begin(
     import of the company, or of the client who calls, is not finished.
     """
     customer_id, is_own = answers["customerId"], not ctx.caller.is_coach
-    if not is_own and customer_id is None:
-        check_access(owner(), ctx.caller, writes=True)
-    elif customer_id is not None:
+    if not is_own:
+        check_access(owner() if customer_id is None else coach(CUSTOMERS.EDIT), ctx.caller, writes=True)
+    if customer_id is not None:
         await customers.get_visible(ctx, customer_id)
     if file is None:
         raise invalid_field("file", "is required", code="REQUIRED")

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.csv_rows import neutralise
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import DocumentChange
@@ -56,7 +55,7 @@ async def import_rows(
 
     Raises InvalidFields if a question is open, but for a dry run; NotFound and Forbidden about the client.
     """
-    progress = _Once(ctx, _work(ctx, answers, dry_run=dry_run), ctx.changes.id)
+    progress = _Once(ctx, _work(answers, dry_run=dry_run), ctx.changes.id)
     importing = HistoryImport(progress, _as_file(rows))
     try:
         await importing.start()
@@ -99,10 +98,9 @@ class _Once:
         self.problems += errors
 
 
-def _work(ctx: Context, answers: ImportAnswers, *, dry_run: bool) -> ImportWork:
+def _work(answers: ImportAnswers, *, dry_run: bool) -> ImportWork:
     work = new_work({**answers, "format": "sets"}, file_name="Rows of an assistant", content_type=CSV, dry_run=dry_run)
-    may_create = EXERCISES.CREATE in ctx.caller.permissions
-    return {**work, "mayImportAll": False, "isOwn": False, "mayCreateExercises": may_create}
+    return {**work, "mayImportAll": False, "isOwn": False}
 
 
 def _as_file(rows: Sequence[Mapping[str, Any]]) -> io.BytesIO:

@@ -43,7 +43,7 @@ async def run_step(services: Services, job: Job) -> None:
     try:
         owner = await team.get_owner(services, company_of(job))
         ctx = Context(services, operation=OPERATION, batch_id=import_id).acting_as(owner)
-        ctx = await background_jobs.as_requested(ctx, await background_jobs.find_readers(ctx, import_id))
+        ctx = await background_jobs.as_requested(ctx, await background_jobs.find_readers(ctx, import_id)) or ctx
         await in_transaction(ctx, lambda tx: follow(tx, import_id, period))
     except NotFound:  # the client or the company has been erased
         return

@@ -104,11 +104,8 @@ class HistoryImport:
 
     @property
     def _may_create_exercises(self) -> bool:
-        """Whether both the credential that began the import and the coach, as they are now, may; clients may."""
-        work = self._progress.work
-        if work.get("isOwn", False):
-            return True
-        return work.get("mayCreateExercises", True) and EXERCISES.CREATE in self._ctx.caller.permissions
+        """Whether the caller may; clients may in the own import."""
+        return self._progress.work.get("isOwn", False) or EXERCISES.CREATE in self._ctx.caller.permissions
 
     async def start(self) -> None:
         """Decide what becomes of the file, and create the exercises and clients that it needs.

@@ -76,10 +76,9 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
         "clients": [],
         "result": result,
     }
-    owners = {"requestedBy": job.get("requestedBy"), "customerId": job.get("customerId")}
     queued = await background_jobs.create(
         ctx,
-        {"kind": "undo", "work": undo, "requestedBy": owners["requestedBy"], "customerId": owners["customerId"]},
+        {"kind": "undo", "work": undo, "requestedBy": job.get("requestedBy"), "customerId": job.get("customerId")},
         job_id=undo_id,
     )
     await queue.enqueue(ctx, UNDO, {"jobId": queued["_id"]})

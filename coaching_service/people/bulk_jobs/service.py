@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from coaching_service.core.accepted import Accepted
-from coaching_service.core.auth.principal import Via
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import AlreadyClaimed
 from coaching_service.core.database.transactions import transactional
@@ -18,16 +16,13 @@ from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.assistants import service as assistants
-from coaching_service.people.bulk_jobs import store
+from coaching_service.people.bulk_jobs import callers, store
 from coaching_service.people.bulk_jobs.models import (
     UNFINISHED,
     BulkJobKind,
     BulkJobStatus,
     Outcome,
     StoredBulkJob,
-    StoredCaller,
 )
 from coaching_service.people.team import service as team
 
@@ -37,12 +32,6 @@ _WAIT = timedelta(seconds=5)
 _ID_BYTES = 12
 
 _ENDED = "The API key, the assistant or the coach that began this has no access any more"
-
-# What the jobs of a credential end with; the work that a session has begun continues when its user signs out.
-_CREDENTIALS: Mapping[Via, Callable[[Context, ObjectId], Awaitable[bool]]] = {
-    "apiKey": api_keys.is_usable,
-    "mcp": assistants.is_connected,
-}
 
 # Processes some of the identifiers of a job with its claim; what was done under the claim before counts as done.
 Work = Callable[[Context, StoredBulkJob, list[ObjectId], Claim], Awaitable[Outcome]]
@@ -93,28 +82,17 @@ async def _store(
     claim: Claim,
     change_id: ObjectId | None,
 ) -> None:
-    caller = ctx.caller
-    stored_caller: StoredCaller = {
-        "coachId": caller.id,
-        "via": caller.via,
-        "interface": ctx.interface,
-        "credentialId": caller.credential_id,
-        "permissions": sorted(caller.permissions),
-        "isAssigned": caller.customers_scope == "assigned",
-        "restricted": caller.restricted,
-        "application": caller.application,
-    }
     work = {
         "operation": ctx.operation,
         "arguments": dict(arguments),
         "ids": b"".join(each.binary for each in ids),
         "claimId": claim.id,
         "fingerprint": claim.fingerprint,
-        "caller": stored_caller,
+        "caller": callers.to_stored(ctx),
         "ok": 0,
         "failed": [],
     }
-    job = {"_id": job_id, "kind": kind, "total": len(ids), "coachId": caller.id, "batchId": batch_of(claim)}
+    job = {"_id": job_id, "kind": kind, "total": len(ids), "coachId": ctx.caller.id, "batchId": batch_of(claim)}
     undoes = {} if change_id is None else {"changeId": change_id}
     await store.create(ctx, {**job, **undoes, "work": work})
     await queue.enqueue(ctx, kind_of_step(kind), {"jobId": job_id})
@@ -203,23 +181,11 @@ async def _run_step(services: Services, job: Job, work: Work, at_once: int) -> R
 async def _load_caller(ctx: Context, job: StoredBulkJob) -> Context | None:
     """Return the context of the coach who requested a job, with the rights of then that still exist; None if gone."""
     caller = job["work"]["caller"]
-    principal = await team.get_principal(ctx.services, caller["coachId"])
-    if principal is None or principal.company.id != ctx.company_id:
+    principal = await callers.load(ctx, caller)
+    if principal is None:
         return None
-    usable = _CREDENTIALS.get(caller["via"])
-    if usable is not None and not await usable(ctx, caller["credentialId"]):
-        return None
-    principal = replace(
-        principal,
-        via=caller["via"],
-        credential_id=caller["credentialId"],
-        permissions=principal.permissions & frozenset(caller["permissions"]),
-        customers_scope="assigned" if caller["isAssigned"] else principal.customers_scope,
-        restricted=caller["restricted"],
-        application=caller["application"],
-    )
-    interface = caller.get("interface")
-    return Context(ctx.services, principal, operation=job["work"]["operation"], interface=interface)
+    operation, interface = job["work"]["operation"], caller.get("interface")
+    return Context(ctx.services, principal, operation=operation, interface=interface)
 
 
 async def _continue(ctx: Context, job: StoredBulkJob, work: Work, at_once: int) -> RunAgain | None:
