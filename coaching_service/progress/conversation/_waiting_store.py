@@ -11,6 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.recording import History
+from coaching_service.core.fields import names_of, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.conversation.models import WaitingMessage
 from coaching_service.progress.conversation.store import MESSAGE_ORDER
@@ -18,7 +19,7 @@ from coaching_service.progress.conversation.store import MESSAGE_ORDER
 waiting_messages = Documents[WaitingMessage](
     "waitingMessages",
     (Index(("customerId", "isWaiting", *MESSAGE_ORDER)), Index(("changeId",))),
-    private=("companyId", "isWaiting", "changeId", "via", "credentialId"),
+    private=private_of(WaitingMessage),
     client_field="customerId",
     history=History("message", undo="creation"),
     expire=("createdAt", round((UNDO_PERIOD + timedelta(days=1)).total_seconds())),
@@ -44,8 +45,7 @@ async def find(
 async def find_one(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> WaitingMessage | None:
     """Return a message to a client that waits, with its private fields, or None."""
     where = {"customerId": customer_id, "isWaiting": True, "_id": message_id}
-    fields = (*WaitingMessage.__annotations__, "createdAt", "updatedAt", "version")
-    return await waiting_messages.find_one(ctx, where, fields)
+    return await waiting_messages.find_one(ctx, where, names_of(WaitingMessage))
 
 
 async def count_of_change(ctx: Context, change_id: ObjectId) -> int:

@@ -11,7 +11,7 @@ from coaching_service.core.auth.principal import Via
 from coaching_service.core.database.models import Returned, Stored
 from coaching_service.core.database.recording import Actor, ActorType
 from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Change, Description, Part
+from coaching_service.core.fields import Change, Description, Part, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
 from coaching_service.core.validation import Choice, Identifier, ListOf, Output, Text
@@ -88,7 +88,7 @@ class StoredMessage(Stored):
 class WaitingMessage(Stored):
     """A message of an assistant: it is delivered under its identifier at `deliverAt`, unless it is recalled before.
 
-    `isWaiting` (private) until then; afterwards the text is empty, and the document is kept so that the change that
+    `isWaiting` until then; afterwards the text is empty, and the document is kept so that the change that
     created it can be undone. `changeId` is that change, or its batch; `via` and `credentialId` say how the assistant
     acted.
     """
@@ -98,10 +98,10 @@ class WaitingMessage(Stored):
     text: str
     about: MessageSubject | None
     deliverAt: datetime
-    isWaiting: NotRequired[bool]
-    changeId: ObjectId
-    via: Via
-    credentialId: ObjectId
+    isWaiting: NotRequired[Annotated[bool, Private]]
+    changeId: Annotated[ObjectId, Private]
+    via: Annotated[Via, Private]
+    credentialId: Annotated[ObjectId, Private]
 
 
 class ShownMessage(StoredMessage):
