@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import random
 from typing import Any
 
@@ -170,3 +171,45 @@ async def test_sessions_of_all_kinds_of_items_are_known_again(services_with_demo
     assert (same["status"], left_out) == ("done", [])
     assert (same["result"]["imported"], same["result"]["created"]["sessions"]) == (0, 0)
     assert await exported(demo, "workouts") == first
+
+
+async def sets_by_client(coach: CoachClient) -> list[tuple[str, str]]:
+    """The client's name and the repetitions of each set, of all clients."""
+    return sorted((row["client_name"], row["reps"]) for row in await exported(coach, "workouts"))
+
+
+async def test_clients_of_one_name_stay_apart(coach: CoachClient, new_company: NewCompany) -> None:
+    """Also sessions that are the same, and a name in another case; a client who has been renamed is the same one."""
+    chance = random.Random(5)
+    names = ["Ana", "Ana", "ana", "Bo"]
+    clients = [await coach.create_customer(name) for name in names]
+    for client, name in zip(clients, names, strict=True):
+        sheet = "Client,Date,Workout,Exercise,Reps\n" + "".join(
+            f"{name},2025-03-0{chance.randrange(1, 3)},Legs,Barbell Back Squat,{chance.randrange(1, 3)}\n"
+            for _ in range(6)
+        )
+        answers = json.dumps({name: client["_id"]})
+        assert (await import_file(coach, sheet.encode(), name="sets.csv", customers=answers))["errors"] == []
+    first = await exported(coach, "workouts")
+    sets = await sets_by_client(coach)
+    (await coach.patch(f"/coach/customers/{clients[3]['_id']}", {"name": "Bob"})).ok()
+
+    same = await import_file(coach, to_csv(first), name="workouts.csv")
+
+    assert (same["status"], same["result"]["created"]["sessions"]) == ("done", 0)
+    assert {each["code"] for each in same["errors"]} == {"ALREADY_THERE"}
+    of_one = await import_file(coach, to_csv(first), name="workouts.csv", customerId=clients[1]["_id"])
+    own = {line for line, row in enumerate(first, start=2) if row["client_id"] == clients[1]["_id"]}
+    assert {each["line"] for each in of_one["errors"] if each["code"] == "ALREADY_THERE"} == own
+    assert {each["code"] for each in of_one["errors"] if each["line"] not in own} == {"OTHER_CLIENT"}
+    target = await new_company()
+    ana = await target.create_customer("Ana")
+    dry = await import_file(target, to_csv(first), name="workouts.csv", dry_run=True)
+    labels = [f"{client['name']} ({client['_id']})" for client in clients[:3]]
+    asked = {each["name"]: each["options"] for each in dry["result"]["questions"]}
+    assert asked == {**{label: [ana["_id"], "create", "skip"] for label in labels}, "Bo": ["create", "skip"]}
+    answers = json.dumps(dict.fromkeys(asked, "create") | {labels[0]: ana["_id"]})
+    job = await import_file(target, to_csv(first), name="workouts.csv", customers=answers)
+    assert (job["errors"], job["result"]["created"]["customers"]) == ([], 3)
+    assert await sets_by_client(target) == sets
+    assert sorted(await target.names()) == sorted(names)

@@ -71,7 +71,9 @@ _QUANTITY = tuple(n for n, f in FIELD_OF.items() if f in {"reps", "load", "secon
 
 # The first one whose marks a file has is taken: special ones precede general ones.
 DIALECTS: tuple[Dialect, ...] = (
-    Dialect("workouts", marks=(("client id",), ("exercise title",), ("set index",)), columns={"client id": None}),
+    Dialect(
+        "workouts", marks=(("client id",), ("exercise title",), ("set index",)), columns={"client id": "customerId"}
+    ),
     Dialect(
         "trainheroic",
         marks=(("exercisedata", "exercise data"), ("exercisetitle", "exercise title")),

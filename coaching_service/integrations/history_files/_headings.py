@@ -13,6 +13,7 @@ from coaching_service.integrations.history_files.tables import Cell
 
 Field = Literal[
     "customer",
+    "customerId",
     "date",
     "time",
     "end",

@@ -72,12 +72,13 @@ class Answers:
 class SetRow:
     """A set that was done; loads are in `load_unit` (None: the answer is missing), distances in meters.
 
-    `row` is the number of its row among the data rows of the file, from 1.
+    `row` is the number of its row among the data rows of the file, from 1. `customer_id` is empty without one.
     """
 
     row: int
     line: int
     customer: str
+    customer_id: str
     day: date
     clock: str | None
     workout: str
@@ -231,7 +232,8 @@ class _RowReader:
         row = SetRow(
             row=self._row_number,
             line=self._row.line,
-            customer=_text(cells, "customer"),
+            customer=_text(cells, "customer") or _text(cells, "customerId"),
+            customer_id=_text(cells, "customerId"),
             day=moment.day,
             clock=moment.clock,
             workout=_text(cells, "workout"),

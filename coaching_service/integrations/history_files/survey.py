@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import IO
 
+from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files.columns import MissingColumns
 from coaching_service.integrations.history_files.models import Format, Problem, Question
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, SetFile
@@ -16,6 +17,20 @@ from coaching_service.integrations.history_files.values import DateOrder
 MAX_PROBLEMS = 1_000
 # Problems of rows that an answer to a question solves.
 _SOLVED_BY_ANSWERS = ("DATE_ORDER", "DISTANCE_UNIT")
+
+
+@dataclass(frozen=True)
+class FileClient:
+    """A client in a file; `id` is empty if the file has none. `is_alone`: no other one in the file has the name."""
+
+    name: str
+    id: str = ""
+    is_alone: bool = True
+
+    @property
+    def label(self) -> str:
+        """The name, with the identifier if the name is of several clients."""
+        return self.name if self.is_alone or not self.id else f"{self.name} ({self.id})"
 
 
 @dataclass
@@ -29,7 +44,8 @@ class Survey:
         questions: What neither decides.
         rows: How many data rows there are; `reported`: how many of them have no set.
         exercises: How many sets each name of an exercise has.
-        customers: How many rows each client has; the empty name if there is no column.
+        customers: How many rows each client has, by label; the empty one if there is no column.
+        clients: What the file says about the client of each label.
         assisted: Names of exercises whose loads are help.
         problems: The first problems of rows; `problem_count`: how many there are.
         first, last: The dates of the first and the last set.
@@ -44,6 +60,7 @@ class Survey:
     sets: int = 0
     exercises: Counter[str] = field(default_factory=Counter)
     customers: Counter[str] = field(default_factory=Counter)
+    clients: dict[str, FileClient] = field(default_factory=dict)
     assisted: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
     problem_count: int = 0
@@ -105,8 +122,21 @@ class _Reading:
         self.has_unknown_loads |= any(each.load is not None and each.load_unit is None for each in row.sets)
 
 
+def _add_clients(found: Survey, people: Mapping[tuple[str, str], int]) -> None:
+    """Add the clients of names and identifiers, with how many rows each has; spellings of a name are the same one."""
+    ids: defaultdict[str, set[str]] = defaultdict(set)
+    for name, customer_id in people:
+        ids[normalize(name)].add(customer_id)
+    clients: dict[tuple[str, str], FileClient] = {}
+    for (name, customer_id), rows in people.items():
+        new = FileClient(name, customer_id, is_alone=len(ids[normalize(name)]) == 1)
+        client = clients.setdefault((normalize(name), customer_id), new)
+        found.clients[client.label] = client
+        found.customers[client.label] += rows
+
+
 def _read(file: IO[bytes], answers: Answers, advance: Callable[[int], None]) -> tuple[Survey, _Reading]:
-    found, reading = Survey(answers), _Reading()
+    found, reading, people = Survey(answers), _Reading(), Counter[tuple[str, str]]()
     source = SetFile(file, answers)
     for row in source.rows():
         found.rows += 1
@@ -123,8 +153,8 @@ def _read(file: IO[bytes], answers: Answers, advance: Callable[[int], None]) -> 
                 found.assisted.add(each.exercise_name)
             found.first = each.day if found.first is None else min(found.first, each.day)
             found.last = each.day if found.last is None else max(found.last, each.day)
-        for customer in {each.customer for each in row.sets}:
-            found.customers[customer] += 1
+        people.update({(each.customer, each.customer_id) for each in row.sets})
+    _add_clients(found, people)
     reading.missing = source.missing
     if source.dialect is not None:
         found.format, found.by_day = source.dialect.format, source.dialect.sessions_by_day

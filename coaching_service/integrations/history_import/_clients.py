@@ -10,6 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files.models import Question
+from coaching_service.integrations.history_files.survey import FileClient
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
@@ -25,6 +26,7 @@ class KnownClients:
     def __init__(self, clients: Sequence[CustomerIdentity]) -> None:
         self._by_key: defaultdict[str, set[ObjectId]] = defaultdict(set)
         self._labels = distinct_names(clients)
+        self._by_id = {str(client["_id"]): client["_id"] for client in clients}
         self._by_name: defaultdict[str, list[ObjectId]] = defaultdict(list)
         for client in clients:
             full_name = customers.full_name(client)
@@ -34,9 +36,18 @@ class KnownClients:
                 if text:
                     self._by_key[normalize(text)].add(client["_id"])
 
-    def find(self, name: str) -> ObjectId | None:
-        """Return the one client with a name, an address or an identifier; None without, or with several."""
-        found = self._by_key.get(normalize(name), set())
+    def candidates(self, client: FileClient) -> set[ObjectId]:
+        """Return whom a client in a file may be: the one with the identifier; else, if no other has the name, by it.
+
+        The name may also be an address or an identifier.
+        """
+        if (known := self._by_id.get(client.id)) is not None:
+            return {known}
+        return self._by_key.get(normalize(client.name), set()) if client.is_alone else set()
+
+    def find(self, client: FileClient) -> ObjectId | None:
+        """Return the one whom a client in a file may be; None without, or with several."""
+        found = self.candidates(client)
         return next(iter(found)) if len(found) == 1 else None
 
     def nearest(self, name: str) -> dict[ObjectId, str]:
@@ -45,14 +56,14 @@ class KnownClients:
         return {each: self._labels[each] for key in near for each in self._by_name[key]}
 
 
-def ask(name: str, known: KnownClients) -> Question:
+def ask(client: FileClient, known: KnownClients) -> Question:
     """Return the question who a client in the file is."""
-    near = known.nearest(name)
+    near = known.nearest(client.name)
     return {
         "code": "CUSTOMER",
-        "message": f"Which client is {name}?",
+        "message": f"Which client is {client.label}?",
         "options": [*map(str, near), CREATE, SKIP],
-        "name": name,
+        "name": client.label,
         "labels": [*near.values(), "Create a new client", "Leave out"],
     }
 
@@ -70,25 +81,34 @@ async def load(ctx: Context, *, only: ObjectId | None = None) -> KnownClients:
 
 
 def decide(
-    names: Collection[str], known: KnownClients, answers: Mapping[str, NameAnswer]
+    clients: Collection[FileClient], known: KnownClients, answers: Mapping[str, NameAnswer]
 ) -> tuple[dict[str, NameAnswer], list[Question]]:
-    """Return what the clients in a file stand for, and the questions about those who match none."""
+    """Return what the clients in a file stand for, and the questions about those who match none.
+
+    The answers are by normalized label.
+    """
     decisions: dict[str, NameAnswer] = {}
     questions: list[Question] = []
-    for name in names:
-        decision = answers.get(name) or known.find(name)
+    for client in clients:
+        decision = answers.get(normalize(client.label)) or known.find(client)
         if decision is None:
-            questions.append(ask(name, known))
+            questions.append(ask(client, known))
         else:
-            decisions[name] = decision
+            decisions[client.label] = decision
     return decisions, questions
 
 
-async def create(ctx: Context, names: Sequence[str]) -> dict[str, ObjectId]:
-    """Create a client for each name, without an invitation, and return their identifiers."""
-    entries = [_new_client(name) for name in names]
-    saved = await batch.save_many(ctx, entries) if entries else None
-    return {name: result["_id"] for name, result in zip(names, saved["results"] if saved else (), strict=True)}
+async def create(ctx: Context, clients: Sequence[FileClient]) -> dict[str, ObjectId]:
+    """Create these clients, without an invitation, and return their identifiers by label."""
+    created: dict[str, ObjectId] = {}
+    left = list(clients)
+    while left:  # a batch refuses clients of the same name
+        by_name = {normalize(client.name): client for client in reversed(left)}
+        saved = await batch.save_many(ctx, [_new_client(client.name) for client in by_name.values()])
+        for client, result in zip(by_name.values(), saved["results"], strict=True):
+            created[client.label] = result["_id"]
+        left = [client for client in left if client.label not in created]
+    return created
 
 
 def _new_client(name: str) -> NewCustomer:

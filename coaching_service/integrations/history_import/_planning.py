@@ -9,8 +9,9 @@ from typing import IO
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files.models import Question
-from coaching_service.integrations.history_files.survey import Survey, survey
+from coaching_service.integrations.history_files.survey import FileClient, Survey, survey
 from coaching_service.integrations.history_import import _clients
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import.models import StoredAnswers
@@ -23,7 +24,7 @@ from coaching_service.people.customers import service as customers
 class Decisions:
     """What is decided about a file.
 
-    `customers` are what the clients in the file stand for; None: another client than the import is for.
+    `customers` are what the clients in the file stand for, by label; None: another client than the import is for.
     """
 
     survey: Survey
@@ -37,9 +38,9 @@ class Decisions:
         return [each for each in self.questions if each["code"] == "CUSTOMER"]
 
     @property
-    def new_customers(self) -> list[str]:
-        """The names of the clients that have to be created."""
-        return [name for name, decision in self.customers.items() if decision == CREATE]
+    def new_customers(self) -> list[FileClient]:
+        """The clients that have to be created."""
+        return [self.survey.clients[label] for label, decision in self.customers.items() if decision == CREATE]
 
 
 async def decide(ctx: Context, file: IO[bytes], answers: StoredAnswers, *, is_own: bool) -> Decisions:
@@ -55,20 +56,23 @@ async def decide(ctx: Context, file: IO[bytes], answers: StoredAnswers, *, is_ow
 async def _decide_customers(
     ctx: Context, found: Survey, answers: StoredAnswers, *, is_own: bool
 ) -> tuple[Mapping[str, NameAnswer | None], list[Question]]:
-    names = list(found.customers)
-    sent = stored_answers.by_name(answers["customers"])
+    named = [client for client in found.clients.values() if client.name]
+    sent = {normalize(name): answer for name, answer in stored_answers.by_name(answers["customers"]).items()}
     for decision in sent.values():
         if isinstance(decision, ObjectId):
             await customers.get_visible(ctx, decision)
     if (customer_id := answers["customerId"]) is not None:
         await customers.get_visible(ctx, customer_id)
-        named = [name for name in names if name]
-        if not named or (len(named) == 1 and not is_own):
-            return dict.fromkeys(names, customer_id), []
         known = await _clients.load(ctx, only=customer_id if is_own else None)
-        is_meant = {name: sent.get(name, known.find(name)) == customer_id for name in named}
-        return {"": customer_id} | {name: customer_id if meant else None for name, meant in is_meant.items()}, []
-    if names == [""]:
+        meant = {}
+        for client in named:
+            answer = sent.get(normalize(client.label))
+            candidates = known.candidates(client) if answer is None else {answer}
+            # The only one who is named may have another name here, but not that of another client.
+            is_meant = customer_id in candidates or (not candidates and len(named) == 1 and not is_own)
+            meant[client.label] = customer_id if is_meant else None
+        return {"": customer_id} | meant, []
+    if list(found.customers) == [""]:
         return {"": None}, [_clients.ASK_FOR_CLIENT]
-    decisions, questions = _clients.decide([name for name in names if name], await _clients.load(ctx), sent)
+    decisions, questions = _clients.decide(named, await _clients.load(ctx), sent)
     return dict(decisions), questions

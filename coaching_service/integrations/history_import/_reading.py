@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import IO, TypeAlias
 
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.errors import PermissionMissing
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.sessions import Session, group_sessions, split_sessions
 from coaching_service.integrations.history_files.set_rows import Answers, SetFile, SetRow
-from coaching_service.integrations.history_files.survey import MAX_PROBLEMS
+from coaching_service.integrations.history_files.survey import MAX_PROBLEMS, FileClient
 from coaching_service.library.imported_names.models import SKIP, NameAnswer, key_of
 
 # The formats in whose files the rows of different sessions may be mixed.
@@ -69,15 +72,18 @@ def read_content(
 ) -> FileContent:
     """Read the sessions; the mappings are what names stand for, without those that are left out.
 
-    A client of the mapping with None is another one than the import is for.
+    A client of the mapping with None is another one than the import is for. The labels of a client that the file has
+    several of become the first.
     """
     content = FileContent()
+    relabel = _relabelling(customers)
     source = SetFile(file, answers)
 
     def accepted() -> Iterator[SetRow]:
         for row in source.rows():
-            reasons = [_reason(each, exercises, customers) for each in row.sets]
-            for each, reason in zip(row.sets, reasons, strict=True):
+            sets = [relabel(each) for each in row.sets]
+            reasons = [_reason(each, exercises, customers) for each in sets]
+            for each, reason in zip(sets, reasons, strict=True):
                 if reason is None:
                     yield replace(each, exercise=each.exercise_name) if each.is_assistance else each
             _report_rejected(content, row.sets, reasons)
@@ -101,6 +107,25 @@ def _report_rejected(content: FileContent, sets: Sequence[SetRow], reasons: Sequ
         return
     for name, _, message in rejections:
         content.add_problem(sets[0], name, "VALUE_LEFT_OUT", f"of some of its sets {message}")
+
+
+def _relabelling(customers: Mapping[str, NameAnswer | None]) -> Callable[[SetRow], SetRow]:
+    """Return a function that names the client of a row by the label in the mapping; of several, by the first."""
+    first: dict[NameAnswer, str] = {}
+    labels: dict[str, str] = {}  # by what spellings have in common
+    for label, answer in customers.items():
+        labels[normalize(label)] = first.setdefault(answer, label) if isinstance(answer, ObjectId) else label
+
+    @cache
+    def label_of(name: str, customer_id: str) -> str:
+        label = FileClient(name, customer_id, is_alone=False).label
+        return labels.get(normalize(label), labels.get(normalize(name), name))
+
+    def relabel(row: SetRow) -> SetRow:
+        label = label_of(row.customer, row.customer_id)
+        return row if label == row.customer else replace(row, customer=label)
+
+    return relabel
 
 
 def report_known(content: FileContent, session: Session) -> None:
