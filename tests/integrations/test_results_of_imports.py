@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
-from coaching_service.integrations.history_import import importing
+from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.company_import import service as company_import
+from coaching_service.integrations.history_import import _rows, _suspended, importing
+from coaching_service.integrations.history_import._reading import FileContent
 from coaching_service.integrations.history_import.importing import HistoryImport
+from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
 from tests.integrations.test_damaged_workbooks import damaged
 from tests.integrations.test_history_import import workouts
 from tests.support.client import CoachClient
-from tests.support.transfer import import_file
+from tests.support.service_process import until
+from tests.support.transfer import import_file, run, send
 
 HEADINGS = "Date,Exercise,Reps,Weight (kg)\n"
 NOTHING: dict[str, Any] = {
@@ -58,6 +64,74 @@ async def test_a_cancelled_import_counts_what_it_has_stored(
     assert (no_set["line"], no_set["code"]) == (42, "NOT_A_SET")
     assert (mark["line"], mark["code"]) == (None, "CANCELLED")
     assert "32 rows" in mark["message"]
+
+
+class Reading:
+    """Counts how often the sessions of files are read, which takes longer than a step."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count, original = 0, importing.read_content
+
+        def read(*arguments: Any, **options: Any) -> Any:
+            self.count += 1
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(importing, "read_content", read)
+        monkeypatch.setattr(importing, "_BATCH_SESSIONS", 1)
+        monkeypatch.setattr(company_import, "time", self)
+
+    def monotonic(self) -> float:
+        """The time in seconds."""
+        return time.monotonic() + self.count * 100
+
+
+async def test_a_file_that_is_read_longer_than_a_step_is_read_once_more_at_most(
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana, reading = await coach.create_customer("Ana"), Reading(monkeypatch)
+    monkeypatch.setattr(HistoryImport, "suspend", lambda _: None)  # each step is of another process
+    job = await import_file(coach, days(8), name="sets.csv", customerId=ana["_id"])
+    assert (job["status"], job["result"]["created"]["sessions"], reading.count) == ("done", 8, 2)
+
+
+async def test_the_content_of_a_file_is_kept_between_steps_only(
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana, reading = await coach.create_customer("Ana"), Reading(monkeypatch)
+    monkeypatch.setattr(company_import, "_STEP_SECONDS", -1)
+    job = await import_file(coach, days(4), name="sets.csv", customerId=ana["_id"])
+    assert (job["status"], job["result"]["created"]["sessions"], reading.count) == ("done", 4, 1)
+    assert not _suspended._contents
+
+    job = (await send(coach, days(8), name="sets.csv", customerId=ana["_id"])).ok(202)
+    (await coach.post(f"/coach/jobs/{job['_id']}/cancel")).ok()
+    _suspended.suspend(ObjectId(job["_id"]), FileContent())
+
+    async def is_forgotten() -> bool:
+        await run(coach)
+        return not _suspended._contents
+
+    await until(is_forgotten, "the content is forgotten once the job has ended")
+
+
+async def test_rows_of_an_assistant_do_not_evict_the_content_of_a_file(coach: CoachClient) -> None:
+    ana, job_id, content = await coach.create_customer("Ana"), ObjectId(), FileContent()
+    _suspended.suspend(job_id, content)
+    answers: ImportAnswers = {**NO_ANSWERS, "customerId": ObjectId(ana["_id"])}
+    rows = [{"date": "2025-01-06", "exercise": "Squat", "reps": 5}]
+    imported = await _rows.import_rows(coach.ctx, rows, answers, dry_run=True)
+    assert (imported.result["imported"], list(_suspended._contents)) == (1, [job_id])
+    assert _suspended.resume(job_id) is content
+
+
+async def test_the_content_of_a_file_is_forgotten_if_another_process_continues(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_suspended, "_LONGEST_SECONDS", 0)
+    _suspended.suspend(ObjectId(), FileContent())
+
+    async def is_forgotten() -> bool:
+        return not _suspended._contents
+
+    await until(is_forgotten, "the content is forgotten")
 
 
 async def test_an_import_with_open_questions_has_imported_nothing(coach: CoachClient) -> None:

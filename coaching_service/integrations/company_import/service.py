@@ -116,6 +116,7 @@ async def begin(
 async def run_step(services: Services, job: Job) -> RunAgain | None:
     """Continue an import for about 15 seconds."""
     if (step := await background_jobs.get_step(services, job, OPERATION, is_batch=True)) is None:
+        HistoryImport.forget(job.arguments["jobId"])
         return None
     ctx, stored = step
     progress = Progress(ctx, stored)
@@ -175,12 +176,13 @@ async def end_abandoned(services: Services) -> None:
 
 
 async def _continue(progress: Progress, file: IO[bytes]) -> RunAgain | None:
-    deadline = time.monotonic() + _STEP_SECONDS
     current = await _open_import(progress, file)
     if not progress.work["isStarted"]:
         await current.start()
+        current.suspend()
         return RunAgain()  # the owner's company may have other settings now
     began = time.monotonic()
+    deadline = began + _STEP_SECONDS
     while await current.run_batch():
         if time.monotonic() > deadline:
             current.suspend()
@@ -203,7 +205,7 @@ async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
     if is_of_clients is None:
         is_of_clients = not await asyncio.to_thread(is_history, file, work.get("answers"))
     if not is_of_clients:
-        return HistoryImport(progress, file)
+        return await HistoryImport.open(progress, file)
     if is_limited:
         raise InvalidArchive("is a table of clients, which the owner may import", code="OWNER_ONLY")
     return await CustomerImport.open(progress, file)

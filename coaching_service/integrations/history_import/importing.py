@@ -16,7 +16,7 @@ from coaching_service.integrations.background_jobs.models import ImportWork, Job
 from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.sessions import Session
 from coaching_service.integrations.history_files.tables import UnreadableTable
-from coaching_service.integrations.history_import import _clients
+from coaching_service.integrations.history_import import _clients, _suspended
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import._documents import KnownSessions, Target, count_sets, done_sessions
 from coaching_service.integrations.history_import._planning import Decisions, decide
@@ -48,10 +48,6 @@ _BATCH_SESSIONS, _BATCH_SETS = 50, 1_000
 # The fields of a result that change with each batch.
 _COUNTED = ("created", "reported", "imported", "from", "to")
 Write = Callable[[Context], Awaitable[None]]
-
-
-# The sessions of a file between two steps: reading it again takes longer than a step.
-_suspended: dict[ObjectId, FileContent] = {}
 
 
 class HistoryRefused(Exception):
@@ -92,7 +88,16 @@ class HistoryImport:
 
     def __init__(self, progress: Progress, file: IO[bytes]) -> None:
         self._progress, self._file = progress, file
-        self._content = _suspended.pop(progress.job_id, None)
+        self._content: FileContent | None = None
+
+    @classmethod
+    async def open(cls, progress: Progress, file: IO[bytes]) -> HistoryImport:
+        """Return the import of a job, with the sessions if it has started. Raises UnreadableTable."""
+        self = cls(progress, file)
+        self._content = _suspended.resume(progress.job_id)
+        if progress.work["isStarted"]:
+            await self._load(progress.work["plan"])
+        return self
 
     @property
     def _ctx(self) -> Context:
@@ -152,7 +157,6 @@ class HistoryImport:
             codes = sorted({each["code"] for each in decisions.questions})
             raise HistoryRefused(f"leaves questions open: {', '.join(codes)}. Answer them", "QUESTIONS_OPEN")
         await self._store_plan(plan, errors, None if self._is_dry_run else decisions)
-        self.suspend()
 
     async def _read(self, decisions: Decisions, assumed: Mapping[str, NameAnswer | None]) -> FileContent:
         """Return what the file has; `assumed`: what its clients stand for."""
@@ -202,10 +206,14 @@ class HistoryImport:
         return True
 
     def suspend(self) -> None:
-        """Keep the sessions for the next step, if the same process runs it; those of one job at a time."""
+        """Keep the sessions for the next step, if the same process runs it."""
         if self._content is not None:
-            _suspended.clear()
-            _suspended[self._progress.job_id] = self._content
+            _suspended.suspend(self._progress.job_id, self._content)
+
+    @staticmethod
+    def forget(job_id: ObjectId) -> None:
+        """Forget the sessions that were kept for the next step of a job that has ended."""
+        _suspended.resume(job_id)
 
     async def _load(self, plan: HistoryPlan) -> FileContent:
         if self._content is None:
