@@ -5,6 +5,7 @@ from __future__ import annotations
 from coaching_service.core.changes.undo import DocumentsRestored, RestorationPlanned
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
+from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.history_import import undoing as history_undoing
 from coaching_service.integrations.load_unit import stored_loads
 from coaching_service.integrations.proposals import service as proposals
@@ -63,6 +64,7 @@ def assemble() -> EventBus:
         erasure.queue_erasure,
         conversation.delete_conversations,
         proposals.forget_responses,
+        background_jobs.forget_clients,
     )
     events.subscribe(CompanyDeleted, tombstones.record_company)
     events.subscribe(

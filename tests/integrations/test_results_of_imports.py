@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import import _rows, _suspended, importing
-from coaching_service.integrations.history_import._reading import FileContent
+from coaching_service.integrations.history_import._reading import FileContent, read_content
 from coaching_service.integrations.history_import.importing import HistoryImport
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
 from tests.integrations.test_damaged_workbooks import damaged
@@ -70,7 +71,7 @@ class Reading:
     """Counts how often the sessions of files are read, which takes longer than a step."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.count, original = 0, importing.read_content
+        self.count, original = 0, read_content
 
         def read(*arguments: Any, **options: Any) -> Any:
             self.count += 1
@@ -119,7 +120,7 @@ async def test_rows_of_an_assistant_do_not_evict_the_content_of_a_file(coach: Co
     _suspended.suspend(job_id, content)
     answers: ImportAnswers = {**NO_ANSWERS, "customerId": ObjectId(ana["_id"])}
     rows = [{"date": "2025-01-06", "exercise": "Squat", "reps": 5}]
-    imported = await _rows.import_rows(coach.ctx, rows, answers, dry_run=True)
+    imported = await in_transaction(coach.ctx, lambda tx: _rows.import_rows(tx, rows, answers, dry_run=True))
     assert (imported.result["imported"], list(_suspended._contents)) == (1, [job_id])
     assert _suspended.resume(job_id) is content
 

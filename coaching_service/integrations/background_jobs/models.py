@@ -145,7 +145,18 @@ AnyJob = StoredCompanyJob | StoredBulkJob
 JobWork: TypeAlias = Part[
     StoredCompanyJob,
     Literal[
-        "_id", "kind", "status", "done", "total", "result", "errors", "work", "caller", "requestedBy", "customerId"
+        "_id",
+        "updatedAt",
+        "kind",
+        "status",
+        "done",
+        "total",
+        "result",
+        "errors",
+        "work",
+        "caller",
+        "requestedBy",
+        "customerId",
     ],
 ]
 

@@ -35,10 +35,12 @@ from coaching_service.integrations.background_jobs.models import (
     StoredCompanyJob,
 )
 from coaching_service.integrations.history_import import results
-from coaching_service.integrations.history_import.models import HistoryResult
+from coaching_service.integrations.history_import.models import HistoryResult, StoredAnswer
 from coaching_service.people.bulk_jobs import callers
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.customers import first_access
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.team import service as team
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.personal_records import renewal as training_load_renewal
@@ -250,6 +252,8 @@ async def end(ctx: Context, job: JobWork, status: JobStatus, errors: Sequence[Jo
     keeps_file = status == "done" and stored["isDryRun"] and stored.get("keepsFile", False)
     work: ImportWork = {**stored, "fileId": stored["fileId"] if keeps_file else None}
     plan = stored.get("plan")
+    if plan is not None:
+        work["plan"] = {**plan, "current": None, "customers": await _only_existing(ctx, plan["customers"])}
     result, marks = _end_result(stored, status)
     unlisted = (0 if plan is None else plan.get("problems", 0)) - _most_errors(job)
     if unlisted > 0:
@@ -266,6 +270,60 @@ async def end(ctx: Context, job: JobWork, status: JobStatus, errors: Sequence[Jo
         await renewal.queue_renewal_of_all(ctx)
         if stored["contentType"] == ZIP:
             await training_load_renewal.queue_renewal_of_all(ctx)
+
+
+async def forget_clients(ctx: Context, event: CustomersDeleted) -> None:
+    """Remove erased clients from the jobs of imports, in the caller's transaction.
+
+    An import that was for them alone, or that they requested, is deleted with its file. One that is for others too goes
+    on: it does not find the erased ones, and reports their rows. If it has ended, the undo of the others' remains.
+    """
+    erased = set(event.customer_ids)
+    for job in await store.find_of_clients(ctx, event.customer_ids):
+        work = cast("ImportWork", job["work"])
+        is_unfinished = job["status"] in ("queued", "running")
+        stays = not _is_of(job, erased)
+        if not stays:
+            await store.delete(ctx, job["_id"])
+        else:
+            await store.set_work(ctx, job["_id"], _without(work, erased, is_unfinished=is_unfinished))
+        if (file_id := work.get("fileId")) is not None and not (stays and is_unfinished):
+            await files.discard(ctx, [file_id])
+
+
+def _is_of(job: StoredCompanyJob, clients: set[ObjectId]) -> bool:
+    """Return whether a job is only for some clients, or requested by one of them."""
+    work = cast("ImportWork", job["work"])
+    if job["kind"] != "import" or "plan" not in work or {job["customerId"], work["answers"]["customerId"]} & clients:
+        return True
+    return not any(
+        isinstance(each["answer"], ObjectId) and each["answer"] not in clients for each in work["plan"]["customers"]
+    )
+
+
+def _without(work: ImportWork, erased: set[ObjectId], *, is_unfinished: bool) -> dict[str, Any]:
+    """Return the fields of the work that differ without erased clients.
+
+    The plan of an import that goes on keeps their places, with identifiers that no client has.
+    """
+    plan, answers = work["plan"]["customers"], work["answers"]["customers"]
+    left = {"answers.customers": [each for each in answers if each["answer"] not in erased]}
+    if not is_unfinished:
+        return left | {"fileId": None, "plan.customers": [each for each in plan if each["answer"] not in erased]}
+    unknown = {customer_id: ObjectId() for customer_id in erased}
+    places = [
+        {**each, "answer": unknown.get(answer, answer) if isinstance(answer := each["answer"], ObjectId) else answer}
+        for each in plan
+    ]
+    return left | {"plan.customers": places}
+
+
+async def _only_existing(ctx: Context, plan: Sequence[StoredAnswer]) -> list[StoredAnswer]:
+    """Return those of the clients in a plan who exist: one who does not, or is left out, is not named any longer."""
+    known = await customers.find_references(
+        ctx, [each["answer"] for each in plan if isinstance(each["answer"], ObjectId)]
+    )
+    return [each for each in plan if each["answer"] in known]
 
 
 def _most_errors(job: JobWork) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
@@ -15,6 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs.models import (
     JobError,
     JobReaders,
+    JobStatus,
     JobWork,
     NewJob,
     StoredCompanyJob,
@@ -26,6 +27,7 @@ MAX_ROW_ERRORS = 1_000  # of a table with history, where each row that is not im
 RETENTION = timedelta(days=30)
 # The clients of an import, whose erasure deletes its job.
 _CLIENTS = "work.plan.customers.answer"
+_STATES = list(get_args(JobStatus))
 _FIRST_UNFINISHED = "queued"  # in the alphabet: cancelled, done, failed, queued, running
 
 jobs = Documents[StoredCompanyJob](
@@ -43,6 +45,7 @@ jobs = Documents[StoredCompanyJob](
     transfer=NotExported("work in progress"),
     has_files=True,
 )
+_WITH_WORK = ("updatedAt", "kind", "status", "done", "total", "result", "errors", *private_of(StoredCompanyJob))
 
 
 async def create(ctx: Context, job: NewJob, job_id: ObjectId) -> StoredCompanyJob:
@@ -74,15 +77,35 @@ async def find_readers(ctx: Context, job_id: ObjectId) -> JobReaders | None:
 
 async def find_with_work(ctx: Context, job_id: ObjectId) -> JobWork | None:
     """Return a job with its private fields, or None."""
-    fields = ("kind", "status", "done", "total", "result", "errors", *private_of(StoredCompanyJob))
-    return await jobs.find_one(ctx, {"_id": job_id}, fields)
+    return await jobs.find_one(ctx, {"_id": job_id}, _WITH_WORK)
+
+
+async def find_of_clients(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[StoredCompanyJob]:
+    """Return the jobs of imports for some clients, and those that they requested, with their private fields."""
+    of_clients = {"$in": list(customer_ids)}
+    planned = await jobs.find(ctx, {_CLIENTS: of_clients}, fields=_WITH_WORK)
+    about = [{"customerId": of_clients}, {"work.answers.customerId": of_clients}]
+    where = {"kind": {"$in": ["import", "undo"]}, "status": {"$in": _STATES}, "$or": about}
+    own = await jobs.find(ctx, where, fields=_WITH_WORK)
+    return list({job["_id"]: job for job in (*planned, *own)}.values())
+
+
+async def set_work(ctx: Context, job_id: ObjectId, fields: Mapping[str, Any]) -> None:
+    """Set fields of what a job needs; when it was updated stays: that is when an import ended."""
+    await jobs.set_derived(ctx, {"_id": job_id}, {"$set": {f"work.{name}": value for name, value in fields.items()}})
+
+
+async def delete(ctx: Context, job_id: ObjectId) -> None:
+    """Delete a job."""
+    await jobs.delete(ctx, {"_id": job_id})
 
 
 async def find_latest(ctx: Context, kind: str, limit: int) -> list[StoredCompanyJob]:
     """Return the latest jobs of a kind with the private field `work`, newest first."""
     fields = ("kind", "status", "done", "total", "result", "errors", "work", "createdAt")
-    states = {"$in": ["queued", "running", "done", "failed", "cancelled"]}
-    return await jobs.find(ctx, {"kind": kind, "status": states}, sort=("-createdAt",), limit=limit, fields=fields)
+    return await jobs.find(
+        ctx, {"kind": kind, "status": {"$in": _STATES}}, sort=("-createdAt",), limit=limit, fields=fields
+    )
 
 
 async def has_unfinished(ctx: Context, kind: str, owner: Filter) -> bool:

@@ -13,8 +13,10 @@ from zoneinfo import ZoneInfo
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH, is_blank
+from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.sessions import Exercise, Session
 from coaching_service.integrations.history_files.set_rows import SetRow
+from coaching_service.integrations.history_import._reading import problem
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.library.imported_names.models import key_of
 from coaching_service.people.account.load_units import convert_entered_load
@@ -113,6 +115,13 @@ def _customer_set(index: int, row: SetRow, target: Target) -> CustomerSet:
         "setKind": "normal" if row.kind == "warmup" else row.kind,
         "isCompleted": row.is_completed,
     }
+
+
+def loads_left_out(sessions: Sequence[Session], target: Target) -> list[Problem]:
+    """Return a problem of each set whose load is help, but its exercise has none."""
+    message = "is negative, which means help, but the exercise is not assisted"
+    rows = (row for session in sessions for row in session.sets if target.is_left_out(row))
+    return [problem(row, "load", "VALUE_LEFT_OUT", message) for row in rows]
 
 
 def clean_name(text: str) -> str:

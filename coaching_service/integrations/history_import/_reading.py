@@ -133,6 +133,11 @@ def report_known(content: FileContent, session: Session) -> None:
     _report_session(content, session, None, "ALREADY_THERE", "is of a session that is there already")
 
 
+def report_erased(content: FileContent, session: Session) -> None:
+    """Report the rows of a session whose client has been erased since the import began."""
+    _report_session(content, session, "customer", "CLIENT_GONE", "is of a client who has been deleted meanwhile")
+
+
 def report_future(content: FileContent, session: Session) -> None:
     """Report the rows of a session that cannot have been done yet."""
     _report_session(content, session, "date", "IN_THE_FUTURE", "is later than tomorrow")

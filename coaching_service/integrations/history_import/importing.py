@@ -18,12 +18,19 @@ from coaching_service.integrations.history_files.sessions import Session
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.history_import import _clients, _suspended
 from coaching_service.integrations.history_import import answers as stored_answers
-from coaching_service.integrations.history_import._documents import KnownSessions, Target, count_sets, done_sessions
+from coaching_service.integrations.history_import._documents import (
+    KnownSessions,
+    Target,
+    count_sets,
+    done_sessions,
+    loads_left_out,
+)
 from coaching_service.integrations.history_import._planning import Decisions, decide
 from coaching_service.integrations.history_import._reading import (
     MIXED,
     FileContent,
     read_content,
+    report_erased,
     report_future,
     report_known,
 )
@@ -190,7 +197,10 @@ class HistoryImport:
         await self._progress.save(work, fields, write, errors=errors)
 
     async def run_batch(self) -> bool:
-        """Store the next sessions; returns False if there are none left. Raises HistoryRefused if a client is gone."""
+        """Store the next sessions, or report them if their client has been erased; returns False if none are left.
+
+        Raises HistoryRefused if the caller may no longer change the client.
+        """
         plan = self._progress.work["plan"]
         content = await self._load(plan)
         entry, record = self._progress.work["entry"], self._progress.work["record"]
@@ -199,11 +209,23 @@ class HistoryImport:
         name, sessions = list(content.clients.items())[entry]
         batch = _first_batch(sessions[record:])
         is_last = record + len(batch) == len(sessions)
+        position = (entry + 1, 0) if is_last else (entry, record + len(batch))
         try:
-            await self._store(plan, name, batch, (entry + 1, 0) if is_last else (entry, record + len(batch)))
+            await self._store(plan, name, batch, position)
         except (NotFound, Forbidden) as error:
-            raise HistoryRefused(f"could not be imported completely. {error.message}", "INTERRUPTED") from None
+            client = _identifier(plan["customers"], name)
+            if client is None or await customers.find_references(self._ctx, [client]):
+                raise HistoryRefused(f"could not be imported completely. {error.message}", "INTERRUPTED") from None
+            await self._report_erased(plan, batch, position)
         return True
+
+    async def _report_erased(self, plan: HistoryPlan, sessions: Sequence[Session], position: tuple[int, int]) -> None:
+        content = FileContent()
+        for session in sessions:
+            report_erased(content, session)
+        work, fields = self._advanced(plan, [], (content.reported, content.problem_count), position, None)
+        rows = sum(each.rows for each in sessions)
+        await self._progress.save(work, fields, _write_nothing, done=rows, errors=_errors(content.problems))
 
     def suspend(self) -> None:
         """Keep the sessions for the next step, if the same process runs it."""
@@ -248,7 +270,7 @@ class HistoryImport:
                 report_known(content, session)
             else:
                 new.append(session)
-        left_out = _loads_left_out(new, target)
+        left_out = _errors(loads_left_out(new, target))
         errors = [*_errors(content.problems), *left_out]
         documents = [] if self._is_dry_run else [each for session in new for each in done_sessions(session, target)]
         form = plan["result"]["format"] or "sets"
@@ -321,6 +343,10 @@ class HistoryImport:
         return own or self._ctx.caller.company.timezone
 
 
+async def _write_nothing(_: Context) -> None:
+    pass
+
+
 def _first_result(decisions: Decisions, *, is_dry_run: bool) -> HistoryResult:
     found, names = decisions.survey, decisions.names
     return {
@@ -371,18 +397,3 @@ def _extend(
 
 def _errors(*problems: Sequence[Problem]) -> list[JobError]:
     return [cast("JobError", each) for part in problems for each in part]
-
-
-def _loads_left_out(sessions: Sequence[Session], target: Target) -> list[JobError]:
-    return [
-        {
-            "entry": f"line {row.line}",
-            "line": row.line,
-            "field": "load",
-            "code": "VALUE_LEFT_OUT",
-            "message": "is negative, which means help, but the exercise is not assisted",
-        }
-        for session in sessions
-        for row in session.sets
-        if target.is_left_out(row)
-    ]

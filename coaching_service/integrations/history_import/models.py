@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.ids import ObjectId
@@ -150,13 +151,15 @@ class UndoResult(TypedDict):
 
 
 class UndoWork(TypedDict):
-    """What the next step of an undo needs.
+    """What the next step of an undo needs; the job of the import may be gone by then.
 
     `entry` is the kind of records that it goes through, `record` how many of them it has seen, and `last` the last one.
     `clients` are those of whom sessions were removed.
     """
 
     importId: ObjectId
+    importEndedAt: datetime
+    isOfClients: bool
     entry: int
     record: int
     last: ObjectId | None

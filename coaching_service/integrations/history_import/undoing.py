@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
 from typing import cast
 
 from coaching_service.core import audit
@@ -70,6 +69,8 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
     result: UndoResult = {"ok": 0, "removed": {"customers": 0, "sessions": 0, "exercises": 0}, "failed": []}
     undo: UndoWork = {
         "importId": job_id,
+        "importEndedAt": job["updatedAt"],
+        "isOfClients": "plan" in work and work["plan"]["result"]["format"] == "customers",
         "entry": _SESSIONS,
         "record": 0,
         "last": None,
@@ -184,7 +185,7 @@ class _Undo:
     async def _remove_customers(self) -> None:
         created = await history.list_clients_created_by_batch(self._ctx, self._work["importId"])
         existing = await customers.list_versions(self._ctx, created)
-        used = await find_used_customers(self._ctx, list(existing), await self._end_of_import())
+        used = await find_used_customers(self._ctx, list(existing), self._work["importEndedAt"])
         removed = [each for each, version in existing.items() if version == 0 and each not in used]
         staying = [_staying(each, _USED if each in used else _CHANGED) for each in existing if each not in removed]
         staying += [_staying(each, _UPDATED) for each in await self._find_updated()]
@@ -198,17 +199,11 @@ class _Undo:
 
     async def _find_updated(self) -> list[ObjectId]:
         """Return the clients who were there before, and whom a table of clients has changed."""
-        job = await background_jobs.get_with_work(self._ctx, self._work["importId"])
-        plan = cast("ImportWork", job["work"]).get("plan")
-        if plan is None or plan["result"]["format"] != "customers":
+        if not self._work["isOfClients"]:
             return []
         updated = await history.list_clients_updated_by_batch(self._ctx, self._work["importId"])
         existing = await customers.find_references(self._ctx, updated)
         return [each for each in updated if each in existing]
-
-    async def _end_of_import(self) -> datetime:
-        job = await background_jobs.get(self._ctx, self._work["importId"])
-        return job["updatedAt"]
 
     def _after(self, name: str, removed: int, staying: Sequence[KeptDocument], seen: int) -> UndoWork:
         work = self._work
