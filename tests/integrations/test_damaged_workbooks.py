@@ -77,7 +77,7 @@ def test_sets_and_clients_of_a_damaged_workbook_are_unreadable(kind: str) -> Non
 def test_a_workbook_that_states_a_smaller_size_is_read_as_a_whole() -> None:
     content = workbook(SHEET, b'<dimension ref="A1:H3"/>', b'<dimension ref="A1:A2"/>')
     found = survey(io.BytesIO(content), Answers(columns={"Day": ""}))
-    assert (found.rows, found.reported, str(found.last)) == (2, 0, "2025-01-07")
+    assert (found.rows, found.reported) == (2, 0)
 
 
 async def test_an_import_of_a_damaged_workbook_fails_at_once(coach: CoachClient) -> None:

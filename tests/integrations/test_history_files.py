@@ -88,7 +88,7 @@ def test_a_file_that_fits_no_format_says_what_it_has_and_what_is_missing() -> No
     with pytest.raises(UnknownFormat) as raised:
         read("Date,Weather,Mood\n2026-01-01,rain,good\n")
     assert raised.value.message == (
-        "has headings that fit no format: Date, Weather, Mood. The nearest is sets, which needs: exercise title, reps"
+        "has headings that fit no format: Date, Weather, Mood. The nearest is sets, which needs: exercise, reps"
     )
 
 
@@ -289,9 +289,8 @@ def test_a_survey_counts_rows_sets_and_names() -> None:
         '2026-02-13 07:05:00,"B",48m,"Plank",1,0,0,0,45,"","",\n'
     )
     found = survey(io.BytesIO(text.encode()), Answers())
-    assert (found.format, found.rows, found.reported, found.sets) == ("strong", 4, 1, 3)
+    assert (found.format, found.rows, found.reported) == ("strong", 4, 1)
     assert found.exercises == {"Squat": 2, "Plank": 1}
-    assert (found.first, found.last) == (date(2026, 2, 11), date(2026, 2, 13))
     assert [each["code"] for each in found.questions] == ["LOAD_UNIT"]
     assert survey(io.BytesIO(text.encode()), Answers(load_unit="kg")).questions == []
 
@@ -312,7 +311,7 @@ def test_one_date_decides_the_order_of_all(dates: tuple[str, ...], order: str | 
     found = survey(io.BytesIO(text.encode()), Answers())
     assert found.answers.date_order == order
     assert [each["code"] for each in found.questions] == questions
-    assert found.sets == (len(dates) if not questions else len(dates) - sum("/" in each for each in dates))
+    assert found.exercises.total() == (len(dates) if not questions else len(dates) - sum("/" in each for each in dates))
 
 
 def test_a_distance_without_unit_is_a_question() -> None:

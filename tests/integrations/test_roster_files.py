@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from coaching_service.integrations.history_files.rosters import Roster, is_roster, read_roster
+from coaching_service.integrations.history_files.rosters import Roster, read_roster
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.history_files.values import DateOrder
 
@@ -101,8 +101,3 @@ def test_tables_that_are_no_rosters(text: str, expected: str) -> None:
     with pytest.raises(UnreadableTable) as raised:
         read(text)
     assert raised.value.message == expected
-
-
-def test_tables_of_sets_are_no_rosters() -> None:
-    assert is_roster(["Full Name", "Email"])
-    assert not is_roster(["Date", "Exercise", "Reps"])

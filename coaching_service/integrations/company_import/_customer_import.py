@@ -90,9 +90,7 @@ class CustomerImport:
             questions.append(ask_for_column("name", "names of the clients", self._roster.name_options))
         empty = empty_result("customers", is_dry_run=self._is_dry_run, rows=len(self._rows) + open_rows)
         result: HistoryResult = {**empty, "questions": questions}
-        await self._save(
-            {**self._progress.work, "isStarted": True, "plan": _plan(result, len(errors))}, 0, errors, total=True
-        )
+        await self._save({**self._progress.work, "isStarted": True, "plan": _plan(result, len(errors))}, 0, errors)
         if questions and not self._is_dry_run:
             raise HistoryRefused(f"leaves a question open: {questions[0]['code']}. Answer it", "QUESTIONS_OPEN")
 
@@ -115,8 +113,6 @@ class CustomerImport:
         work: ImportWork = {
             **self._progress.work,
             "record": first + len(rows),
-            "imported": {"customers": result["imported"]} if result["imported"] else {},
-            "failed": result["reported"],
             "plan": _plan(result, self._progress.work["plan"].get("problems", 0) + len(problems)),
         }
         await self._save(work, len(rows), problems, accepted)
@@ -143,16 +139,12 @@ class CustomerImport:
         done: int,
         errors: Sequence[JobError],
         accepted: Sequence[CustomerRow] = (),
-        *,
-        total: bool = False,
     ) -> None:
         async def write(tx: Context) -> None:
             if not self._is_dry_run:
                 await self._store(tx, accepted)
 
-        fields: dict[str, Any] = {"work": work, "status": "running"}
-        if total:
-            fields["total"] = len(self._rows) + self._roster.open_rows
+        fields: dict[str, Any] = {"work": work, "status": "running", "total": work["plan"]["result"]["rows"]}
         await self._progress.save(work, fields, write, done=done, errors=errors)
 
     async def _store(self, tx: Context, rows: Sequence[CustomerRow]) -> None:

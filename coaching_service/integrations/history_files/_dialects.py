@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coaching_service.integrations.history_files import _amounts, _stronglifts, _trainheroic
-from coaching_service.integrations.history_files._headings import FIELD_OF, Field, Unit, read_heading, words_of
+from coaching_service.integrations.history_files._headings import (
+    FIELD_OF,
+    VOCABULARY,
+    Field,
+    Unit,
+    read_heading,
+    words_of,
+)
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.tables import Cell
 
@@ -53,7 +60,6 @@ class Dialect:
         return sum(bool(words.intersection(group)) for group in self.marks)
 
 
-_EXERCISE = ("exercise title", "exercise name", "exercise", *(n for n, f in FIELD_OF.items() if f == "exercise"))
 # Hevy's own names of three columns, in the languages of its application.
 _INDEX = ("set index", "indice de la serie", "satzindex", "index de la serie", "indice della serie", "indice da serie")
 _TITLE = (
@@ -65,8 +71,8 @@ _TITLE = (
     "titulo do exercicio",
 )
 _START = ("start time", "hora de inicio", "startzeit", "heure de debut", "ora di inizio")
-_SET_ORDER = tuple(name for name, known in FIELD_OF.items() if known == "set" and name not in {"set", "set index"})
-_DATE = tuple(name for name, known in FIELD_OF.items() if known == "date")
+_DATE, _EXERCISE = VOCABULARY["date"], VOCABULARY["exercise"]
+_SET_ORDER = tuple(name for name in VOCABULARY["set"] if name not in {"set", "set index"})
 _QUANTITY = tuple(n for n, f in FIELD_OF.items() if f in {"reps", "load", "seconds", "distance"})
 
 # The first one whose marks a file has is taken: special ones precede general ones.

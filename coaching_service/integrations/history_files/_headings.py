@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, TypeVar
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files.tables import Cell
@@ -37,6 +37,7 @@ Field = Literal[
     "isCompleted",
     "leftOut",
 ]
+Name = TypeVar("Name", bound=str)
 Unit = Literal["kg", "lb", "km", "mi", "m", "yd", "min"]
 
 # Each name is normalized: lower case, without accents and signs. Units and what is in brackets are read separately.
@@ -314,4 +315,9 @@ def _words(text: str) -> str:
     return _SIGNS.sub(" ", normalize(text)).strip()
 
 
-FIELD_OF: Mapping[str, Field] = {name: field for field, names in VOCABULARY.items() for name in names}
+def by_words(vocabulary: Mapping[Name, Sequence[str]]) -> dict[str, Name]:
+    """Return what each heading of a vocabulary means, by its words."""
+    return {words: name for name, headings in vocabulary.items() for words in headings}
+
+
+FIELD_OF: Mapping[str, Field] = by_words(VOCABULARY)

@@ -11,7 +11,7 @@ from typing import Literal
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
 from coaching_service.integrations.history_files._headings import Unit, unit_of
-from coaching_service.integrations.history_files.tables import Cell
+from coaching_service.integrations.history_files.tables import Cell, text_of
 from coaching_service.integrations.history_files.values import InvalidValue
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.scanner import SetTextError
@@ -115,7 +115,7 @@ def _reps_of(cell: Cell) -> str:
         return f"{low}-{high}"
     if isinstance(cell, time):  # 1:30 is a minute and a half
         return f"{cell.hour * 60 + cell.minute}s"
-    text = _as_text(cell)
+    text = text_of(cell)
     if normalize(text) in _AMRAP:
         return "AMRAP"
     side = "/side" if _SIDE.search(text) else ""
@@ -143,7 +143,7 @@ def _add_load(cells: PlanCells, load_unit: str, read: ReadSets) -> None:
 def _load_text(cells: PlanCells, load_unit: str, read: ReadSets) -> str | None:
     """Return the load of a row in the grammar of sets, such as `60kg` or `70%`; None without one."""
     cell, heading_unit = cells.get("load", (None, None))
-    text = _as_text(cell)
+    text = text_of(cell)
     if percent := _PERCENT.fullmatch(text):
         return f"{percent[1].replace(',', '.')}%"
     if effort := _EFFORT.fullmatch(text):
@@ -165,7 +165,7 @@ def _load_text(cells: PlanCells, load_unit: str, read: ReadSets) -> str | None:
 def _percent_text(cell: Cell, read: ReadSets) -> str | None:
     if isinstance(cell, int | float) and not isinstance(cell, bool):
         return f"{cell * 100 if 0 < cell <= 1.5 else cell:.6g}%" if cell else None  # a cell of 70% has 0.7
-    text = _as_text(cell)
+    text = text_of(cell)
     if not text:
         return None
     found = _PERCENT.fullmatch(text if "%" in text else f"{text}%")
@@ -207,7 +207,7 @@ def _read_rest(cell: Cell, unit: Unit | None) -> float | None:
 
 
 def _read_tempo(cell: Cell, _: Unit | None) -> str | None:
-    text = _as_text(cell)
+    text = text_of(cell)
     if len(text) > _LONGEST_TEMPO:
         raise InvalidValue(f"must not be longer than {_LONGEST_TEMPO} characters")
     return text or None
@@ -222,10 +222,4 @@ _EXTRAS: Mapping[Literal["rpe", "rir", "rest", "tempo"], Callable[[Cell, Unit | 
 
 
 def _text(cells: PlanCells, name: PlanField) -> str:
-    return _as_text(cells.get(name, (None, None))[0])
-
-
-def _as_text(cell: Cell) -> str:
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return "" if cell is None else str(cell).strip()
+    return text_of(cells.get(name, (None, None))[0])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import IO, Literal, cast
 
 from coaching_service.core.text import normalize
-from coaching_service.integrations.history_files._headings import Unit, read_heading
+from coaching_service.integrations.history_files._headings import VOCABULARY, Unit, by_words, read_heading
 from coaching_service.integrations.history_files._plan_cells import PLAN_FIELDS, PlanField, is_empty, read_sets
 from coaching_service.integrations.history_files._plan_days import (
     DAYS_OF_WEEK,
@@ -23,7 +23,7 @@ from coaching_service.integrations.history_files._plan_days import (
     week_in,
 )
 from coaching_service.integrations.history_files.models import Problem
-from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
+from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables, text_of
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.workouts.sets.models import PlannedSet
 
@@ -33,19 +33,19 @@ Column = Literal["week", "day", "exercise", "superset", "notes"] | PlanField
 COLUMNS: Mapping[Column, tuple[str, ...]] = {
     "week": ("week", "wk", "semana", "sem"),
     "day": ("day", "dia", "session", "sesion", "workout", "workout name", "training day", "entrenamiento"),
-    "exercise": ("exercise", "exercise name", "exercises", "movement", "lift", "ejercicio", "ejercicios", "movimiento"),
+    "exercise": (*VOCABULARY["exercise"], "exercises", "ejercicios", "movimiento"),
     "sets": ("sets", "set", "series", "serie", "sets x reps", "sets reps"),
-    "reps": ("reps", "rep", "repetitions", "rep range", "repeticiones", "repes", "rango de repeticiones"),
-    "load": ("load", "weight", "kg", "lbs", "lb", "carga", "peso"),
+    "reps": (*VOCABULARY["reps"], "rep range", "repes", "rango de repeticiones"),
+    "load": (*VOCABULARY["load"], "kg", "lbs", "lb"),
     "percent": ("%", "% 1rm", "%1rm", "1rm %", "% of 1rm", "percent", "percentage", "intensity", "porcentaje"),
-    "rpe": ("rpe", "effort", "esfuerzo"),
-    "rir": ("rir", "reps in reserve", "repeticiones en reserva"),
+    "rpe": VOCABULARY["rpe"],
+    "rir": (*VOCABULARY["rir"], "repeticiones en reserva"),
     "rest": ("rest", "rest time", "rest period", "descanso", "pausa", "recuperacion"),
     "tempo": ("tempo", "cadence", "cadencia", "ritmo"),
-    "superset": ("superset", "order", "group", "superserie", "orden", "grupo"),
-    "notes": ("notes", "note", "comments", "cues", "instructions", "notas", "nota", "comentarios", "indicaciones"),
+    "superset": (*VOCABULARY["superset"], "order", "group", "orden", "grupo"),
+    "notes": (*VOCABULARY["notes"], "cues", "instructions", "nota", "comentarios", "indicaciones"),
 }
-_COLUMN_OF: Mapping[str, Column] = {words: column for column, names in COLUMNS.items() for words in names}
+_COLUMN_OF: Mapping[str, Column] = by_words(COLUMNS)
 _LABEL = re.compile(r"([A-Z]\d?|\d[a-z])\s*[).:]\s+(?=\S)")
 _SUPERSET = re.compile(r"([A-Za-z]+)\d*|(\d+)[A-Za-z]")
 _NAME_LENGTH, _NOTE_LENGTH = 200, 5_000
@@ -274,7 +274,4 @@ def _cells_of(
 
 
 def _text(cells: Mapping[Column, tuple[Cell, Unit | None]], column: Column) -> str:
-    cell = cells.get(column, (None, None))[0]
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return "" if cell is None else str(cell).strip()
+    return text_of(cells.get(column, (None, None))[0])

@@ -11,8 +11,8 @@ from typing import IO, Literal, NotRequired, TypedDict
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
-from coaching_service.integrations.history_files._headings import FIELD_OF, read_heading, words_of
-from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
+from coaching_service.integrations.history_files._headings import FIELD_OF, VOCABULARY, by_words, read_heading, words_of
+from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables, text_of
 from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, UnknownOrder
 
 Column = Literal[
@@ -35,16 +35,7 @@ Column = Literal[
 COLUMNS: Mapping[Column, tuple[str, ...]] = {
     "name": ("name", "first name", "firstname", "given name", "client first name", "nombre"),
     "surname": ("surname", "last name", "lastname", "family name", "client last name", "apellido", "apellidos"),
-    "fullName": (
-        "full name",
-        "client name",
-        "client",
-        "athlete",
-        "athlete name",
-        "member",
-        "nombre completo",
-        "cliente",
-    ),
+    "fullName": ("full name", "member", "nombre completo", *VOCABULARY["customer"]),
     "email": ("email", "e mail", "email address", "client email", "mail", "correo", "correo electronico"),
     "phone": ("phone", "phone number", "telephone", "mobile", "mobile phone", "telefono", "movil"),
     "birthday": ("birthday", "birthdate", "birth date", "date of birth", "dob", "fecha de nacimiento", "nacimiento"),
@@ -56,7 +47,7 @@ COLUMNS: Mapping[Column, tuple[str, ...]] = {
     "goal": ("goal", "goals", "objetivo", "objetivos"),
     "trainer": ("trainer", "coach", "coach email", "trainer email", "coach name", "entrenador"),
 }
-_COLUMN_OF: Mapping[str, Column] = {words: column for column, names in COLUMNS.items() for words in names}
+_COLUMN_OF: Mapping[str, Column] = by_words(COLUMNS)
 # Several columns may have these: their cells are joined.
 JOINED: tuple[Column, ...] = ("groups", "notes")
 _ARCHIVED = {"archived", "deactivated", "inactive", "archivado", "inactivo", "desactivado", "cancelled", "canceled"}
@@ -150,11 +141,6 @@ def column_of(heading: Cell, columns: Mapping[str, Column | Literal[""]] | None 
 def count_headings(cells: Sequence[Cell], columns: Mapping[str, Column | Literal[""]] | None = None) -> int:
     """Return how many cells are headings of rosters."""
     return sum(column_of(cell, columns) in COLUMNS for cell in cells)
-
-
-def is_roster(headings: Sequence[str]) -> bool:
-    """Return whether headings are of a table of clients: they have a name."""
-    return bool({column_of(heading) for heading in headings} & {"name", "fullName"})
 
 
 def read_roster(
@@ -281,7 +267,4 @@ def _read_status(row: RosterRow, text: str) -> None:
 
 
 def _text(cells: Mapping[Column, Cell], column: Column) -> str:
-    cell = cells.get(column)
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return "" if cell is None else str(cell).strip()
+    return text_of(cells.get(column))

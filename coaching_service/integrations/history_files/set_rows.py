@@ -35,7 +35,7 @@ from coaching_service.integrations.history_files.columns import (
     sets_dialect,
 )
 from coaching_service.integrations.history_files.models import Format, Problem
-from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
+from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables, text_of
 from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, Moment, UnknownOrder
 
 _NOT_COMPLETED = {"false", "no", "0"}
@@ -385,10 +385,7 @@ def _cell(cells: Cells, name: Field) -> Cell:
 
 
 def _text(cells: Cells, name: Field) -> str:
-    cell = _cell(cells, name)
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return "" if cell is None else sys.intern(str(cell).strip()[:_TEXT_LENGTH])  # rows repeat the same texts
+    return sys.intern(text_of(_cell(cells, name))[:_TEXT_LENGTH])  # rows repeat the same texts
 
 
 def _minute(clock: str) -> int:

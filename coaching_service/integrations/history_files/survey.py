@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date
 from typing import IO
 
 from coaching_service.core.text import normalize
@@ -48,7 +47,6 @@ class Survey:
         clients: What the file says about the client of each label.
         assisted: Names of exercises whose loads are help.
         problems: The first problems of rows; `problem_count`: how many there are.
-        first, last: The dates of the first and the last set.
     """
 
     answers: Answers
@@ -57,26 +55,23 @@ class Survey:
     questions: list[Question] = field(default_factory=list)
     rows: int = 0
     reported: int = 0
-    sets: int = 0
     exercises: Counter[str] = field(default_factory=Counter)
     customers: Counter[str] = field(default_factory=Counter)
     clients: dict[str, FileClient] = field(default_factory=dict)
     assisted: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
     problem_count: int = 0
-    first: date | None = None
-    last: date | None = None
 
 
-def survey(file: IO[bytes], answers: Answers, advance: Callable[[int], None] = lambda _: None) -> Survey:
+def survey(file: IO[bytes], answers: Answers) -> Survey:
     """Read a whole file once, or twice if that decides the order of its dates.
 
-    `advance` is called with the number of rows that have been read. Raises UnreadableTable and UnknownFormat.
+    Raises UnreadableTable and UnknownFormat.
     """
-    found, reading = _read(file, answers, advance)
+    found, reading = _read(file, answers)
     if reading.orders is not None and answers.date_order is None and len(reading.orders) == 1:
         [order] = reading.orders
-        found, reading = _read(file, replace(answers, date_order=order), advance)
+        found, reading = _read(file, replace(answers, date_order=order))
     if reading.missing is not None:
         found.questions += reading.missing.questions
     if found.answers.date_order is None and reading.has_unknown_dates:
@@ -135,24 +130,20 @@ def _add_clients(found: Survey, people: Mapping[tuple[str, str], int]) -> None:
         found.customers[client.label] += rows
 
 
-def _read(file: IO[bytes], answers: Answers, advance: Callable[[int], None]) -> tuple[Survey, _Reading]:
+def _read(file: IO[bytes], answers: Answers) -> tuple[Survey, _Reading]:
     found, reading, people = Survey(answers), _Reading(), Counter[tuple[str, str]]()
     source = SetFile(file, answers)
     for row in source.rows():
         found.rows += 1
-        advance(found.rows)
         reading.add(row)
         is_open = source.missing is not None or any(problem["code"] in _SOLVED_BY_ANSWERS for problem in row.problems)
         found.problem_count += len(row.problems)
         found.problems += row.problems[: MAX_PROBLEMS - len(found.problems)]
         found.reported += not row.sets and not is_open
         for each in row.sets:
-            found.sets += 1
             found.exercises[each.exercise_name] += 1
             if each.is_assistance:
                 found.assisted.add(each.exercise_name)
-            found.first = each.day if found.first is None else min(found.first, each.day)
-            found.last = each.day if found.last is None else max(found.last, each.day)
         people.update({(each.customer, each.customer_id) for each in row.sets})
     _add_clients(found, people)
     reading.missing = source.missing

@@ -158,7 +158,7 @@ def _rows_of_csv(text: io.TextIOWrapper, delimiter: str) -> Iterator[Row]:
                 raise UnreadableTable("is not a CSV file: a quotation mark is not closed", line)
             is_declaration = line == 1 and cells[:1] and cells[0].lstrip("\ufeff").casefold().startswith("sep=")
             if any(cell.strip() for cell in cells) and not is_declaration:
-                yield Row(line, tuple(_text_of(cell) for cell in cells))
+                yield Row(line, tuple(_csv_cell(cell) for cell in cells))
             line = reader.line_num + 1
     except csv.Error as error:
         raise UnreadableTable(f"cannot be read as CSV: {error}", line) from None
@@ -181,7 +181,14 @@ class _Lines:
         return line
 
 
-def _text_of(cell: str) -> str | None:
+def text_of(cell: Cell) -> str:
+    """Return a cell as text: whole numbers without a decimal point, and an empty text for no value."""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return "" if cell is None else str(cell).strip()
+
+
+def _csv_cell(cell: str) -> str | None:
     text = cell.strip("\ufeff ")
     return (restore(text) if "'" in text else text) or None
 

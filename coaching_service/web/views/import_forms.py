@@ -19,6 +19,7 @@ from coaching_service.integrations.history_import.results import table_result
 from coaching_service.library.exercises.models import Exercise
 from coaching_service.library.exercises.suggestions import suggest_exercises
 from coaching_service.library.imported_names.answers import read_answers
+from coaching_service.library.imported_names.models import NameInFile
 from coaching_service.people.account.models import LoadUnit
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.import_presentation import chosen_answer
@@ -62,22 +63,27 @@ class ExerciseSearch(TypedDict):
 def with_answers(checked: JobWork, form: AnswersForm) -> ImportAnswers:
     """Return the answers that a check had, completed by those of a form.
 
-    Names whose proposal was not changed are no answers, which would be remembered. Raises InvalidFields.
+    Raises InvalidFields.
     """
     known = cast("ImportWork", checked["work"])["answers"]
     result = table_result(checked["result"])
-    proposed = {each["name"]: chosen_answer(each) for each in (result["names"] if result else ())}
-    changed = [row for row in form["names"] if proposed.get(row["name"]) != row["answer"]]
+    changed = changed_answers(result["names"] if result else (), form["names"])
     return {
         "format": known["format"],
         "customerId": known["customerId"] or form["customerId"],
         "loadUnit": form["loadUnit"] or known["loadUnit"],
         "distanceUnit": form["distanceUnit"] or known["distanceUnit"],
         "dateOrder": form["dateOrder"] or known["dateOrder"],
-        "names": {**by_name(known["names"]), **read_answers(_by_name(changed))},
+        "names": {**by_name(known["names"]), **read_answers(changed)},
         "customers": {**by_name(known["customers"]), **read_answers(_by_name(form["customers"]), "customers")},
         "columns": {**{each["heading"]: each["field"] for each in known["columns"]}, **_columns_of(form["columns"])},
     }
+
+
+def changed_answers(names: Sequence[NameInFile], rows: Sequence[NameRow]) -> Mapping[str, str]:
+    """Return the answers about names: what was proposed and not changed is none, which would be remembered."""
+    proposed = {each["name"]: chosen_answer(each) for each in names}
+    return _by_name([row for row in rows if proposed.get(row["name"]) != row["answer"]])
 
 
 async def search_exercises(ctx: Context, query: ExerciseSearch) -> Sequence[Exercise]:

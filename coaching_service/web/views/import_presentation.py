@@ -98,7 +98,7 @@ def describe(job: JobWork) -> dict[str, Any]:
         if result is None
         else [_question(each, number) for number, each in enumerate(result["questions"])],
         "isChecking": result is not None and any(each["code"] == "COLUMN" for each in result["questions"]),
-        "names": [_name(each, may_create=may_create) for each in names[:MOST_NAMES]],
+        "names": [show_name(each, may_create=may_create) for each in names[:MOST_NAMES]],
         "mayCreate": may_create,
         "nameCount": len(names),
         "knownCount": sum(each["match"] is not None for each in names),
@@ -210,7 +210,8 @@ def _question(question: Question, number: int) -> ShownQuestion:
     }
 
 
-def _name(name: NameInFile, *, may_create: bool) -> ShownName:
+def show_name(name: NameInFile, *, may_create: bool) -> ShownName:
+    """Return a name with the exercises that it may mean."""
     exercises = [each for each in (name["match"], *name["alternatives"]) if each is not None]
     options = [(str(each["_id"]), each["name"]) for each in exercises]
     if may_create:

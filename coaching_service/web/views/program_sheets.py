@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import coach
@@ -13,17 +12,18 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.fields import Default
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.media import CSV, XLSX
-from coaching_service.core.validation import NAME_LENGTH, Choice, Input, Text
+from coaching_service.core.validation import Choice, Input, Text
 from coaching_service.integrations.history_files.programs import PlannedDay, write_table
 from coaching_service.integrations.program_sheets import service
 from coaching_service.integrations.program_sheets.models import ProgramImportOptions
 from coaching_service.integrations.program_sheets.service import ReadProgram
-from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile
+from coaching_service.library.imported_names.models import CREATE
 from coaching_service.people.account.models import LoadUnit
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
-from coaching_service.web.views.import_forms import ExerciseSearch, search_exercises
+from coaching_service.web.views.import_forms import ExerciseSearch, NameRow, changed_answers, search_exercises
+from coaching_service.web.views.import_presentation import show_name
 
 pages = Pages("/app/programs/import")
 _MAX_TABLE = 60_000
@@ -36,16 +36,11 @@ class _SheetForm(Input):
     loadUnit = Choice(*_UNITS, load_default=None)
 
 
-class _NameRow(TypedDict):
-    name: Annotated[str, Text(max_length=NAME_LENGTH)]
-    answer: Annotated[str, Text(max_length=24)]
-
-
 class _ProgramForm(TypedDict):
     name: Annotated[str, Text()]
     table: Annotated[str, Text(max_length=_MAX_TABLE)]
     loadUnit: LoadUnit
-    names: Annotated[list[_NameRow], Default(list)]
+    names: Annotated[list[NameRow], Default(list)]
 
 
 @pages.get("", access=coach(PROGRAMS.CREATE), template="library/program_import.html")
@@ -85,11 +80,8 @@ async def preview_sheet(ctx: Context, form: dict[str, Any], file: ReceivedFile |
 async def import_sheet(ctx: Context, form: _ProgramForm) -> Redirect:
     """Create the program of a preview."""
     options: ProgramImportOptions = {"name": form["name"], "names": {}, "loadUnit": form["loadUnit"]}
-    # What was proposed and not changed is no answer, which would be remembered.
     proposed = (await service.read_sheet(ctx, *_content_of(form["table"]), options)).names.names
-    unchanged = {each["name"]: _chosen(each) for each in proposed}
-    changed = [row for row in form["names"] if unchanged.get(row["name"]) != row["answer"]]
-    options["names"] = {row["name"]: row["answer"] for row in changed}
+    options["names"] = changed_answers(proposed, form["names"])
     program = await service.import_program(ctx, *_content_of(form["table"]), options)
     days = quantity(program["numberOfDaysWithWorkouts"], "workout day")
     return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created with {days}.")
@@ -113,7 +105,7 @@ def _present(read: ReadProgram, table: str) -> dict[str, Any]:
             quantity(sum(bool(day.exercises) for day in sheet.days), "workout"),
             quantity(sum(len(day.exercises) for day in sheet.days), "exercise"),
         ],
-        "names": [{**each, "options": _options(each), "chosen": _chosen(each)} for each in read.names.names],
+        "names": [show_name(each, may_create=True) for each in read.names.names],
         "new_count": sum(each["answer"] == CREATE for each in read.names.names),
         "problems": sheet.problems,
     }
@@ -129,16 +121,3 @@ def _present_day(day: PlannedDay, unit: str) -> dict[str, Any]:
             for each in day.exercises
         ],
     }
-
-
-def _options(about: NameInFile) -> Sequence[tuple[str, str]]:
-    known = [each for each in (about["match"], *about["alternatives"]) if each is not None]
-    return [
-        *((str(each["_id"]), each["name"]) for each in known),
-        (CREATE, f"New exercise “{about['name']}”"),
-        (SKIP, "Leave out"),
-    ]
-
-
-def _chosen(about: NameInFile) -> str:
-    return str(about["match"]["_id"]) if about["match"] is not None else about["answer"] or CREATE
