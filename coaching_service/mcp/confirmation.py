@@ -10,8 +10,8 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.http.responses import format_datetime
 from coaching_service.core.mcp.lists import format_time
 from coaching_service.integrations.proposals import service as proposals
-from coaching_service.integrations.proposals.execution import TOKEN_LIFETIME, Unconfirmed
 from coaching_service.integrations.proposals.models import Proposal
+from coaching_service.integrations.proposals.tool_calls import TOKEN_LIFETIME, Unconfirmed
 
 Result = dict[str, Any]
 

@@ -1,1 +1,1 @@
-"""Proposals of assistants: calls of tools that a coach decides on."""
+"""Calls of tools by assistants: carried out at once (`tool_calls`), or proposed to a coach, who decides."""
