@@ -82,6 +82,11 @@ class CoachClient:
         return self._others[-1]
 
     @property
+    def headers(self) -> dict[str, str]:
+        """The headers with the credential."""
+        return dict(self._headers)
+
+    @property
     def ctx(self) -> Context:
         """The context of the same coach, for calling services and reading the database."""
         assert self._ctx is not None

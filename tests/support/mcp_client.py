@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.mcp_messages import MODERN, envelope
 from tests.support.client import CoachClient, Reply
+from tests.support.other_process import OtherProcess
 from tests.support.tool_outputs import check_output
 
 TODAY = str(datetime.now(UTC).date())  # a date more than a year away has to be confirmed
@@ -25,7 +26,7 @@ TODAY = str(datetime.now(UTC).date())  # a date more than a year away has to be 
 class McpHttpClient:
     """Sends plain HTTP requests to /mcp with one set of headers."""
 
-    def __init__(self, server: BaseTestServer, headers: dict[str, str]) -> None:
+    def __init__(self, server: BaseTestServer | OtherProcess, headers: dict[str, str]) -> None:
         self.base_url = str(server.make_url("/")).rstrip("/")
         self._http = aiohttp.ClientSession(base_url=server.make_url("/"), headers=headers)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from yarl import URL
 
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
@@ -40,6 +41,15 @@ class OtherProcess:
     def act_for(self, coach: CoachClient) -> None:
         """Send this coach's key from now on."""
         self.http.headers["X-API-Key"] = str(coach.key)
+
+    def act_for_session(self, coach: CoachClient) -> None:
+        """Send the headers of this coach's session from now on."""
+        del self.http.headers["X-API-Key"]
+        self.http.headers.update(coach.headers)
+
+    def make_url(self, path: str) -> URL:
+        """Return the URL of a path."""
+        return URL(self.base_url + path)
 
     async def kill(self) -> bool:
         """Kill the process; returns that the proxied command must not continue."""

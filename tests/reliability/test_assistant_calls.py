@@ -1,0 +1,131 @@
+"""Calls of an assistant over several processes, and processes that are killed while they carry out what was proposed."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from aiohttp.test_utils import TestServer
+
+from coaching_service import features
+from coaching_service.progress.conversation import waiting
+from coaching_service.settings import Settings
+from tests.mcp.test_budgets import DAYS, is_done, let_ten_minutes_pass
+from tests.support.client import CoachClient
+from tests.support.database_proxy import Moment
+from tests.support.doctor import is_numbered
+from tests.support.job_worker import worker
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal
+from tests.support.other_process import running
+from tests.support.service_process import until
+from tests.support.training import Json, client_path
+
+EARLIER = datetime(2020, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
+
+
+async def texts(coach: CoachClient, client: Json) -> list[tuple[str, bool]]:
+    """The messages to a client, and whether each waits to be delivered."""
+    docs = (await coach.get(client_path(client, "messages"))).ok()["docs"]
+    return [(each["text"], each["deliverAt"] is not None) for each in docs]
+
+
+async def test_processes_share_the_budgets_of_an_assistant(
+    coach: CoachClient, public_server: TestServer, settings: Settings, tmp_path: Path
+) -> None:
+    ana = await coach.create_customer("Ana")
+    headers = {"X-API-Key": str(coach.key)}
+    async with (
+        running(settings, coach.key, tmp_path) as process,
+        McpHttpClient(public_server, headers) as here,
+        McpHttpClient(process, headers) as there,
+    ):
+        both = (here, there)
+
+        async def add_note(number: int) -> bool:
+            return is_done(await both[number % 2].call("add_note", customerId=ana["_id"], text=f"Note {number}"))
+
+        assert all(await asyncio.gather(*map(add_note, range(20))))
+        assert [await add_note(number) for number in range(20, 34)] == [True] * 10 + [False] * 4
+        await let_ten_minutes_pass(coach)
+        done = await asyncio.gather(*map(add_note, range(40, 80)))
+        assert len((await coach.get(client_path(ana, "notes"))).ok()) == 30 + sum(done)
+        assert sum(done) <= 30
+
+        await let_ten_minutes_pass(coach)
+        for number, client in enumerate(both):
+            days = [{"date": DAYS[7 * number + day], "name": "Legs"} for day in range(7)]
+            tool_change(await client.call("create_workout", customerId=ana["_id"], days=days))
+        for client in both:
+            more = await client.call("create_workout", customerId=ana["_id"], days=[{"date": DAYS[20], "name": "A"}])
+            tool_proposal(more, "MANY_CLIENT_DAYS")
+
+
+@pytest.mark.parametrize(
+    ("moment", "is_stored"),
+    [
+        (Moment("findAndModify", "proposals", done=True), False),
+        (Moment("insert", "waitingMessages", done=True), False),
+        (Moment("commitTransaction"), False),
+        (Moment("commitTransaction", done=True), True),
+    ],
+    ids=["decided", "sent", "before the commit", "after the commit"],
+)
+async def test_an_approval_whose_process_is_killed_is_carried_out_once(
+    coach: CoachClient,
+    public_server: TestServer,
+    settings: Settings,
+    tmp_path: Path,
+    moment: Moment,
+    *,
+    is_stored: bool,
+) -> None:
+    clients = [await coach.create_customer(name) for name in ("Ana", "Bo")]
+    async with McpHttpClient(public_server, {"X-API-Key": str(coach.key)}) as mcp:
+        about = {"customerIds": [each["_id"] for each in clients], "text": "See you"}
+        proposal = tool_proposal(await mcp.call("send_message", **about), "CONTACT", "MANY_CLIENTS")
+    path, key = f"/coach/proposals/{proposal['proposalId']}", {"Idempotency-Key": "approve"}
+    session = await coach.interactive()
+    async with running(settings, coach.key, tmp_path) as process:
+        process.act_for_session(session)
+        process.proxy.wait_for(moment, process.kill)
+        assert await process.send("POST", f"{path}/approve", headers=key) is None
+        assert process.proxy.reached.is_set()
+    sent = [("See you", True)] if is_stored else []
+    assert [await texts(coach, each) for each in clients] == [sent] * 2
+    assert (await session.get(path)).ok()["status"] == ("executed" if is_stored else "pending")
+
+    approved = (await session.post(f"{path}/approve", headers=key)).ok()
+
+    assert approved["status"] == "executed"
+    assert approved["result"]["changeId"]
+    assert [await texts(coach, each) for each in clients] == [[("See you", True)]] * 2
+    (await session.post(f"{path}/approve", headers={"Idempotency-Key": "again"})).refused(409, "decided")
+
+
+async def test_a_message_whose_delivery_is_killed_is_delivered_once(
+    coach: CoachClient, public_server: TestServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(features.STEPS, waiting.DELIVER)  # this process does not run the job
+    ana = await coach.create_customer("Ana")
+    async with McpHttpClient(public_server, {"X-API-Key": str(coach.key)}) as mcp:
+        await approve(coach, tool_proposal(await mcp.call("send_message", customerId=ana["_id"], text="Hi"), "CONTACT"))
+    db, of_company = coach.ctx.db, {"companyId": coach.ctx.company_id}
+    await db["waitingMessages"].update_one(of_company, {"$set": {"deliverAt": EARLIER}})
+    await db["jobs"].update_many(of_company, {"$set": {"runAfter": EARLIER}})
+
+    async with worker(settings, waiting.DELIVER) as process:
+        for moment in (Moment("insert", "messages", done=True), Moment("commitTransaction")):
+            await process.kill_at(coach, moment)
+            assert await texts(coach, ana) == [("Hi", True)]
+        await process.kill_at(coach, Moment("commitTransaction", done=True))
+        assert await texts(coach, ana) == [("Hi", False)]
+        await process.run_to_end()
+
+    assert await texts(coach, ana) == [("Hi", False)]
+    await until(lambda: is_numbered(coach.ctx.services), "numbers of changes")
+    events = (await coach.get("/coach/events", limit=500)).ok()["docs"]
+    assert [each["type"] for each in events if each["type"].startswith("message.")] == ["message.created"]
+    client = await coach.as_client(ana)
+    assert [each["text"] for each in (await client.get("/customer/messages")).ok()["docs"]] == ["Hi"]
