@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from coaching_service.web.views import import_presentation
 from tests.support.client import CoachClient
 from tests.support.transfer import run
 from tests.support.visitor import HtmlPage, Visitor
@@ -61,7 +64,7 @@ async def test_a_coach_who_may_not_create_exercises_chooses(coach: CoachClient, 
     page = await upload(visitor, coach, f"/app/import?customerId={mara['_id']}", STRONG)
     page.says("you do not have the permission to create exercises", "Choose…")
     assert "New exercise" not in page.text
-    answers = {"loadUnit": "kg", "names__1__answer": "skip"}
+    answers = {"loadUnit": "kg", "names__0__answer": "skip"}
     page = await ended(visitor, coach, await visitor.submit(page, f"{page.path}/run", **answers))
     page.says("Imported.", "has the name of an exercise that is left out")
 
@@ -72,7 +75,7 @@ async def test_names_are_matched_created_and_left_out(coach: CoachClient, owner_
     found = (await owner_page.get(f"{page.path}/exercises?keywords=prowler")).ok()
     assert f'data-exercise="{sled["_id"]}"' in found.html
 
-    answers = {"loadUnit": "lb", "names__0__answer": "skip", "names__1__answer": sled["_id"]}
+    answers = {"loadUnit": "lb", "names__0__answer": sled["_id"], "names__1__answer": "skip"}
     page = await ended(owner_page, coach, await owner_page.submit(page, f"{page.path}/run", **answers))
 
     page.says("Imported.")
@@ -137,3 +140,15 @@ async def test_columns_are_asked_for_and_the_file_is_checked_again(coach: CoachC
     page.says("Nothing has been imported yet", "Squat")
     page = await ended(owner_page, coach, await owner_page.submit(page, f"{page.path}/run"))
     page.says("Imported.", "11 Feb 2026")
+
+
+async def test_names_that_need_an_answer_are_listed_first(
+    coach: CoachClient, owner_page: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mara = await coach.create_customer("Mara")
+    monkeypatch.setattr(import_presentation, "MOST_NAMES", 2)
+    rows = ("Squat,5,100", "Squat,5,100", "Sled of Doom,5,100", "Zorking,5,100")
+    sheet = "Date,Exercise,Reps,kg\n" + "".join(f"2026-02-11,{row}\n" for row in rows)
+    page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", sheet.encode())
+    page.says("1 of 3 names means", "New exercise: Sled of Doom", "New exercise: Zorking", "Only 2 names are listed")
+    assert "Squat becomes" not in page.html

@@ -83,7 +83,8 @@ def describe(job: JobWork) -> dict[str, Any]:
     result = table_result(job["result"])
     has_ended = job["status"] not in ("queued", "running")
     is_dry_run = work["isDryRun"]
-    names = [] if result is None else result["names"]
+    # Those that an answer is needed for first.
+    names = sorted([] if result is None else result["names"], key=lambda each: each["match"] is not None)
     may_create = work.get("mayCreateExercises", True)
     return {
         **job,
