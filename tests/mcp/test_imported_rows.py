@@ -146,6 +146,7 @@ async def test_the_change_of_an_import_says_what_was_imported(coach: CoachClient
     said = "2 sessions imported (sets, 2025-01-06 to 2025-01-08)"
 
     async def summaries() -> list[str]:
+        await until(lambda: is_numbered(coach.ctx.services), "numbers of changes")
         listed = (await coach.get("/coach/changes", customerId=ana["_id"])).ok()["docs"]
         return [each["summary"] for each in listed]
 

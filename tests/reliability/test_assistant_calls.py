@@ -92,6 +92,7 @@ async def test_an_approval_whose_process_is_killed_is_carried_out_once(
         process.proxy.wait_for(moment, process.kill)
         assert await process.send("POST", f"{path}/approve", headers=key) is None
         assert process.proxy.reached.is_set()
+    await coach.ctx.db.client.admin.command("killSessions", [moment.session])  # else it ends within a minute
     sent = [("See you", True)] if is_stored else []
     assert [await texts(coach, each) for each in clients] == [sent] * 2
     assert (await session.get(path)).ok()["status"] == ("executed" if is_stored else "pending")
