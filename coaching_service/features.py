@@ -44,6 +44,7 @@ from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.lifecycle.erasure import tombstones
 from coaching_service.lifecycle.export import routes as export
 from coaching_service.lifecycle.orphans import service as orphans
+from coaching_service.lifecycle.program_sync import routes as program_sync
 from coaching_service.people.account import checks as account_checks
 from coaching_service.people.account import routes as account
 from coaching_service.people.account import service as account_service
@@ -110,6 +111,7 @@ from coaching_service.progress.workload import routes as workload
 from coaching_service.progress.workload import tools as workload_tools
 from coaching_service.training.assignments import routes as assignments
 from coaching_service.training.assignments import tools as assignments_tools
+from coaching_service.training.group_programs import routes as group_programs
 from coaching_service.training.programs import routes as programs
 from coaching_service.training.programs import tools as programs_tools
 from coaching_service.training.schedule import program_tools
@@ -137,6 +139,8 @@ ROUTES: tuple[Routes, ...] = (
     availability.routes,
     availability.own_routes,
     customer_bulk.routes,
+    program_sync.routes,
+    group_programs.routes,
     workouts.routes,
     schedule.routes,
     logs.routes,

@@ -25,7 +25,7 @@ from coaching_service.people.availability.events import AvailabilityChanged
 from coaching_service.people.changes.import_events import ImportUndoRequested
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import subscribers as customers
-from coaching_service.people.customers.events import CustomersCreated, CustomersDeleted
+from coaching_service.people.customers.events import CustomersCreated, CustomersDeleted, GroupsChanged
 from coaching_service.people.identities.events import EmailConfirmed, IdentityDisplaced
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
@@ -45,6 +45,8 @@ from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.training.group_programs import subscribers as group_programs
+from coaching_service.training.programs.events import ProgramDeleted
 from coaching_service.training.workouts.blocks.events import (
     CompletedWorkChanged,
     RecordedItemsRescheduled,
@@ -57,7 +59,14 @@ def assemble() -> EventBus:
     """Return an event bus with every subscriber; subscribers of one event are called in the order given here."""
     events = EventBus()
     events.subscribe(ResponseReplayed, customers.require_customer_in_scope)
-    events.subscribe(CustomersCreated, customer_access.invite_new_customers, metrics.assign_automatic_sets)
+    events.subscribe(
+        CustomersCreated,
+        customer_access.invite_new_customers,
+        metrics.assign_automatic_sets,
+        group_programs.follow_new_customers,
+    )
+    events.subscribe(GroupsChanged, group_programs.follow_groups)
+    events.subscribe(ProgramDeleted, group_programs.forget_program)
     events.subscribe(
         CustomersDeleted,
         tombstones.record_clients,

@@ -25,6 +25,7 @@ from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.training.assignments import service as assignments
+from coaching_service.training.group_programs import service as group_programs
 from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule.models import OnConflict, ScheduleConflict
 
@@ -118,7 +119,10 @@ async def add_groups(
     async def find_invalid(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
         return await bulk.find_over_group_limit(ctx, ids, groups)
 
-    return await _run(ctx, selection, Operation(lambda tx, ids: bulk.add_groups(tx, ids, groups), find_invalid), run)
+    operation = Operation(
+        lambda tx, ids: bulk.add_groups(tx, ids, groups), find_invalid, batch_size=await _group_batch(ctx, groups)
+    )
+    return await _run(ctx, selection, operation, run)
 
 
 async def remove_groups(
@@ -129,7 +133,15 @@ async def remove_groups(
     run: Run | None = None,
 ) -> BulkResult:
     """Remove clients from groups."""
-    return await _run(ctx, selection, Operation(lambda tx, ids: bulk.remove_groups(tx, ids, groups)), run)
+    operation = Operation(
+        lambda tx, ids: bulk.remove_groups(tx, ids, groups), batch_size=await _group_batch(ctx, groups)
+    )
+    return await _run(ctx, selection, operation, run)
+
+
+async def _group_batch(ctx: Context, groups: list[str]) -> int | None:
+    """Return how many clients join or leave groups in one transaction, if the groups have a program."""
+    return _PROGRAM_BATCH if await group_programs.have_program(ctx, groups) else None
 
 
 async def assign_trainer(
@@ -224,6 +236,13 @@ async def erase(ctx: Context, selection: Selection, *, run: Run | None = None) -
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
+
+
+async def run_for_clients(
+    ctx: Context, ids: Sequence[ObjectId], operation: Operation, run: Run, *, dry_run: bool
+) -> BulkResult:
+    """Apply a change to clients, as the operations above do: one batch, which one undo takes back."""
+    return await _run(ctx, {"ids": list(ids), "dryRun": dry_run}, operation, run)
 
 
 async def _run(ctx: Context, selection: Selection, operation: Operation, run: Run | None) -> BulkResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
@@ -10,8 +10,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import MAX_STRINGS
 from coaching_service.people.customers import bulk_store, listing, service
 from coaching_service.people.customers._search import substring_filter
-from coaching_service.people.customers.events import CustomersDeleted
-from coaching_service.people.customers.models import CustomerFilter
+from coaching_service.people.customers.events import CustomersDeleted, GroupsChange, GroupsChanged
+from coaching_service.people.customers.models import Customer, CustomerFilter
 
 
 async def find_accessible(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, bool]:
@@ -36,6 +36,17 @@ async def load_names(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
     scope = service.limit_to_scope(ctx)
     customers = await bulk_store.find_names(ctx, scope | {"_id": {"$in": ids}}, len(ids))
     return {customer["_id"]: service.full_name(customer) for customer in customers}
+
+
+async def load_active(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, Customer]:
+    """Return name, surname and time zone of the clients `ids` in the coach's scope who are not archived, by name."""
+    customers = await bulk_store.find_identities(ctx, service.limit_to_scope(ctx) | {"_id": {"$in": ids}})
+    return {each["_id"]: each for each in customers if not each["customerRoleData"]["isArchived"]}
+
+
+async def load_identities(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, Customer]:
+    """Return name, surname, time zone and archived or not of the clients `ids`, whatever the coach's scope."""
+    return {each["_id"]: each for each in await bulk_store.find_identities(ctx, {"_id": {"$in": ids}})}
 
 
 async def iterate_matching(ctx: Context, selection: CustomerFilter, batch_size: int) -> AsyncIterator[list[ObjectId]]:
@@ -63,7 +74,8 @@ async def set_archived(ctx: Context, ids: list[ObjectId], *, archived: bool) -> 
 @transactional
 async def add_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
     """Add clients to groups; those already in all of them are not changed."""
-    await bulk_store.add_groups(ctx, ids, groups)
+    before = await bulk_store.add_groups(ctx, ids, groups)
+    await _publish_groups(ctx, before, lambda known: {*known, *groups})
 
 
 async def find_over_group_limit(ctx: Context, ids: list[ObjectId], groups: list[str]) -> dict[ObjectId, str]:
@@ -75,7 +87,16 @@ async def find_over_group_limit(ctx: Context, ids: list[ObjectId], groups: list[
 @transactional
 async def remove_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
     """Remove clients from groups; clients in none of them are not changed."""
-    await bulk_store.remove_groups(ctx, ids, groups)
+    before = await bulk_store.remove_groups(ctx, ids, groups)
+    await _publish_groups(ctx, before, lambda known: known.difference(groups))
+
+
+async def _publish_groups(ctx: Context, before: Sequence[Customer], change: Callable[[set[str]], set[str]]) -> None:
+    groups = {client["_id"]: set(client["customerRoleData"]["groups"]) for client in before}
+    if groups:
+        await ctx.publish(
+            GroupsChanged([GroupsChange.between(each, known, change(known)) for each, known in groups.items()])
+        )
 
 
 assign_trainer = bulk_store.set_trainer

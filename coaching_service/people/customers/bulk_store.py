@@ -24,6 +24,12 @@ async def find_names(ctx: Context, where: Filter, limit: int) -> list[CustomerNa
     return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=("name", "surname"), hint=BY_ID)
 
 
+async def find_identities(ctx: Context, where: Filter) -> list[Customer]:
+    """Return name, surname, time zone and whether archived of the clients of `where`, a filter by `_id`, in order."""
+    fields = ("name", "surname", "timezone", ARCHIVED)
+    return await customers.find(ctx, where, sort=ORDER, fields=fields, hint=BY_ID)
+
+
 async def find_ids_after(ctx: Context, where: Filter, last: ObjectId | None, limit: int) -> list[ObjectId]:
     """Return the next identifiers after `last` of the clients of `where`, ascending."""
     remaining = where | ({"_id": {"$gt": last}} if last is not None else {})
@@ -37,11 +43,11 @@ async def set_many_archived(ctx: Context, ids: Sequence[ObjectId], *, archived: 
     await _change_counted(ctx, where, {"$set": {ARCHIVED: archived}}, lambda data: {**data, "isArchived": archived})
 
 
-async def add_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
-    """Add groups to the clients in `ids` that lack one of them."""
+async def add_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> list[Customer]:
+    """Add groups to the clients in `ids` that lack one of them; returns these clients as they were before."""
     where = {"_id": {"$in": list(ids)}, GROUPS: {"$not": {"$all": groups}}}
     change = {"$addToSet": {GROUPS: {"$each": groups}}}
-    await _change_counted(ctx, where, change, lambda data: {**data, "groups": [*data["groups"], *groups]})
+    return await _change_counted(ctx, where, change, lambda data: {**data, "groups": [*data["groups"], *groups]})
 
 
 async def find_over_group_limit(
@@ -53,25 +59,29 @@ async def find_over_group_limit(
     return [customer["_id"] for customer in await customers.find(ctx, where, fields=("_id",))]
 
 
-async def remove_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
-    """Remove groups from the clients in `ids` that are in any of them."""
+async def remove_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> list[Customer]:
+    """Remove groups from the clients in `ids` that are in any of them; returns these clients as they were before."""
     where = {"_id": {"$in": list(ids)}, GROUPS: {"$in": groups}}
 
     def leave(data: CustomerRoleData) -> CustomerRoleData:
         return {**data, "groups": [group for group in data["groups"] if group not in groups]}
 
-    await _change_counted(ctx, where, {"$pullAll": {GROUPS: groups}}, leave)
+    return await _change_counted(ctx, where, {"$pullAll": {GROUPS: groups}}, leave)
 
 
 async def _change_counted(
     ctx: Context, where: Filter, change: Document, changed: Callable[[CustomerRoleData], CustomerRoleData]
-) -> None:
-    """Change clients and count them, in the caller's transaction; `changed` does the same to what is counted."""
+) -> list[Customer]:
+    """Change clients and count them, in the caller's transaction; `changed` does the same to what is counted.
+
+    Returns what is counted of the clients as they were before.
+    """
     matching = await customers.find(ctx, where, fields=_COUNTED, hint=BY_ID)
     if matching:
         await customers.update_many(ctx, {"_id": {"$in": [client["_id"] for client in matching]}}, change)
         before = [client["customerRoleData"] for client in matching]
         await counters.count_changed(ctx, before, [changed(each) for each in before])
+    return matching
 
 
 async def set_trainer(ctx: Context, ids: Sequence[ObjectId], coach_id: ObjectId | None) -> None:

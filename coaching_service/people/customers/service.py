@@ -21,7 +21,7 @@ from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import list_store, store
 from coaching_service.people.customers._search import search_fields
-from coaching_service.people.customers.events import CustomersDeleted
+from coaching_service.people.customers.events import CustomersDeleted, GroupsChange, GroupsChanged
 from coaching_service.people.customers.models import (
     Customer,
     CustomerChange,
@@ -264,13 +264,24 @@ async def _rewrite(
     mutate: Callable[[Customer], Mapping[str, object]],
     change: CustomerChange | OwnDetails,
 ) -> Customer:
-    """Set the fields that `mutate` returns, and return the client; its derived figures follow its time zone,
-    and what is due to notify follows that and its settings."""
-    customer = await store.rewrite(ctx, customer_id, mutate, change.get("version"))
+    """Set the fields that `mutate` returns, and return the client.
+
+    Its derived figures follow its time zone, what is due to notify follows that and its settings, programs its groups.
+    """
+    groups: list[str] = []
+
+    def remember(stored: Customer) -> Mapping[str, object]:
+        groups[:] = stored["customerRoleData"]["groups"]
+        return mutate(stored)
+
+    customer = await store.rewrite(ctx, customer_id, remember, change.get("version"))
     if customer is None:
         raise NotFound("customer")
     if "timezone" in change or "notifications" in change:
         await store.mark_figures_due(ctx, [customer_id])
+    if "groups" in change:
+        moved = GroupsChange.between(customer_id, groups, customer["customerRoleData"]["groups"])
+        await ctx.publish(GroupsChanged([moved]))
     return customer
 
 

@@ -21,7 +21,9 @@ class AssignmentContent(TypedDict):
     """A program assigned to a client; the blocks are stored by training/workouts and name it (`assignmentId`).
 
     `programName` is the name at that time. `startDate` is the date of day 1, `endDate` of the last block when it
-    was assigned. `endedDate` is the client's local date on which a coach ended it; None until then.
+    was assigned. `endedDate` is the client's local date on which a coach ended it; None until then. `programBlockIds`
+    are the blocks of the program that were taken over; one that the client no longer has was deleted, and does not come
+    back. `groupName` is the group that the client joined to get the program. The last three are absent in older ones.
     """
 
     customerId: ObjectId
@@ -30,6 +32,9 @@ class AssignmentContent(TypedDict):
     startDate: Annotated[str, Date()]
     endDate: Annotated[str, Date()]
     endedDate: Annotated[str | None, Date()]
+    weekdays: NotRequired[Annotated[list[int] | None, ListOf(Integer(minimum=1, maximum=7), maximum=7)]]
+    programBlockIds: NotRequired[list[ObjectId]]
+    groupName: NotRequired[Annotated[str | None, Text(max_length=100)]]
 
 
 class StoredAssignment(AssignmentContent, Stored):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
@@ -13,6 +15,7 @@ from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.training.assignments import store
 from coaching_service.training.assignments.models import (
+    AssignmentContent,
     ClientProgram,
     ProgramAssignmentResult,
     Status,
@@ -60,15 +63,37 @@ async def add_to_calendar(
     *,
     on_conflict: OnConflict = "add",
     dry_run: bool = False,
+    first: str | None = None,
+    group: str | None = None,
 ) -> ProgramAssignmentResult:
-    """Add a program with dates to the calendar of a client whose access has been checked: all or nothing."""
+    """Add a program with dates to the calendar of a client whose access has been checked: all or nothing.
+
+    What is before the date `first` is left out. `group`: the group that the client has joined to get it.
+    """
     owner = ClientCalendar(customer_id)
+    taken_over = [each["programBlockId"] for each in dated.blocks if each.get("programBlockId") is not None]
+    if first is not None:
+        dated = replace(dated, blocks=[block for block in dated.blocks if str(block["date"]) >= first])
     dates = sorted({str(block["date"]) for block in dated.blocks})
     target = {"$in": dates} if on_conflict != "replace" else {"$gte": dated.start, "$lte": max([dated.start, *dates])}
     days = await block_batches.read_days(ctx, owner, target)
     batch = resolve_conflicts(owner, dated.blocks, days, on_conflict)
     created_dates = [str(block["date"]) for block in batch.created]
-    assignment_id = None if dry_run else await _store_assignment(ctx, dated, customer_id, batch)
+    assignment_id = None
+    if not dry_run:
+        end_date = max([dated.start, *created_dates])
+        content: AssignmentContent = {
+            "customerId": customer_id,
+            "programId": dated.program["_id"],
+            "programName": dated.program["name"],
+            "startDate": dated.start,
+            "endDate": end_date,
+            "endedDate": None,
+            "weekdays": dated.weekdays,
+            "programBlockIds": cast("list[ObjectId]", taken_over),
+            "groupName": group,
+        }
+        assignment_id = await _store_assignment(ctx, content, len(created_dates))
     if assignment_id is not None:
         plans: list[BlockPlan] = [{**block, "assignmentId": assignment_id} for block in batch.created]
         await block_batches.write(ctx, owner, Batch(created=plans, removed=batch.removed), days)
@@ -82,35 +107,26 @@ async def add_to_calendar(
     }
 
 
-async def _store_assignment(ctx: Context, dated: DatedProgram, customer_id: ObjectId, batch: Batch) -> ObjectId:
-    assignment_id = ObjectId()
-    program = dated.program
-    await store.create(
-        ctx,
-        assignment_id,
-        {
-            "customerId": customer_id,
-            "programId": program["_id"],
-            "programName": program["name"],
-            "startDate": dated.start,
-            "endDate": max([dated.start, *(str(block["date"]) for block in batch.created)]),
-            "endedDate": None,
-        },
-    )
+async def _store_assignment(ctx: Context, content: AssignmentContent, block_count: int) -> ObjectId:
+    assignment_id, customer_id = ObjectId(), content["customerId"]
+    await store.create(ctx, assignment_id, content)
     await derived_figures.mark_due(ctx, [customer_id])
     await activity.record_event(
         *(ctx, "program_assigned", customer_id, assignment_id),
-        programId=program["_id"],
-        programName=program["name"],
-        startDate=dated.start,
-        blocks=len(batch.created),
+        programId=content["programId"],
+        programName=content["programName"],
+        startDate=content["startDate"],
+        blocks=block_count,
     )
     return assignment_id
 
 
 async def list_programs(ctx: Context, customer_id: ObjectId) -> list[ClientProgram]:
     """Return the programs assigned to a client, latest start first. Raises NotFound, Forbidden."""
-    today = await _today(ctx, customer_id)
+    return await _list(ctx, customer_id, await _today(ctx, customer_id))
+
+
+async def _list(ctx: Context, customer_id: ObjectId, today: str) -> list[ClientProgram]:
     assignments = await store.find_all(ctx, customer_id)
     program_ids = {assignment["programId"] for assignment in assignments}
     counts = await queries.count_assigned_blocks(ctx, customer_id, list(program_ids)) if program_ids else []
@@ -154,6 +170,11 @@ async def end(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, *, r
     assignment = await store.find_one(ctx, customer_id, assignment_id)
     if assignment is None:
         raise NotFound("program assignment")
+    return await _end(ctx, assignment, today, remove_upcoming=remove_upcoming)
+
+
+async def _end(ctx: Context, assignment: StoredAssignment, today: str, *, remove_upcoming: bool) -> int:
+    customer_id, assignment_id = assignment["customerId"], assignment["_id"]
     if assignment["endedDate"] is None:
         await store.set_ended(ctx, customer_id, assignment_id, today)
         await derived_figures.mark_due(ctx, [customer_id])
@@ -165,6 +186,19 @@ async def end(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, *, r
     removed = [block["_id"] for block in upcoming if has_nothing_done(block)]
     await block_batches.write(ctx, owner, Batch(removed=removed), [])
     return len(removed)
+
+
+async def is_running(ctx: Context, customer_id: ObjectId, program_id: ObjectId, today: str) -> bool:
+    """Return whether a program is current or upcoming for a client on a date. Access is not checked."""
+    listed = await _list(ctx, customer_id, today)
+    return any(each["programId"] == program_id and each["status"] != "ended" for each in listed)
+
+
+async def end_of_groups(ctx: Context, customer_id: ObjectId, groups: Collection[str], today: str) -> None:
+    """End the programs that a client has got by joining groups, and remove what is upcoming. Access is not checked."""
+    for assignment in await store.find_all(ctx, customer_id):
+        if assignment.get("groupName") in groups and assignment["endedDate"] is None:
+            await _end(ctx, assignment, today, remove_upcoming=True)
 
 
 async def find_last_dates(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:

@@ -27,7 +27,7 @@ def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> 
 
 assignments = Documents[StoredAssignment](
     "programAssignments",
-    (Index(("customerId", "-startDate", "-_id")),),
+    (Index(("customerId", "-startDate", "-_id")), Index(("programId", "endedDate", "customerId"))),
     client_field="customerId",
     history=History("program_assignment", _event, ("programId", "startDate", "endedDate")),
     transfer=Portable(
@@ -36,6 +36,7 @@ assignments = Documents[StoredAssignment](
         references={"customerId": "customers"},
     ),
 )
+_BY_PROGRAM = assignments.index_name("programId", "endedDate", "customerId")
 _BY_CLIENT = assignments.index_name("customerId", "-startDate", "-_id")
 
 
@@ -47,6 +48,20 @@ async def create(ctx: Context, assignment_id: ObjectId, assignment: AssignmentCo
 async def find_all(ctx: Context, customer_id: ObjectId) -> list[StoredAssignment]:
     """Return a client's assignments, latest start first."""
     return await assignments.find(ctx, {"customerId": customer_id}, sort=("-startDate", "-_id"))
+
+
+async def find_running(ctx: Context, program_id: ObjectId) -> list[StoredAssignment]:
+    """Return the assignments of a program that no coach has ended, by client."""
+    where = {"programId": program_id, "endedDate": None}
+    return await assignments.find(ctx, where, sort=("customerId", "_id"), hint=_BY_PROGRAM)
+
+
+async def find_of_program(
+    ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]
+) -> list[StoredAssignment]:
+    """Return the assignments of a program among `assignment_ids`."""
+    where = {"programId": program_id, "_id": {"$in": list(assignment_ids)}}
+    return await assignments.find(ctx, where, hint=_BY_PROGRAM)
 
 
 async def find_one(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId) -> StoredAssignment | None:
@@ -65,3 +80,12 @@ async def set_ended(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId
     """Set the date on which an assignment was ended."""
     where = {"customerId": customer_id, "_id": assignment_id}
     await assignments.update(ctx, where, {"$set": {"endedDate": day}})
+
+
+async def set_taken_over(
+    ctx: Context, assignment: StoredAssignment, block_ids: Sequence[ObjectId], end_date: str
+) -> None:
+    """Store which blocks of the program an assignment has taken over, and the date of its last block."""
+    where = {"customerId": assignment["customerId"], "_id": assignment["_id"]}
+    fields = {"programBlockIds": list(block_ids), "endDate": end_date}
+    await assignments.update(ctx, where, {"$set": fields}, version=assignment["version"])

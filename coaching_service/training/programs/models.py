@@ -75,8 +75,9 @@ ProgramName: TypeAlias = Part[StoredProgram, Literal["_id", "name"]]
 
 @dataclass(frozen=True)
 class DatedProgram:
-    """A program whose blocks have dates, day 1 on `start`."""
+    """A program whose blocks have dates, day 1 on `start`, or on `weekdays` (1 Monday to 7 Sunday) from then on."""
 
     program: ProgramName
     start: str
     blocks: list[BlockPlan]
+    weekdays: list[int] | None = None

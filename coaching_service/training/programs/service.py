@@ -25,6 +25,7 @@ from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.core.text import normalize
 from coaching_service.training.programs import store
+from coaching_service.training.programs.events import ProgramDeleted
 from coaching_service.training.programs.models import (
     DatedProgram,
     Program,
@@ -35,7 +36,7 @@ from coaching_service.training.programs.models import (
     StoredProgram,
 )
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import BlockPlan, StoredBlock
+from coaching_service.training.workouts.blocks.models import BlockPlan, ProgramCopy, StoredBlock
 from coaching_service.training.workouts.blocks.owners import (
     WORKOUT_BLOCKS,
     BlockStore,
@@ -212,13 +213,23 @@ async def get_dated(
     """
     program = await require(ctx, program_id)
     blocks = await workouts.list_stored_blocks(ctx, ProgramPlan(program_id))
+    dates = date_blocks(blocks, start, weekdays)
+    dated = [_dated_block(block, dates[block["_id"]]) for block in blocks if block["_id"] in dates]
+    return DatedProgram(program, start, dated, sorted(weekdays) if weekdays else None)
+
+
+def date_blocks(blocks: Sequence[StoredBlock], start: str, weekdays: Collection[int] | None) -> dict[ObjectId, str]:
+    """Return the dates of the blocks of a program, as `get_dated` does, by identifier.
+
+    With `weekdays` rest days have none. Raises InvalidFields if a date would leave the calendar.
+    """
     if weekdays:
         blocks = [block for block in blocks if not block["isRest"]]
         dates = _dates_on_weekdays(sorted({block["day"] or 1 for block in blocks}), start, weekdays)
     else:
         days = {block["day"] or 1 for block in blocks}
         dates = {day: workouts.shift_date(start, day - 1, "startDate") for day in days}
-    return DatedProgram(program, start, [_dated_block(block, dates[block["day"] or 1]) for block in blocks])
+    return {block["_id"]: dates[block["day"] or 1] for block in blocks}
 
 
 def _dates_on_weekdays(days: Sequence[int], start: str, weekdays: Collection[int]) -> dict[int, str]:
@@ -236,7 +247,12 @@ def _dates_on_weekdays(days: Sequence[int], start: str, weekdays: Collection[int
 
 def _dated_block(block: StoredBlock, day: str) -> BlockPlan:
     plan = plan_of(block, block["items"])
-    return {**plan, "date": day, "day": block["day"], "programId": block["programId"]}
+    return {**plan, **copy_of(block), "date": day, "day": block["day"], "programId": block["programId"]}
+
+
+def copy_of(block: StoredBlock) -> ProgramCopy:
+    """Return what a client's copy of a block of a program remembers of it."""
+    return {"programBlockId": block["_id"], "programBlockVersion": block["version"]}
 
 
 @transactional
@@ -245,6 +261,7 @@ async def delete(ctx: Context, program_id: ObjectId) -> None:
     if not await store.delete(ctx, program_id):
         raise NotFound("program")
     await workouts.delete_all(ctx, ProgramPlan(program_id))
+    await ctx.publish(ProgramDeleted(program_id))
 
 
 async def _present_one(ctx: Context, program: StoredProgram | None) -> Program:

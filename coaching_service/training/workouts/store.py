@@ -61,7 +61,7 @@ blocks = Documents[StoredBlock](
         Index(("customerId", UPDATED)),
         Index(("source.importId", "_id"), partial_filter=(("source.importId", {"$exists": True}),)),
     ),
-    private=("companyId", "position", "done", "clientTexts", "fingerprint"),
+    private=("companyId", "position", "done", "clientTexts", "fingerprint", "programCopy"),
     client_field="customerId",
     history=History(
         "workout", _event, ("customerId", "programId", "date"), omit=("done",), public_names={"position": "order"}
@@ -167,9 +167,9 @@ async def find_days(
     )
 
 
-async def find_all(ctx: Context, owner: Filter, day_field: str) -> list[StoredBlock]:
-    """Return every block of the owner, in order."""
-    return await blocks.find(ctx, owner, sort=(day_field, "position", "_id"))
+async def find_all(ctx: Context, owner: Filter, day_field: str, *, including: Sequence[str] = ()) -> list[StoredBlock]:
+    """Return every block of the owner, in order, with the private fields `including`."""
+    return await blocks.find(ctx, owner, sort=(day_field, "position", "_id"), including=including)
 
 
 async def find_one(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
@@ -271,11 +271,17 @@ def preview_many(ctx: Context, new_blocks: Sequence[BlockContent]) -> list[Store
     return blocks.preview_many(ctx, _with_positions(new_blocks, 0))
 
 
-def _with_positions(new_blocks: Sequence[BlockContent], after: int) -> list[dict[str, Any]]:
+def next_positions(count: int, after: int) -> list[int]:
+    """Return the positions of blocks that follow those at the position `after`, in order."""
     first = max(_time_position(), after + 1)
+    return list(range(first, first + count))
+
+
+def _with_positions(new_blocks: Sequence[BlockContent], after: int) -> list[dict[str, Any]]:
+    positions = next_positions(len(new_blocks), after)
     return [
-        {**block, "done": summarize_block(block["items"]), "position": first + number}
-        for number, block in enumerate(new_blocks)
+        {**block, "done": summarize_block(block["items"]), "position": position}
+        for block, position in zip(new_blocks, positions, strict=True)
     ]
 
 
@@ -304,18 +310,49 @@ async def set_items(ctx: Context, block: StoredBlock, items: Sequence[WorkItem])
 
 async def set_items_each(ctx: Context, changes: Sequence[tuple[StoredBlock, Sequence[WorkItem]]]) -> list[StoredBlock]:
     """Replace the items of blocks, and return the blocks afterwards. Raises Conflict if one has changed since."""
-    fields = [(block, {"items": list(items), "done": summarize_block(items)}) for block, items in changes]
-    return [blocks.without_private(block) for block in await blocks.rewrite_each(ctx, fields)]
+    return await set_fields_each(ctx, [(block, item_fields(items)) for block, items in changes])
 
 
-async def set_converted_items(ctx: Context, changes: Sequence[tuple[ObjectId, Sequence[WorkItem]]]) -> None:
-    """Replace the items of blocks whose loads have been converted: a change, but not one of the history."""
+async def set_fields_each(ctx: Context, changes: Sequence[tuple[StoredBlock, BlockFields]]) -> list[StoredBlock]:
+    """Set fields of blocks, and return the blocks afterwards. Raises Conflict if one has changed since it was read.
+
+    Blocks are read with the private fields among those to set.
+    """
+    return [blocks.without_private(block) for block in await blocks.rewrite_each(ctx, changes)]
+
+
+async def find_assigned(ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]) -> list[StoredBlock]:
+    """Return the blocks of assignments of a program, by day, with `position` and `programCopy`."""
+    where: Filter = {
+        "programId": program_id,
+        "customerId": {"$ne": None},
+        "assignmentId": {"$in": list(assignment_ids)},
+    }
+    sort = ("customerId", "day", "position", "_id")
+    return await blocks.find(ctx, where, sort=sort, including=("position", "programCopy"), hint=BY_PROGRAM)
+
+
+async def find_last_assigned(
+    ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]
+) -> dict[ObjectId, str]:
+    """Return the last date of the blocks of assignments of a program, by assignment."""
+    where: Filter = {
+        "programId": program_id,
+        "customerId": {"$ne": None},
+        "assignmentId": {"$in": list(assignment_ids)},
+    }
+    group = {"$group": {"_id": "$assignmentId", "last": {"$max": "$date"}}}
+    return {each["_id"]: each["last"] for each in await blocks.aggregate(ctx, where, group, hint=BY_PROGRAM)}
+
+
+async def set_converted_items(ctx: Context, changes: Sequence[tuple[ObjectId, BlockFields]]) -> None:
+    """Set fields of blocks whose loads have been converted: a change, but not one of the history."""
     time_of_change = now()
     await blocks.set_derived_each(
         ctx,
         [
-            ({"_id": block_id}, {"$set": {**item_fields(items), "updatedAt": time_of_change}, "$inc": {"version": 1}})
-            for block_id, items in changes
+            ({"_id": block_id}, {"$set": {**fields, "updatedAt": time_of_change}, "$inc": {"version": 1}})
+            for block_id, fields in changes
         ],
     )
 

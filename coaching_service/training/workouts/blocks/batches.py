@@ -19,6 +19,7 @@ from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.done_work import is_work, regular_blocks
 from coaching_service.training.workouts.blocks.models import (
     Block,
+    BlockFields,
     BlockPlan,
     DayBlock,
     NewBlock,
@@ -39,12 +40,14 @@ Day = str | int
 class Batch:
     """What to do to a schedule: blocks to create, blocks with their new items, and identifiers of blocks to remove.
 
+    `rewritten`: blocks, read with their `position`, and their new fields. On another day they follow its blocks.
     `is_copy`: the exercises of the new blocks were chosen before, so that they do not count as used again.
     """
 
     created: Sequence[BlockPlan] = ()
     changed: Sequence[tuple[StoredBlock, Sequence[WorkItem]]] = ()
     removed: Sequence[ObjectId] = ()
+    rewritten: Sequence[tuple[StoredBlock, BlockFields]] = ()
     is_copy: bool = False
 
 
@@ -74,6 +77,21 @@ async def read_assigned_days(
     """Return the blocks of an assignment on days that satisfy a filter; the owner's access has been checked."""
     assigned = owner.block_filter | {"programId": program_id, "assignmentId": assignment_id}
     return await store.find_days(ctx, assigned, owner.day_field, days, hint=store.BY_PROGRAM)
+
+
+async def read_copies(ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]) -> list[StoredBlock]:
+    """Return the blocks of assignments of a program, by day, with `position` and `programCopy`.
+
+    Access to the clients has been checked.
+    """
+    return await store.find_assigned(ctx, program_id, assignment_ids)
+
+
+async def find_last_dates(
+    ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]
+) -> dict[ObjectId, str]:
+    """Return the last date of the blocks of assignments of a program, by assignment. Access has been checked."""
+    return await store.find_last_assigned(ctx, program_id, assignment_ids) if assignment_ids else {}
 
 
 async def read_check_in_days(
@@ -150,15 +168,24 @@ async def write(
 ) -> tuple[list[StoredBlock], list[StoredBlock]]:
     """Do what `apply` does, and return the stored blocks: created ones, and changed ones."""
     new_blocks = [new_block(owner, plan) for plan in batch.created]
-    await fix_load_unit(ctx, [item for block in new_blocks for item in block["items"]], owner)
+    new_items = [item for block in new_blocks for item in block["items"]]
+    await fix_load_unit(ctx, [*new_items, *(item for _, new in batch.rewritten for item in new["items"])], owner)
     await store.delete_each(ctx, owner.block_filter, batch.removed)
+    after = max((day["position"] for day in days), default=0)
+    moved = store.next_positions(len(batch.rewritten), after)
+    rewritten: list[tuple[StoredBlock, BlockFields]] = [
+        (block, new if new[owner.day_field] == block[owner.day_field] else {**new, "position": position})
+        for (block, new), position in zip(batch.rewritten, moved, strict=True)
+    ]
     changed = await store.set_items_each(ctx, batch.changed)
-    created = await store.create_many(ctx, new_blocks, after=max((day["position"] for day in days), default=0))
+    changed += await store.set_fields_each(ctx, rewritten)
+    created = await store.create_many(ctx, new_blocks, after=max([after, *moved]))
     if created and not batch.is_copy:
         exercises.count_uses(ctx, items.exercise_ids(item for block in created for item in block["items"]))
-    if created or batch.removed:
+    if created or batch.removed or rewritten:
         dates = [block["date"] for block in regular_blocks(created) if block["date"] is not None and is_work(block)]
-        await owner.after_schedule_change(ctx, added_until=None if batch.removed else max(dates, default=None))
+        only_more = not batch.removed and not rewritten
+        await owner.after_schedule_change(ctx, added_until=max(dates, default=None) if only_more else None)
     return created, changed
 
 

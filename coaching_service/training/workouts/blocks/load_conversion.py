@@ -16,6 +16,8 @@ from coaching_service.people.account.load_units import (
     convert_stored_load,
 )
 from coaching_service.training.workouts import store
+from coaching_service.training.workouts.blocks.models import BlockFields
+from coaching_service.training.workouts.blocks.program_copies import summarize_copy
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.totals import derive_fields
 
@@ -110,12 +112,15 @@ async def convert_program(ctx: Context, program_id: ObjectId, conversion: Conver
 
 
 async def _convert_blocks(ctx: Context, owner: dict[str, Any], day_field: str, conversion: Conversion) -> LoadCount:
-    changed: list[tuple[ObjectId, list[WorkItem]]] = []
+    changed: list[tuple[ObjectId, BlockFields]] = []
     total = 0
-    for block in await store.find_all(ctx, owner, day_field):
+    for block in await store.find_all(ctx, owner, day_field, including=("programCopy",)):
         items, loads = convert_items(block["items"], conversion.convert)
         if loads:
-            changed.append((block["_id"], items))
+            fields = store.item_fields(items)
+            if block.get("programCopy") == summarize_copy(block):
+                fields["programCopy"] = summarize_copy({**block, "items": items})
+            changed.append((block["_id"], fields))
             total += loads
     if conversion.is_stored:
         await store.set_converted_items(ctx, changed)

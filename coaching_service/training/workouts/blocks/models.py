@@ -92,7 +92,24 @@ class BlockSource(TypedDict):
     importId: Annotated[ObjectId, Description("The job that imported it.")]
 
 
-class BlockOrigin(TypedDict):
+class ProgramCopy(TypedDict):
+    """Which block of a program a client's block is a copy of; absent in blocks that are older than these fields."""
+
+    programBlockId: NotRequired[
+        Annotated[
+            ObjectId | None,
+            Description("The workout of the program that a client's workout is a copy of; null otherwise."),
+        ]
+    ]
+    programBlockVersion: NotRequired[
+        Annotated[
+            int | None,
+            Description("The version of that workout of the program when it was copied; null otherwise."),
+        ]
+    ]
+
+
+class BlockOrigin(ProgramCopy):
     """What a block came from; absent in blocks that are older than these fields."""
 
     programId: ObjectId | None
@@ -126,12 +143,14 @@ class BlockContents(TypedDict):
     """The items of a block: with the fields that are stored, or as they are read.
 
     `clientTexts` has the names of the texts of its log that the client wrote; `fingerprint` of an imported session is
-    what another file with the same session has in common with it.
+    what another file with the same session has in common with it; `programCopy` of a copy of a program's block is what
+    was copied, as `program_copies.summarize_copy` returns it.
     """
 
     items: Annotated[list[WorkItem], fields.List(item_response())]
     clientTexts: NotRequired[Annotated[list[NameOrId], Private]]
     fingerprint: NotRequired[Annotated[str, Private]]
+    programCopy: NotRequired[Annotated[str, Private]]
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
@@ -191,7 +210,8 @@ class StoredBlock(BlockContent, Stored):
     """A stored block."""
 
 
-class _BlockFields(PlannedBlock, _SentDay, SessionFields, StoredIdentity):
+class _BlockFields(PlannedBlock, _SentDay, SessionFields, StoredIdentity, ProgramCopy):
+    programCopy: str
     position: int
     clientTexts: list[NameOrId]
     items: list[WorkItem]
@@ -242,7 +262,7 @@ class Block(WorkoutBlock, Identity):
     """A workout block with its items in order, as it is read."""
 
 
-class BlockPlan(PlannedBlock, IdentityInput):
+class BlockPlan(PlannedBlock, IdentityInput, ProgramCopy):
     """A block to put on a schedule with its items, new or copied; whatever was done for them is left out."""
 
     items: Sequence[ItemInput | WorkItem]

@@ -28,6 +28,7 @@ from coaching_service.training.workouts.blocks.models import (
     BlockInput,
     BlockPlan,
     PlannedBlock,
+    ProgramCopy,
     StoredBlock,
 )
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
@@ -38,6 +39,7 @@ from coaching_service.training.workouts.blocks.presentation import (
     present_block,
     present_blocks,
 )
+from coaching_service.training.workouts.blocks.program_copies import summarize_copy
 from coaching_service.training.workouts.blocks.session_fields import no_session
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.models import ItemChange, WorkItem
@@ -102,7 +104,7 @@ async def get_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Bl
 async def create(ctx: Context, owner: ScheduleOwner, block: BlockInput) -> Block:
     """Create an empty block. Raises NotFound, Forbidden for the owner."""
     await owner.require_access(ctx)
-    plan: BlockPlan = {**block, "items": [], "programId": None, "assignmentId": None, "checkInId": None}
+    plan = cast("BlockPlan", {**block, "items": [], "programId": None, "assignmentId": None, "checkInId": None})
     return await create_block(ctx, owner, plan)
 
 
@@ -318,5 +320,7 @@ def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
         "checkInId": plan.get("checkInId"),
         "source": None,
     }
+    if plan.get("programBlockId") is not None:
+        content |= take(ProgramCopy, plan) | {"programCopy": summarize_copy(content)}
     # The filter has the identifier of the owner.
     return cast("BlockContent", {**content, **stored_identity(plan), **owner.block_filter})

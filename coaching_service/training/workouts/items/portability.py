@@ -33,6 +33,8 @@ ITEM_REFERENCES = {
     "items.assistedExerciseIds": "exercises",
     "items.metricsFields.metricsSetId": "metricSets",
 }
+# The summary of what a client's workout was copied from: as its identifiers change, it is equal to no other.
+UNKNOWN_COPY = ""
 _ADDED_ON_READ = ("exercise", "lastTime", "order", "version")
 _ADDED_LATER = ("isAmrap", "perSide", "setKind", "loadPercent")  # absent in older sets
 _PLANNED_SETS = PlannedSets(required=True)
@@ -47,6 +49,8 @@ def complete_block(block: dict[str, Any]) -> dict[str, Any]:
     if block["customerId"] is None and (block["programId"] is None or block["day"] is None):
         raise invalid_field("programId", "is required with a day, or a customerId with a date")
     block = complete_items(block, is_imported=block.get("source") is not None)
+    if block["customerId"] is not None and block["programId"] is not None:
+        block["programCopy"] = UNKNOWN_COPY
     return {**block, "done": summarize_block(block["items"])}
 
 

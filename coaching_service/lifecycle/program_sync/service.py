@@ -1,0 +1,54 @@
+"""Bringing the calendars of all clients who are on a program up to date: one client after another, as one batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.idempotency import Claim
+from coaching_service.core.ids import ObjectId
+from coaching_service.lifecycle.customer_bulk import service as bulk
+from coaching_service.lifecycle.customer_bulk.service import Operation, Run
+from coaching_service.lifecycle.program_sync.models import ProgramSyncResult
+from coaching_service.training.assignments import sync
+from coaching_service.training.assignments.sync import SyncChoice
+from coaching_service.training.assignments.sync_models import ProgramSyncRequest
+
+
+async def run(
+    ctx: Context,
+    program_id: ObjectId,
+    request: ProgramSyncRequest,
+    *,
+    dry_run: bool = False,
+    claim: Claim | None = None,
+) -> ProgramSyncResult:
+    """Bring current and upcoming assignments of a program up to date; each client gets all of it or nothing.
+
+    Nothing that is done, past or before `from` is changed. With `dry_run` nothing is written. Raises NotFound for the
+    program and the assignments, and Forbidden for clients outside the caller's scope.
+    """
+    program = await sync.load_program(ctx, program_id)
+    by_client = await sync.select_clients(ctx, program_id, request.get("assignmentIds"))
+    choice = SyncChoice(request["include"], request.get("from"))
+    counts: dict[ObjectId, Counter[str]] = {}  # by client, as a transaction may be repeated
+
+    async def bring_up_to_date(tx: Context, ids: list[ObjectId]) -> None:
+        for customer_id in ids:
+            assignment_ids = by_client[customer_id]
+            counts[customer_id] = await sync.sync_client(
+                tx, program, customer_id, assignment_ids, choice, dry_run=dry_run
+            )
+
+    operation = Operation(bring_up_to_date, batch_size=1, preview=bring_up_to_date)
+    result = await bulk.run_for_clients(ctx, list(by_client), operation, Run(claim), dry_run=dry_run)
+    total = sum(counts.values(), Counter[str]())
+    return {
+        "changed": total["changed"],
+        "created": total["created"],
+        "removed": total["removed"],
+        "kept": total["unchanged"],
+        "failed": result["failed"],
+        "dryRun": dry_run,
+        "changeId": next(iter(ctx.change_ids), None),
+    }

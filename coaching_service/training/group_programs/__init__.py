@@ -1,0 +1,1 @@
+"""Groups with a program: clients who join the group get the program."""
