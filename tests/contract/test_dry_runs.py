@@ -46,6 +46,7 @@ SUPPORTED = {
     "POST /coach/programs/{programId}/wblocks",
     "POST /coach/programs/{programId}/copy-days",
     "POST /coach/programs/{programId}/assign",
+    "POST /coach/programs/{programId}/sync",
     "POST /coach/import",
     "POST /customer/import",
     "POST /coach/programs/import",

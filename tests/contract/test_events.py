@@ -109,6 +109,7 @@ async def requests_of(coach: CoachClient, world: World) -> dict[str, tuple[str, 
     override = f"/exercises/{shared['_id']}/override"
     replacement = {"exerciseId": world["exerciseId"], "withExerciseId": press["_id"], "startDate": "2026-03-02"}
     title = {"taskFields": {"title": "Run"}}
+    behind = await _program_behind(coach)
     return {
         "archiveCustomer": ("", {"id": world["customerId"]}),
         "unarchiveCustomer": ("", {"id": world["customerId"]}),
@@ -134,7 +135,19 @@ async def requests_of(coach: CoachClient, world: World) -> dict[str, tuple[str, 
         "updateOwnProfile": ("", {"notifications": {"messages": False}}),
         "replaceExerciseOverride": (override, {"aliases": ["Mine"]}),
         "deleteExerciseOverride": (override, None),
+        "syncProgram": (f"/coach/programs/{behind}/sync", {}),
     }
+
+
+async def _program_behind(coach: CoachClient) -> str:
+    """A program with a workout that a client who is on it does not have yet."""
+    client, program = await coach.create_customer("Dee"), (await coach.post("/coach/programs", {"name": "New"})).ok(201)
+    path, start = f"/coach/programs/{program['_id']}", str(coach.ctx.caller.today())
+    for day in (1, 3):
+        (await coach.post(f"{path}/wblocks", {"name": "Run", "day": day})).ok(201)
+        if day == 1:
+            (await coach.post(f"{path}/assign", {"customerId": client["_id"], "startDate": start})).ok(201)
+    return str(program["_id"])
 
 
 def _mark(route: Route, body: Any) -> Any:

@@ -124,8 +124,11 @@ async def make_world(coach: CoachClient) -> World:
     while (await coach.get(f"/coach/jobs/{bulk['jobId']}")).ok()["status"] in ("queued", "running"):
         await worker.run_due(coach.ctx.services, {bulk_jobs.STEP: bulk_jobs.run_step})
     proposed, rejected = [await _propose_workout(coach, customer, name) for name in ("Later", "Too far")]
+    runners = {"programId": program["_id"], "startOn": "joinDay"}
+    (await coach.put("/coach/customers/groups/Runners/program", runners)).ok()
     return {
         "externalId": number,
+        "name": "Runners",
         "proposalId": proposed,
         "rejectProposal/proposalId": rejected,
         "webhookId": hook["_id"],

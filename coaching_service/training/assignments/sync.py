@@ -41,6 +41,7 @@ from coaching_service.training.workouts.blocks.models import (
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.blocks.program_copies import renew_items, summarize_copy
+from coaching_service.training.workouts.reports import blocks as queries
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ async def _list_running(ctx: Context, program_id: ObjectId) -> list[_Running]:
     not_ended = await store.find_running(ctx, program_id)
     clients = await bulk.load_active(ctx, list({assignment["customerId"] for assignment in not_ended}))
     seen = [assignment for assignment in not_ended if assignment["customerId"] in clients]
-    last_dates = await block_batches.find_last_dates(ctx, program_id, [assignment["_id"] for assignment in seen])
+    last_dates = await queries.find_last_assigned(ctx, program_id, [assignment["_id"] for assignment in seen])
     running = [
         _running(ctx, assignment, clients[assignment["customerId"]], last_dates.get(assignment["_id"]))
         for assignment in seen
@@ -163,7 +164,7 @@ async def _read_copies(
     """Return the blocks of assignments of a program, by assignment."""
     by_assignment: defaultdict[ObjectId, list[StoredBlock]] = defaultdict(list)
     if assignments:
-        for copy in await block_batches.read_copies(ctx, program_id, [each["_id"] for each in assignments]):
+        for copy in await queries.find_assigned(ctx, program_id, [each["_id"] for each in assignments]):
             by_assignment[cast("ObjectId", copy["assignmentId"])].append(copy)
     return by_assignment
 

@@ -81,7 +81,7 @@ class GroupProgramChange(_GroupProgram):
 class GroupProgramContent(_GroupProgram):
     """A group with its program."""
 
-    groupName: Annotated[str, GroupName()]
+    groupName: Annotated[str, GroupName(), Description("The name of the group.")]
 
 
 class StoredGroupProgram(GroupProgramContent, Stored):
@@ -91,7 +91,7 @@ class StoredGroupProgram(GroupProgramContent, Stored):
 class GroupProgram(GroupProgramContent):
     """The program that clients get when they join a group."""
 
-    programName: str
+    programName: Annotated[str, Description("The name of the program.")]
 
 
 class Enrolment(TypedDict):

@@ -321,30 +321,6 @@ async def set_fields_each(ctx: Context, changes: Sequence[tuple[StoredBlock, Blo
     return [blocks.without_private(block) for block in await blocks.rewrite_each(ctx, changes)]
 
 
-async def find_assigned(ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]) -> list[StoredBlock]:
-    """Return the blocks of assignments of a program, by day, with `position` and `programCopy`."""
-    where: Filter = {
-        "programId": program_id,
-        "customerId": {"$ne": None},
-        "assignmentId": {"$in": list(assignment_ids)},
-    }
-    sort = ("customerId", "day", "position", "_id")
-    return await blocks.find(ctx, where, sort=sort, including=("position", "programCopy"), hint=BY_PROGRAM)
-
-
-async def find_last_assigned(
-    ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]
-) -> dict[ObjectId, str]:
-    """Return the last date of the blocks of assignments of a program, by assignment."""
-    where: Filter = {
-        "programId": program_id,
-        "customerId": {"$ne": None},
-        "assignmentId": {"$in": list(assignment_ids)},
-    }
-    group = {"$group": {"_id": "$assignmentId", "last": {"$max": "$date"}}}
-    return {each["_id"]: each["last"] for each in await blocks.aggregate(ctx, where, group, hint=BY_PROGRAM)}
-
-
 async def set_converted_items(ctx: Context, changes: Sequence[tuple[ObjectId, BlockFields]]) -> None:
     """Set fields of blocks whose loads have been converted: a change, but not one of the history."""
     time_of_change = now()

@@ -59,6 +59,7 @@ _VERBS = {
     "start": "started",
     "stop": "stopped",
     "swap": "swapped",
+    "sync": "brought up to date",
     "unarchive": "restored",
     "unassign": "unassigned",
     "undo": "undone",

@@ -56,6 +56,7 @@ _NAMES = {
     "metricSets": "metric set",
     "workoutTemplates": "workout template",
     "programAssignments": "assigned program",
+    "groupPrograms": "program of a group",
     "attentionDismissals": "dismissed reason",
     "checkIns": "recurring check-in",
     "formResponses": "form response",

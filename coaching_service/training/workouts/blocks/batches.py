@@ -79,21 +79,6 @@ async def read_assigned_days(
     return await store.find_days(ctx, assigned, owner.day_field, days, hint=store.BY_PROGRAM)
 
 
-async def read_copies(ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]) -> list[StoredBlock]:
-    """Return the blocks of assignments of a program, by day, with `position` and `programCopy`.
-
-    Access to the clients has been checked.
-    """
-    return await store.find_assigned(ctx, program_id, assignment_ids)
-
-
-async def find_last_dates(
-    ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]
-) -> dict[ObjectId, str]:
-    """Return the last date of the blocks of assignments of a program, by assignment. Access has been checked."""
-    return await store.find_last_assigned(ctx, program_id, assignment_ids) if assignment_ids else {}
-
-
 async def read_check_in_days(
     ctx: Context, owner: ScheduleOwner, check_in_id: ObjectId | None, days: Filter
 ) -> list[DayBlock]:

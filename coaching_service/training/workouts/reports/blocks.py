@@ -67,6 +67,30 @@ async def count_assigned_blocks(
     return await blocks.aggregate(ctx, condition | {"assignmentId": {"$ne": None}}, {"$group": group}, hint=_BY_PROGRAM)
 
 
+async def find_assigned(ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]) -> list[StoredBlock]:
+    """Return the blocks of assignments of a program, by day, with `position` and `programCopy`."""
+    where: Filter = {
+        "programId": program_id,
+        "customerId": {"$ne": None},
+        "assignmentId": {"$in": list(assignment_ids)},
+    }
+    sort = ("customerId", "day", "position", "_id")
+    return await blocks.find(ctx, where, sort=sort, including=("position", "programCopy"), hint=_BY_PROGRAM)
+
+
+async def find_last_assigned(
+    ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]
+) -> dict[ObjectId, str]:
+    """Return the last date of the blocks of assignments of a program, by assignment."""
+    where: Filter = {
+        "programId": program_id,
+        "customerId": {"$ne": None},
+        "assignmentId": {"$in": list(assignment_ids)},
+    }
+    group = {"$group": {"_id": "$assignmentId", "last": {"$max": "$date"}}}
+    return {each["_id"]: each["last"] for each in await blocks.aggregate(ctx, where, group, hint=_BY_PROGRAM)}
+
+
 async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Session]:
     """Return a client's sessions from the date `first` to `last`, by date.
 

@@ -1,0 +1,166 @@
+"""Groups with a program: clients who join get it, whichever way, and lose what is upcoming when they leave."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Awaitable, Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from aiohttp import FormData
+
+from coaching_service.core.jobs import worker
+from coaching_service.integrations.company_import import service as company_import
+from tests.support.client import UNKNOWN, CoachClient
+from tests.support.service_process import until
+from tests.support.training import Json, client_path, employee_key, log
+from tests.training.test_client_programs import days_from_today, program_with, programs_of
+from tests.training.test_program_sync import calendar
+
+PATH = "/coach/customers/groups/Morning%20%2F%20gym/program"
+GROUP = "Morning / gym"
+
+
+async def set_program(coach: CoachClient, program: Json, **rule: Any) -> int:
+    """Give the group a program; returns how many clients got it."""
+    reply = await coach.put(PATH, {"programId": program["_id"], "startOn": "joinDay", **rule})
+    return int(reply.ok()["enrolled"])
+
+
+async def by_patch(coach: CoachClient) -> str:
+    ana = await coach.create_customer()
+    return str((await coach.patch(client_path(ana), {"groups": [GROUP]})).ok()["_id"])
+
+
+async def by_creation(coach: CoachClient) -> str:
+    return str((await coach.create_customer(groups=[GROUP]))["_id"])
+
+
+async def by_upsert(coach: CoachClient) -> str:
+    await coach.put("/coach/customers/by-external-id/a-1", {"name": "Ana"})
+    reply = await coach.put("/coach/customers/by-external-id/a-1", {"name": "Ana", "groups": [GROUP]})
+    return str(reply.ok()["_id"])
+
+
+async def by_batch(coach: CoachClient) -> str:
+    entry = {"name": "Ana", "groups": [GROUP]}
+    reply = await coach.post("/coach/customers/batch", {"customers": [entry]})
+    return str(reply.ok()["results"][0]["_id"])
+
+
+async def by_bulk(coach: CoachClient) -> str:
+    ana = await coach.create_customer()
+    (await coach.post("/coach/customers/bulk/groups-add", {"ids": [ana["_id"]], "groups": [GROUP]})).ok()
+    return str(ana["_id"])
+
+
+async def by_import(coach: CoachClient) -> str:
+    form = FormData()
+    rows = f'first name,last name,email,groups\nAna,Flores,ana@example.com,"{GROUP}"\n'
+    form.add_field("file", io.BytesIO(rows.encode()), filename="clients.csv")
+    form.add_field("format", "customers")
+    job = (await coach.send("POST", "/coach/import", data=form)).ok(202)
+
+    async def is_done() -> bool:
+        await worker.run_due(coach.ctx.services, {company_import.IMPORT: company_import.run_step})
+        return bool((await coach.get(f"/coach/jobs/{job['_id']}")).ok()["status"] == "done")
+
+    await until(is_done, "the import is done")
+    return str((await coach.customers())["docs"][0]["_id"])
+
+
+WAYS: list[Callable[[CoachClient], Awaitable[str]]] = [by_patch, by_creation, by_upsert, by_batch, by_bulk, by_import]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+async def test_a_client_who_joins_gets_the_program(coach: CoachClient, way: Any) -> None:
+    program = await program_with(coach, 1, 3)
+    assert await set_program(coach, program) == 0
+
+    ana = {"_id": await way(coach)}
+
+    assert [block["date"] for block in await calendar(coach, ana)] == [days_from_today(0), days_from_today(2)]
+    [listed] = await programs_of(coach, ana)
+    assert (listed["programId"], listed["status"]) == (program["_id"], "current")
+    (await coach.patch(client_path(ana), {"groups": []})).ok()
+    (await coach.patch(client_path(ana), {"groups": [GROUP, "Other"]})).ok()
+    assert len(await programs_of(coach, ana)) == 1, "it runs already"
+
+
+async def test_the_change_of_the_group_and_the_program_are_one_undo(coach: CoachClient) -> None:
+    ana, program = await coach.create_customer(), await program_with(coach, 1, 2)
+    await set_program(coach, program)
+    change = (await coach.patch(client_path(ana), {"groups": [GROUP]})).headers["X-Change-Id"]
+    await coach.wait_until_numbered(change)
+    (await coach.post(f"/coach/changes/{change}/undo")).ok()
+    assert (await calendar(coach, ana), await programs_of(coach, ana)) == ([], [])
+    assert (await coach.get(client_path(ana))).ok()["customerRoleData"]["groups"] == []
+
+
+async def test_what_is_upcoming_goes_when_a_client_leaves_and_the_rule_says_so(coach: CoachClient) -> None:
+    program = await program_with(coach, 1, 2, 3)
+    await set_program(coach, program, leave="removeUpcoming")
+    ana, bo = [await coach.create_customer(name, groups=[GROUP]) for name in ("Ana", "Bo")]
+    first = (await calendar(coach, ana))[0]
+    (await log(coach, first, first["items"][0], isCompleted=True)).ok()
+    (await coach.post("/coach/customers/bulk/groups-remove", {"ids": [ana["_id"]], "groups": [GROUP]})).ok()
+    assert [block["name"] for block in await calendar(coach, ana)] == ["Day 1"]
+    assert [each["status"] for each in await programs_of(coach, ana)] == ["ended"]
+    assert await set_program(coach, program, leave="keep") == 0
+    (await coach.patch(client_path(bo), {"groups": []})).ok()
+    assert len(await calendar(coach, bo)) == 3
+
+
+async def test_when_it_begins(coach: CoachClient) -> None:
+    """On the Monday after, on the day, or on a date; what is before the day of joining is left out."""
+    program, today = await program_with(coach, 1, 4), datetime.now(UTC).date()
+    monday = today + timedelta(days=7 - today.weekday())
+    for start, dates in {
+        "nextMonday": [str(monday), str(monday + timedelta(days=3))],
+        days_from_today(5): [days_from_today(5), days_from_today(8)],
+        days_from_today(-2): [days_from_today(1)],
+        days_from_today(-9): [],
+    }.items():
+        await set_program(coach, program, startOn=start)
+        client = await coach.create_customer(groups=[GROUP])
+        assert [block["date"] for block in await calendar(coach, client)] == dates
+    assert date.fromisoformat(str(monday)).isoweekday() == 1
+
+
+async def test_clients_who_are_in_the_group_already(coach: CoachClient) -> None:
+    program, other = await program_with(coach, 1), await program_with(coach, 1)
+    ana, bo, cy = [await coach.create_customer(name, groups=[GROUP]) for name in ("Ana", "Bo", "Cy")]
+    (await coach.put("/coach/customers/archive", {"id": cy["_id"]})).ok()
+    assert await set_program(coach, program) == 0
+    assert await set_program(coach, program, existing=True) == 2
+    assert await set_program(coach, program, existing=True) == 0
+    assert [len(await calendar(coach, each)) for each in (ana, bo, cy)] == [1, 1, 0]
+    rule = (await coach.get(PATH)).ok()
+    assert rule == {
+        "groupName": GROUP,
+        "programId": program["_id"],
+        "programName": program["name"],
+        "startOn": "joinDay",
+        "leave": "keep",
+    }
+    await set_program(coach, other)
+    (await coach.delete(f"/coach/programs/{other['_id']}")).ok(204)
+    (await coach.get(PATH)).refused(404)
+    await set_program(coach, program)
+    (await coach.put(f"/coach/programs/{program['_id']}/archive")).ok()
+    assert await calendar(coach, await coach.create_customer("Di", groups=[GROUP])) == []
+    (await coach.delete(PATH)).ok(204)
+    (await coach.delete(PATH)).refused(404)
+
+
+async def test_who_may_set_it(coach: CoachClient) -> None:
+    program = await program_with(coach, 1)
+    body = {"programId": program["_id"], "startOn": "joinDay"}
+    for permission in ("customers.edit", "programs.view"):
+        (await coach.with_key(await employee_key(coach, permission, scope="all")).put(PATH, body)).refused(403)
+    both = coach.with_key(await employee_key(coach, "customers.edit", "programs.view"))
+    (await both.put(PATH, body)).ok()
+    (await coach.put(PATH, {**body, "programId": UNKNOWN})).refused(404, "Program")
+    for change in ({"startOn": "Monday"}, {"startOn": "2026-02-30"}, {"leave": "stay"}, {"startOn": None}):
+        (await coach.put(PATH, {**body, **change})).refused(400)
