@@ -229,7 +229,8 @@ async def test_only_assignments_that_run_and_that_the_coach_sees(coach: CoachCli
     (await coach.post(path, {"assignmentIds": [UNKNOWN]})).refused(404, "assignment")
     foreign = await assign(coach, other, ana, today)
     (await coach.post(path, {"assignmentIds": [foreign["assignmentId"]]})).refused(404)
-    for body in ({"include": ["done"]}, {"include": []}, {"from": "soon"}, {"assignmentIds": []}):
+    refused: list[Json] = [{"include": ["done"]}, {"include": []}, {"from": "soon"}, {"assignmentIds": []}]
+    for body in refused:
         (await coach.post(path, body)).refused(400)
     assert (await coach.get(f"/coach/programs/{UNKNOWN}/sync")).refused(404)
     assert (await coach.post(f"/coach/programs/{UNKNOWN}/sync")).refused(404)
