@@ -114,6 +114,8 @@ from coaching_service.training.assignments import tools as assignments_tools
 from coaching_service.training.group_programs import routes as group_programs
 from coaching_service.training.programs import routes as programs
 from coaching_service.training.programs import tools as programs_tools
+from coaching_service.training.resuming import routes as resuming
+from coaching_service.training.resuming import tools as resuming_tools
 from coaching_service.training.schedule import program_tools
 from coaching_service.training.schedule import routes as schedule
 from coaching_service.training.schedule import tools as schedule_tools
@@ -143,6 +145,7 @@ ROUTES: tuple[Routes, ...] = (
     group_programs.routes,
     workouts.routes,
     schedule.routes,
+    resuming.routes,
     logs.routes,
     logs.own_routes,
     own_today.own_routes,
@@ -211,6 +214,7 @@ TOOLS: tuple[Tools, ...] = (
     logs_tools.tools,
     history_import_tools.tools,
     schedule_tools.tools,
+    resuming_tools.tools,
     training_max_tools.tools,
     exercises_tools.tools,
     programs_tools.tools,

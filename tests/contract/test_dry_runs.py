@@ -41,6 +41,7 @@ SUPPORTED = {
     "POST /coach/customers/{customerId}/schedule/adjust",
     "POST /coach/customers/{customerId}/schedule/replace-exercise",
     "POST /coach/customers/{customerId}/schedule/clear",
+    "POST /coach/customers/{customerId}/schedule/resume",
     "POST /coach/customers/{customerId}/metric-values",
     "PUT /coach/customers/{customerId}/visibility",
     "POST /coach/programs/{programId}/wblocks",

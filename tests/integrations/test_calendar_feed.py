@@ -74,6 +74,21 @@ async def test_an_unchanged_calendar_is_not_sent_again(
     assert len(events_of(await anonymous.send("GET", path, headers=known))) == 4
 
 
+async def test_absences_are_shown_in_place_of_their_workouts(
+    coach: CoachClient, anonymous: CoachClient, ana: dict[str, Any]
+) -> None:
+    path, periods = await link_of(coach, ana), f"/coach/customers/{ana['_id']}/availability"
+    ill = {"kind": "ill", "from": day(-1), "until": day(0), "note": "Secret"}
+    (await coach.post(periods, ill)).ok(201)
+    (await coach.post(periods, {"kind": "limited", "from": day(299)})).ok(201)
+    reply = await anonymous.get(path)
+    shown = [(str(each["summary"]), str(each["dtstart"].dt)) for each in events_of(reply)]
+    assert shown == [("Ill", day(-1)), ("Limited training", day(299)), ("Next year", day(300))]
+    assert [str(each["dtend"].dt) for each in events_of(reply)[:2]] == [day(1), day(367)]
+    assert b"Secret" not in reply.raw
+    assert (await anonymous.get(path)).headers["ETag"] == reply.headers["ETag"]
+
+
 async def test_revoked_links_and_clients_who_are_archived_or_erased_are_404(
     coach: CoachClient, anonymous: CoachClient, ana: dict[str, Any]
 ) -> None:

@@ -50,6 +50,7 @@ def arguments(tool: Tool, world: World) -> dict[str, Any]:
         "changes": [{"action": "add", "text": "task: Walk"}],
         "text": "Hello",
         "customers": [{"name": "Bo"}],
+        "kind": "ill",
         "rows": [{"date": TODAY, "exercise": "Squat", "reps": 8}],
         **world,
     }
@@ -67,6 +68,7 @@ _OPTIONAL: dict[str, dict[str, Any]] = {
     "create_workout": {"days": [{"date": TODAY, "name": "Legs", "text": "task: Walk"}]},
     "log_workout": {"sessionRpe": 7},
     "save_program": {"name": "Base", "days": [{"day": 1, "name": "Legs", "text": "task: Walk"}]},
+    "set_availability": {"until": TODAY},
     "schedule_check_in": {"task": "Walk", "weekday": 1},
     "update_workout": {"name": "Arms"},
 }

@@ -33,6 +33,7 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "adjust_schedule": ("wd", {"MANY_DAYS", "FAR_DATE"}),
     "replace_exercise": ("wd", {"MANY_DAYS", "FAR_DATE"}),
     "clear_schedule": ("wd", {"MANY_DAYS", "FAR_DATE"}),
+    "set_availability": ("wd", {"MANY_DAYS", "FAR_DATE"}),
     "set_training_max": ("wdi", set()),
     "list_exercises": ("r", set()),
     "create_exercise": ("w", set()),

@@ -9,6 +9,7 @@ import orjson
 from jsonschema_rs import Draft202012Validator
 
 from coaching_service import features
+from coaching_service.core.mcp.outputs import output_schema
 from coaching_service.core.mcp.tools import tools_of
 
 # What the data adds to the text of each entry, and of the list: names of members, and identifiers apart.
@@ -17,8 +18,12 @@ _OF_ENTRY, _OF_RESULT = 45, 160
 
 @cache
 def _validators() -> dict[str, Draft202012Validator]:
-    declared = {tool.name: tool.output_schema for tool in tools_of(features.TOOLS)}
-    return {name: Draft202012Validator(_closed(schema)) for name, schema in declared.items() if schema is not None}
+    declared = {tool.name: tool.returns for tool in tools_of(features.TOOLS)}
+    return {
+        name: Draft202012Validator(_closed(output_schema(model, with_entries=True)))
+        for name, model in declared.items()
+        if model is not None
+    }
 
 
 def _closed(schema: Any) -> Any:

@@ -13,17 +13,21 @@ from coaching_service.core.ids import ObjectId
 _TYPES = {str: "string", ObjectId: "string", datetime: "string", int: "integer", float: "number", bool: "boolean"}
 
 
-def output_schema(model: Any) -> dict[str, Any]:
+def output_schema(model: Any, *, with_entries: bool = False) -> dict[str, Any]:
     """Return the JSON Schema of results with the fields of a TypedDict; a field that may be null is then left out.
 
-    Only the fields of the result itself are said to be required: it saves tokens.
+    Only the fields of the result itself are said to be required, and those of entries of lists are named only
+    `with_entries`: it saves tokens.
     """
     required = [each.name for each in declarations_of(model).values() if _is_required(each)]
-    return {**_describe_object(model), **({"required": required} if required else {})}
+    schema = _describe_object(model, with_entries=with_entries)
+    return {**schema, **({"required": required} if required else {})}
 
 
-def _describe_object(model: Any) -> dict[str, Any]:
-    properties = {each.name: _describe(each.hint) for each in declarations_of(model).values()}
+def _describe_object(model: Any, *, with_entries: bool) -> dict[str, Any]:
+    properties = {
+        each.name: _describe(each.hint, with_entries=with_entries) for each in declarations_of(model).values()
+    }
     return {"type": "object", "properties": properties}
 
 
@@ -31,15 +35,18 @@ def _is_required(field: Declaration) -> bool:
     return field.is_required and not field.is_nullable
 
 
-def _describe(hint: Any) -> dict[str, Any]:
+def _describe(hint: Any, *, with_entries: bool) -> dict[str, Any]:
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     [member] = [each for each in members if each is not type(None)]
     if is_typeddict(member):
-        return _describe_object(member)
+        return _describe_object(member, with_entries=with_entries)
     if get_origin(member) is Literal:
         return {"type": "string"}
     if get_origin(member) in (list, Sequence):
-        return {"type": "array", "items": _describe(get_args(member)[0])}
+        [entry] = get_args(member)
+        is_named = is_typeddict(entry) and not with_entries
+        items = {"type": "object"} if is_named else _describe(entry, with_entries=with_entries)
+        return {"type": "array", "items": items}
     if get_origin(member) in (dict, Mapping):
         return {"type": "object"}
     return {"type": _TYPES[member]}

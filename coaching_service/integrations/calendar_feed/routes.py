@@ -54,7 +54,8 @@ async def delete_calendar_link(ctx: Context, customer_id: ObjectId) -> None:
 async def get_calendar(ctx: Context, calendar_token: str) -> Download:
     """Read the calendar of a client by a calendar link.
 
-    An iCalendar file with the titles of the workouts from 92 days ago for a year, without those on hidden days. It is
-    404 after the link was revoked, and while the client is archived.
+    An iCalendar file with the titles of the workouts from 92 days ago for a year, without those on hidden days and days
+    of absence, and with the periods of availability. It is 404 after the link was revoked, and while the client is
+    archived.
     """
     return await service.get(ctx, calendar_token)

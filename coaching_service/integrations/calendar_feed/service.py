@@ -18,6 +18,8 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.integrations.calendar_feed import store
 from coaching_service.integrations.calendar_feed._icalendar_file import write_calendar
 from coaching_service.integrations.calendar_feed.models import CalendarLink, StoredCalendarLink
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.absences import Absences
 from coaching_service.people.customers import first_access
 from coaching_service.people.customers import service as customers
 from coaching_service.training.visibility import service as visibility
@@ -58,24 +60,30 @@ async def revoke(ctx: Context, customer_id: ObjectId) -> None:
 async def get(ctx: Context, token: str) -> Download:
     """Return the calendar of a link: the titles on the days that the client sees, from 92 days ago for a year.
 
+    And the periods in which the client cannot train as planned; workouts on days of absence are left out.
+
     Raises NotFound, always the same, if the link is not valid or was revoked, or the client is archived or deleted.
     """
     ctx = await _as_client(ctx, token)
     today = ctx.caller.today()
     first, last = str(today - timedelta(days=DAYS_BACK)), str(today + timedelta(days=DAYS_AHEAD))
-    blocks, visible = await gather_reads(
+    blocks, visible, periods_of = await gather_reads(
         ctx,
         workouts.find_titles(ctx, ctx.caller.id, first, last),
         visibility.get_visibility(ctx, ctx.caller.id, first, last),
+        availability.get_periods(ctx, [ctx.caller.id], first, last),
     )
-    shown = [block for block in blocks if visible.allows(day=block["date"])]
+    periods = periods_of[ctx.caller.id]
+    open_until = last if any(period["until"] is None for period in periods) else None
+    absences = Absences(periods)
+    shown = [block for block in blocks if visible.allows(day=block["date"]) and block["date"] not in absences]
     name = ctx.caller.company.name
 
     async def read_file(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        yield await asyncio.to_thread(write_calendar, name, shown)
+        yield await asyncio.to_thread(write_calendar, name, shown, periods, open_until)
 
     # Of what the file is written from, so that nothing is written for an application that has it.
-    fingerprint = hashlib.sha256(to_json([__version__, name, shown])).hexdigest()
+    fingerprint = hashlib.sha256(to_json([__version__, name, shown, periods, open_until])).hexdigest()
     return Download("text/calendar; charset=utf-8", "training.ics", read_file, etag=f'"{fingerprint}"')
 
 

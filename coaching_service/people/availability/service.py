@@ -69,6 +69,11 @@ async def find_present_or_next(ctx: Context, customer_id: ObjectId, today: date)
     return await store.find_next(ctx, customer_id, str(today))
 
 
+async def find_last_absence(ctx: Context, customer_id: ObjectId, *, before: str) -> Availability | None:
+    """Return the latest absence of a client that began before a day; None without one. Access is not checked."""
+    return await store.find_last_absence(ctx, customer_id, before)
+
+
 async def describe_absences(ctx: Context, today_of: Mapping[ObjectId, date]) -> dict[ObjectId, str]:
     """Return the absence of each client who does not train today, such as `Ill until 2026-03-08: Flu.`
 
@@ -102,6 +107,21 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> A
     period = await store.create(ctx, customer_id, new, by_client=not ctx.caller.is_coach)
     await ctx.publish(AvailabilityChanged(customer_id, None, period))
     return period
+
+
+@transactional
+async def put(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> tuple[Availability | None, Availability]:
+    """Add a period of a client, or change the one that it overlaps; returns that one before, and the period.
+
+    A note stays unless there is a new one. Raises what `update` raises, Conflict if it overlaps several.
+    """
+    await activity_dates.lock_active(ctx, customer_id)
+    overlapping = await store.find_between(ctx, [customer_id], new["from"], new["until"])
+    if len(overlapping) != 1:
+        return None, await create(ctx, customer_id, new)
+    [before] = overlapping
+    fields = {name: value for name, value in new.items() if name != "note" or value is not None}
+    return before, await update(ctx, customer_id, before["_id"], cast("AvailabilityChange", fields))
 
 
 @transactional

@@ -13,6 +13,7 @@ from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.availability.absences import LIMITED
 from coaching_service.people.availability.models import Availability, AvailabilityChange, NewAvailability
 
 _EVENT_TYPES: dict[Action, EventType] = {
@@ -77,6 +78,13 @@ async def find_next(ctx: Context, customer_id: ObjectId, day: str) -> Availabili
     where = {"customerId": customer_id, **_not_before(day)}
     first = await periods.find(ctx, where, sort=("from",), limit=1, hint=_BY_START)
     return first[0] if first else None
+
+
+async def find_last_absence(ctx: Context, customer_id: ObjectId, before: str) -> Availability | None:
+    """Return the latest period of a client that began before a day and in which the client does not train, or None."""
+    where: Filter = {"customerId": customer_id, "from": {"$lt": before}, "kind": {"$ne": LIMITED}}
+    last = await periods.find(ctx, where, sort=("-from",), limit=1, hint=_BY_START)
+    return last[0] if last else None
 
 
 async def create(ctx: Context, customer_id: ObjectId, new: NewAvailability, *, by_client: bool) -> Availability:

@@ -243,13 +243,15 @@ async def _clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, d
 # --- parts that assigning a program also uses ------------------------------------------------------------------------
 
 
-async def get_regular_blocks(ctx: Context, owner: ScheduleOwner, first: Day, last: Day) -> list[StoredBlock]:
+async def get_regular_blocks(
+    ctx: Context, owner: ScheduleOwner, first: Day, last: Day, field: str = ""
+) -> list[StoredBlock]:
     """Return the blocks of days, without check-ins, of an owner whose access has been checked, in order.
 
-    Raises InvalidFields if there are more than 500.
+    Raises InvalidFields, naming `field`, if there are more than 500; by default the field of the last day.
     """
     blocks = await block_batches.read_between(ctx, owner, first, last, MAX_BLOCKS + 1)
-    return _require_few(blocks, "endDate" if owner.day_field == "date" else "endDay")
+    return _require_few(blocks, field or ("endDate" if owner.day_field == "date" else "endDay"))
 
 
 async def get_target_days(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, field: str = "") -> list[DayBlock]:

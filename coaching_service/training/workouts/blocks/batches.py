@@ -5,7 +5,7 @@ Every operation on a schedule first decides which blocks to create, change and r
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -26,9 +26,9 @@ from coaching_service.training.workouts.blocks.models import (
     ScheduleChange,
     StoredBlock,
 )
-from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.blocks.presentation import present_blocks
-from coaching_service.training.workouts.blocks.service import fix_load_unit, new_block
+from coaching_service.training.workouts.blocks.service import fix_load_unit, new_block, shift_date
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.creation import resolve_items
 from coaching_service.training.workouts.items.models import WorkItem
@@ -172,6 +172,34 @@ async def write(
         only_more = not batch.removed and not rewritten
         await owner.after_schedule_change(ctx, added_until=max(dates, default=None) if only_more else None)
     return created, changed
+
+
+@transactional
+async def shift(
+    ctx: Context, calendar: ClientCalendar, moved: Sequence[StoredBlock], days: int, *, dry_run: bool = False
+) -> list[Block]:
+    """Move blocks of a client, whose access has been checked, by a number of days, and return them afterwards.
+
+    With `dry_run`, writes nothing. Raises InvalidFields if a date would leave the calendar.
+    """
+    dates = {block["_id"]: shift_date(str(block["date"]), days, "from") for block in moved}
+    if not dates:
+        return []
+    there = await read_days(ctx, calendar, {"$in": [str(block["date"]) for block in moved] + list(dates.values())})
+    places = sorted((dates.get(each["_id"], str(each["date"])), each["position"], each["_id"]) for each in there)
+    counts: Counter[str] = Counter()
+    orders: dict[ObjectId, int] = {}
+    for day, _, block_id in places:
+        orders[block_id] = counts[day]
+        counts[day] += 1
+    after: list[StoredBlock] = [{**block, "date": dates[block["_id"]]} for block in moved]
+    if not dry_run:
+        await store.shift_dates(ctx, calendar.block_filter, list(dates), days)
+        await calendar.after_schedule_change(ctx)
+        first, last = min(dates.values()), max(dates.values())
+        on_days = await store.find_between(ctx, calendar.block_filter, calendar.day_field, first, last)
+        after = [block for block in on_days if block["_id"] in dates]
+    return await present_blocks(ctx, after, [orders[block["_id"]] for block in after])
 
 
 def _orders(

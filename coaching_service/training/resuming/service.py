@@ -1,0 +1,64 @@
+"""The return of a client from an absence: its end, and what was planned meanwhile moved or removed, in one change."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import Conflict
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.models import Availability
+from coaching_service.training.resuming.models import ResumedSchedule, ResumeMode
+from coaching_service.training.schedule import service as schedule
+from coaching_service.training.schedule.days import add_days, days_between
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks.done_work import has_nothing_done
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+
+_LAST_DATE = "9999-12-31"
+
+
+@transactional
+async def resume(
+    ctx: Context, customer_id: ObjectId, back: str, mode: ResumeMode | None, *, dry_run: bool = False
+) -> ResumedSchedule:
+    """End the latest absence of a client before the date `back`, the first day of training.
+
+    `shift` moves what was planned in the absence and later by its length, `drop` removes what was planned in it, None
+    leaves it; what is done stays. Raises Conflict if no absence began before `back`, NotFound, Forbidden, and
+    InvalidFields if there are more than 500 blocks, or if a date would leave the calendar.
+    """
+    calendar = ClientCalendar(customer_id)
+    await (calendar.require_access(ctx) if dry_run else calendar.authorize_and_lock(ctx))
+    absence = await availability.find_last_absence(ctx, customer_id, before=back)
+    if absence is None:
+        raise Conflict("The client has no absence that began before this day", code="NO_ABSENCE")
+    last = str(add_days(back, -1, "from"))
+    ended = await _end(ctx, absence, last, dry_run=dry_run)
+    if mode == "drop":
+        cleared = await schedule.clear(ctx, calendar, absence["from"], last, dry_run=dry_run)
+        return {**cleared, "availability": ended}
+    blocks = await schedule.get_regular_blocks(ctx, calendar, absence["from"], _LAST_DATE, "from") if mode else []
+    moved = [block for block in blocks if has_nothing_done(block)]
+    days = days_between(absence["from"], back)
+    changed = await block_batches.shift(ctx, calendar, moved, days, dry_run=dry_run)
+    return {
+        "dryRun": dry_run,
+        "changeId": None if dry_run else ctx.change_id,
+        "created": [],
+        "changed": changed,
+        "removed": [],
+        "kept": len(blocks) - len(moved),
+        "availability": ended,
+    }
+
+
+async def _end(ctx: Context, absence: Availability, last: str, *, dry_run: bool) -> Availability:
+    """End an absence with the day `last`, unless it has ended before, and return it."""
+    if absence["until"] is not None and absence["until"] <= last:
+        return absence
+    if dry_run:
+        return cast("Availability", {**absence, "until": last})
+    return await availability.update(ctx, absence["customerId"], absence["_id"], {"until": last})

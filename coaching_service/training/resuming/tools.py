@@ -1,0 +1,146 @@
+"""The availability of clients for assistants: absences, and the return from one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, Literal, cast, get_args
+
+from marshmallow import validates_schema
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import CustomerArgument, optional
+from coaching_service.core.mcp.confirmation import MAX_DAYS, Reason, count_span, find_reasons
+from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Choice, Date, Text
+from coaching_service.core.validation_messages import invalid
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.absences import is_absence
+from coaching_service.people.availability.models import Availability, AvailabilityKind, NewAvailability
+from coaching_service.people.availability.texts import write_period
+from coaching_service.people.customers import service as customers
+from coaching_service.training.resuming import service
+from coaching_service.training.resuming.models import ResumeMode
+from coaching_service.training.schedule.conflicts import join_some
+from coaching_service.training.schedule.days import days_between
+from coaching_service.training.schedule.service import MAX_BLOCKS
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks.done_work import has_nothing_done, regular_blocks
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+
+tools = Tools()
+_BACK = "back"
+_MAX_NAMED = 10
+
+
+class AvailabilityToSet(CustomerArgument):
+    """Why and when a client does not train, or the return."""
+
+    kind = Choice(
+        *get_args(AvailabilityKind),
+        _BACK,
+        required=True,
+        metadata={"description": "limited: no effect; back: ends the absence before startDate."},
+    )
+    startDate = Date(**optional("First day. Default: the client's today."))
+    until = Date(**optional("Last day. Default: no end."))
+    note = Text(max_length=500, **optional("Shown to the client."))
+    planned = Choice(
+        *get_args(ResumeMode),
+        **optional("With back: shift what was planned since, or drop it. Default: neither."),
+    )
+
+    @validates_schema(skip_on_field_errors=False)
+    def validate_combination(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError unless only a return has `planned`, and only a period an end and a note."""
+        others = ("until", "note") if data.get("kind") == _BACK else ("planned",)
+        for name in others:
+            if data.get(name) is not None:
+                raise invalid(f"must not be combined with kind {data.get('kind')}", "NOT_ALLOWED", name)
+
+
+@tools.tool(
+    "Set an absence",
+    access=coach(CUSTOMERS.EDIT),
+    takes=AvailabilityToSet(),
+    writes=True,
+    destructive=True,
+    confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
+)
+async def set_availability(
+    ctx: Context,
+    customer_id: ObjectId,
+    kind: AvailabilityKind | Literal["back"],
+    start_date: str | None,
+    until: str | None,
+    note: str | None,
+    planned: ResumeMode | None,
+) -> Written:
+    """Enter or change when a client is away, injured or ill: nothing is missed then, and check-ins pause; or end it."""
+    today = await customers.get_local_date(ctx, customer_id)
+    if kind == _BACK:
+        return await _resume(ctx, customer_id, today, start_date or str(today), planned)
+    current = await availability.find_present_or_next(ctx, customer_id, today)
+    begun = current["from"] if current is not None and current["from"] <= str(today) else str(today)
+    new: NewAvailability = {
+        "kind": cast("AvailabilityKind", kind),
+        "from": start_date or begun,
+        "until": until,
+        "note": note,
+    }
+    before, period = await availability.put(ctx, customer_id, new)
+    was = f"{write_period(before)} → " if before is not None else ""
+    days = [period["from"]] if period["until"] is None else [period["from"], period["until"]]
+    return Written(
+        f"Set {await _name(ctx, customer_id)} {was}{write_period(period)}.{await _name_planned(ctx, period)}",
+        {"customerId": customer_id, "availabilityId": period["_id"]},
+        find_reasons(today=today, dates=days, days=MAX_DAYS + 1 if period["until"] is None else count_span(days)),
+    )
+
+
+async def _resume(ctx: Context, customer_id: ObjectId, today: date, back: str, planned: ResumeMode | None) -> Written:
+    result = await service.resume(ctx, customer_id, back, planned)
+    period, moved = result["availability"], result["changed"]
+    dates = [str(block["date"]) for block in moved]
+    sentences = [f"Set {await _name(ctx, customer_id)} back from {back}: {write_period(period)}"]
+    if planned == "shift":
+        shifted = f" by {days_between(period['from'], back)} days, to {min(dates)} to {max(dates)}" if dates else ""
+        sentences.append(f"moved {_count(len(moved))}{shifted}")
+    elif planned == "drop":
+        sentences.append(f"removed {_count(len(result['removed']))}")
+    if result["kept"]:
+        sentences.append(f"kept {_count(result['kept'])} with something done")
+    return Written(
+        f"{'; '.join(sentences)}.",
+        {"customerId": customer_id, "availabilityId": period["_id"]},
+        find_reasons(
+            today=today,
+            dates=(back, *dates),
+            days=max(count_span(dates), len(result["removed"]) and days_between(period["from"], back)),
+        ),
+    )
+
+
+async def _name_planned(ctx: Context, period: Availability) -> str:
+    """Return a sentence about the workouts with nothing done that an absence has, and a space before it."""
+    if not is_absence(period):
+        return ""
+    days = {"$gte": period["from"]} | ({"$lte": period["until"]} if period["until"] else {})
+    blocks = await block_batches.read_days(ctx, ClientCalendar(period["customerId"]), days, MAX_BLOCKS)
+    planned = [block for block in regular_blocks(blocks) if has_nothing_done(block)]
+    if not planned:
+        return " Nothing is planned in it."
+    named = join_some([f"{typed(block['name'])} on {block['date']}" for block in planned], _MAX_NAMED)
+    return f" {_count(len(planned))} planned in it: {named}. With back, shift or drop them."
+
+
+async def _name(ctx: Context, customer_id: ObjectId) -> str:
+    return typed((await customers.get_visible_reference(ctx, customer_id))["name"])
+
+
+def _count(number: int) -> str:
+    return f"{number} workout{'' if number == 1 else 's'}"

@@ -1,0 +1,62 @@
+"""Absences of clients, and the return from one, for assistants."""
+
+from __future__ import annotations
+
+from tests.support.check_ins import day
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal
+from tests.support.schedules import EVER
+from tests.support.training import Json, block_with, client_path, task
+
+
+async def calendar(coach: CoachClient, customer: Json) -> list[tuple[str, str]]:
+    return [(block["date"], block["name"]) for block in await coach.calendar(customer, *EVER)]
+
+
+async def test_assistant_enters_a_week_of_illness_and_the_return(coach: CoachClient, mcp: McpHttpClient) -> None:
+    """Two calls, without a confirmation."""
+    ana = await coach.create_customer()
+    await block_with(coach, ana, task(), date=day(coach, 2), name="Legs")
+    about = {"customerId": ana["_id"]}
+    ill = tool_change(await mcp.call("set_availability", **about, kind="ill", until=day(coach, 6), note="Flu."))
+    assert ill["summary"] == (
+        f"Set «Ana» ill {day(coach, 0)} to {day(coach, 6)} «Flu.». 1 workout planned in it: «Legs» on {day(coach, 2)}. "
+        "With back, shift or drop them."
+    )
+    shown = (await mcp.call("get_workouts", **about, startDate=day(coach, 0), endDate=day(coach, 9)))[
+        "structuredContent"
+    ]
+    assert shown["availability"]["kind"] == "ill"
+    back = {"kind": "back", "startDate": day(coach, 4), "planned": "shift"}
+    returned = tool_change(await mcp.call("set_availability", **about, **back))
+    assert returned["summary"] == (
+        f"Set «Ana» back from {day(coach, 4)}: ill {day(coach, 0)} to {day(coach, 3)} «Flu.»; moved 1 workout by 4 days, "
+        f"to {day(coach, 6)} to {day(coach, 6)}."
+    )
+    assert await calendar(coach, ana) == [(day(coach, 6), "Legs")]
+    tool_change(await mcp.call("undo", changeId=returned["changeId"]))
+    assert await calendar(coach, ana) == [(day(coach, 2), "Legs")]
+    dropped = tool_change(
+        await mcp.call("set_availability", **about, kind="back", startDate=day(coach, 4), planned="drop")
+    )
+    assert dropped["summary"].endswith("; removed 1 workout.")
+    assert await calendar(coach, ana) == []
+
+
+async def test_assistant_changes_a_period(coach: CoachClient, mcp: McpHttpClient) -> None:
+    ana = await coach.create_customer()
+    about = {"customerId": ana["_id"]}
+    body = {"kind": "ill", "from": day(coach, -1), "until": day(coach, 2)}
+    (await coach.post(client_path(ana, "availability"), body)).ok(201)
+    longer = tool_change(await mcp.call("set_availability", **about, kind="injured", until=day(coach, 5)))
+    assert longer["summary"] == (
+        f"Set «Ana» ill {day(coach, -1)} to {day(coach, 2)} → injured {day(coach, -1)} to {day(coach, 5)}. "
+        "Nothing is planned in it."
+    )
+    [period] = (await coach.get(client_path(ana, "availability"))).ok()
+    assert (period["kind"], period["from"], period["until"]) == ("injured", day(coach, -1), day(coach, 5))
+    tool_proposal(await mcp.call("set_availability", **about, kind="injured"), "MANY_DAYS")
+    wrong = await mcp.call("set_availability", **about, kind="back", until=day(coach, 1))
+    tool_error(wrong, "until must not be combined with kind back")
+    text = (await mcp.call("get_customer", **about))["content"][0]["text"]
+    assert f"Availability: injured {day(coach, -1)} to {day(coach, 5)}" in text

@@ -1,0 +1,115 @@
+"""Returns from absences (contract 20): the end of the absence, and what was planned moved or removed, in one change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.check_ins import check_in, day
+from tests.support.client import CoachClient
+from tests.support.schedules import EVER, without_identity
+from tests.support.training import Json, block_with, client_path, log, task
+
+
+async def absent(coach: CoachClient, customer: Json, first: str, until: str | None) -> Json:
+    body = {"kind": "ill", "from": first, "until": until}
+    period: Json = (await coach.post(client_path(customer, "availability"), body)).ok(201)
+    return period
+
+
+async def resume(coach: CoachClient, customer: Json, back: str, mode: str, **options: Any) -> Json:
+    body = {"from": back, "mode": mode, **options}
+    result: Json = (await coach.post(client_path(customer, "schedule/resume"), body)).ok()
+    return result
+
+
+async def calendar(coach: CoachClient, customer: Json) -> list[tuple[str, str]]:
+    return [(block["date"], block["name"]) for block in await coach.calendar(customer, *EVER)]
+
+
+async def plan(coach: CoachClient, customer: Json) -> Json:
+    """A workout before, two in and one after the days 2 to 4; the second of the absence is done."""
+    for number, name in ((1, "A"), (2, "B"), (3, "C"), (6, "D"), (6, "E")):
+        block = await block_with(coach, customer, task(), date=day(coach, number), name=name)
+        if name == "C":
+            (await log(coach, block, block["items"][0])).ok()
+    return await absent(coach, customer, day(coach, 2), None)
+
+
+async def test_what_was_planned_moves_by_the_length_of_the_absence(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    period = await plan(coach, ana)
+    before = await calendar(coach, ana)
+    dry = await resume(coach, ana, day(coach, 5), "shift", dryRun=True)
+    assert (await calendar(coach, ana), dry["changeId"], dry["dryRun"]) == (before, None, True)
+    assert (await coach.get(client_path(ana, "availability"))).ok() == [period]
+
+    result = await resume(coach, ana, day(coach, 5), "shift")
+    assert without_identity(result) == without_identity(dry)
+    moved = [
+        (day(coach, 1), "A"),
+        (day(coach, 3), "C"),
+        (day(coach, 5), "B"),
+        (day(coach, 9), "D"),
+        (day(coach, 9), "E"),
+    ]
+    assert await calendar(coach, ana) == moved
+    assert [(block["date"], block["name"], block["order"]) for block in result["changed"]] == [
+        (day(coach, 5), "B", 0),
+        (day(coach, 9), "D", 0),
+        (day(coach, 9), "E", 1),
+    ]
+    assert result["changed"] == [each for each in await coach.calendar(ana, *EVER) if each["name"] in "BDE"]
+    assert (result["created"], result["removed"], result["kept"]) == ([], [], 1)
+    assert (result["availability"]["until"], result["availability"]["version"]) == (day(coach, 4), 1)
+
+    (await coach.post(f"/coach/changes/{result['changeId']}/undo")).ok()
+    assert await calendar(coach, ana) == before
+    assert [each["until"] for each in (await coach.get(client_path(ana, "availability"))).ok()] == [None]
+
+
+async def test_what_was_planned_is_removed(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    await plan(coach, ana)
+    before = await calendar(coach, ana)
+    dry = await resume(coach, ana, day(coach, 5), "drop", dryRun=True)
+    result = await resume(coach, ana, day(coach, 5), "drop")
+    assert without_identity(result) == without_identity(dry)
+    assert (len(result["removed"]), result["kept"], result["changed"]) == (1, 1, [])
+    assert await calendar(coach, ana) == [each for each in before if each[1] != "B"]
+    (await coach.post(f"/coach/changes/{result['changeId']}/undo")).ok()
+    assert await calendar(coach, ana) == before
+
+
+@pytest.mark.parametrize(("until", "ends"), [(9, 4), (4, 4), (3, 3)])
+async def test_an_absence_ends_before_the_first_day_of_training(coach: CoachClient, until: int, ends: int) -> None:
+    """One that would last longer ends earlier, one that has ended stays; the length reaches to the first day."""
+    ana = await coach.create_customer()
+    await block_with(coach, ana, task(), date=day(coach, 2))
+    await absent(coach, ana, day(coach, 2), day(coach, until))
+    result = await resume(coach, ana, day(coach, 5), "shift")
+    assert (result["availability"]["until"], result["changed"][0]["date"]) == (day(coach, ends), day(coach, 5))
+
+
+async def test_check_ins_neither_move_nor_stay_away(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    await check_in(coach, ana, until=day(coach, 6))
+    await absent(coach, ana, day(coach, 1), None)
+    assert [each for each, _ in await calendar(coach, ana)] == [day(coach, 0)]
+    await resume(coach, ana, day(coach, 5), "shift")
+    assert [each for each, _ in await calendar(coach, ana)] == [day(coach, number) for number in (0, 5, 6)]
+
+
+async def test_without_an_absence_there_is_nothing_to_resume(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    body = {"from": day(coach, 5), "mode": "drop"}
+    path = client_path(ana, "schedule/resume")
+    assert (await coach.post(path, body)).refused(409)["code"] == "NO_ABSENCE"
+    await absent(coach, ana, day(coach, 5), None)
+    assert (await coach.post(path, body)).refused(409)["code"] == "NO_ABSENCE"
+    limited = {"kind": "limited", "from": day(coach, 1), "until": day(coach, 2)}
+    (await coach.post(client_path(ana, "availability"), limited)).ok(201)
+    assert (await coach.post(path, body)).refused(409)["code"] == "NO_ABSENCE"
+    errors = (await coach.post(path, {"mode": "wait"})).refused(400)["errors"]
+    assert {each["field"] for each in errors} == {"from", "mode"}
