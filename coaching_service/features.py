@@ -64,10 +64,12 @@ from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import subscribers as customers_subscribers
 from coaching_service.people.customers import tools as customers_tools
 from coaching_service.people.files import routes as files
-from coaching_service.people.notifications import sending as notifications_sending
 from coaching_service.people.notifications.models import PushQueue, Sources
 from coaching_service.people.own_profile import routes as own_profile
 from coaching_service.people.own_user import routes as own_user
+from coaching_service.people.push import keys as push_keys
+from coaching_service.people.push import routes as push
+from coaching_service.people.push import sending as push_sending
 from coaching_service.people.sessions import passwords as sessions_passwords
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.team import routes as team
@@ -150,6 +152,9 @@ ROUTES: tuple[Routes, ...] = (
     logs.own_routes,
     own_today.own_routes,
     own_profile.routes,
+    push.key_routes,
+    push.routes,
+    push.own_routes,
     own_import.routes,
     visibility.routes,
     training_maxes.routes,
@@ -277,6 +282,7 @@ TAGS = (
     ("Calendar feed", "A client's workouts in calendar applications."),
     ("Export", "All data of a client, or of the company, in one ZIP file; and what reads it."),
     ("Sandbox", "A company for tests, with sample data; its mail is not sent."),
+    ("Notifications", "The devices on which coaches and clients receive notifications (Web Push)."),
     ("Compliance", "How much of the scheduled training clients have completed."),
     ("Attention", "Which clients need a coach, and why."),
 )
@@ -307,6 +313,7 @@ _STEPS: Steps = {
     load_unit_service.CONVERT: load_unit_service.run_step,
     customer_bulk_jobs.STEP: customer_bulk_jobs.run_step,
     undo.STEP: undo.run_step,
+    push_sending.SEND: push_sending.send,
     proposals_service.EXPIRE: proposals_service.expire_step,
 }
 # Jobs of suspended companies pause, but for erasure: who has deleted data must not wait for it.
@@ -323,9 +330,13 @@ NOTIFICATIONS: Sources = {
     "checkIns": reminder_messages.write_check_ins,
 }
 # What queues notifications on devices.
-queue_push: PushQueue = notifications_sending.without_devices
+queue_push: PushQueue = push_sending.enqueue
 # How many jobs of a kind one process runs at the same time, if not one.
-JOB_PLACES = {mail.SEND: mail.CONNECTIONS, figures_renewal.RENEW_CHANGED: 2}
+JOB_PLACES = {
+    mail.SEND: mail.CONNECTIONS,
+    push_sending.SEND: push_sending.CONNECTIONS,
+    figures_renewal.RENEW_CHANGED: 2,
+}
 # Jobs that are repeated indefinitely, of which the queue always has one, and the value of LAG_METRICS that they renew.
 STANDING_JOBS = {
     figures_renewal.FIND_DUE: "figures",
@@ -361,5 +372,6 @@ CHECKS: tuple[Check, ...] = (
     *job_checks(STEPS),
     *company_import_checks.CHECKS,
     *secret_checks.CHECKS,
+    *push_keys.CHECKS,
     *server_versions.CHECKS,
 )

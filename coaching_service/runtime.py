@@ -57,6 +57,7 @@ from coaching_service.core.tracing import NO_TRACER, TracingUnusable, start_trac
 from coaching_service.core.worker_connection import SupervisorConnection, retire_seconds
 from coaching_service.library.exercises import use_counts
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.push import keys as push_keys
 from coaching_service.settings import Settings, SettingsError
 from coaching_service.sockets import Sockets
 
@@ -375,6 +376,7 @@ async def _prepare(
             if prepares:
                 await _report_server_version(services)
                 await _report_unreadable_keys(services)
+                await push_keys.ensure(services)
             await on_ready(services)
         except Exception as error:  # only the loss of the database is not raised
             if opened.is_embedded and is_disk_full(error):

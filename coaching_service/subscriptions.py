@@ -27,7 +27,9 @@ from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import subscribers as customers
 from coaching_service.people.customers.events import CustomersCreated, CustomersDeleted, GroupsChanged
 from coaching_service.people.identities.events import EmailConfirmed, IdentityDisplaced
+from coaching_service.people.push import service as push
 from coaching_service.people.sessions import service as sessions
+from coaching_service.people.sessions.events import SessionsEnded
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
 from coaching_service.people.webhooks import service as webhooks
@@ -85,6 +87,7 @@ def assemble() -> EventBus:
     )
     events.subscribe(SignInEmailChanged, sessions.end_sessions_of_coach)
     events.subscribe(IdentityDisplaced, sessions.end_displaced_sessions)
+    events.subscribe(SessionsEnded, push.end_with_sessions)
     events.subscribe(EmailConfirmed, team.release_mail_of_confirmed_owner)
     events.subscribe(CompletedWorkChanged, personal_records.update_records, compliance.mark_figures_due)
     events.subscribe(RecordedItemsRescheduled, metrics.move_values, form_responses.move_responses)

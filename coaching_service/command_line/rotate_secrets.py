@@ -10,13 +10,15 @@ from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import console, with_services
 from coaching_service.core.database.context import Services
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.push import keys as push_keys
+from coaching_service.people.push import service as push
 from coaching_service.people.webhooks import service as webhooks
 
 
 @click.command("rotate-secrets")
 @data_option
 def rotate_secrets(data: Path | None) -> None:
-    """Re-encrypt every API key and every secret of a webhook with the newest of SECRET_KEYS.
+    """Re-encrypt every API key, secret of a webhook, and key and address of Web Push with the newest of SECRET_KEYS.
 
     \b
     To replace the master key while the service runs:
@@ -37,8 +39,8 @@ async def rotate(services: Services) -> tuple[int, int]:
     """Encrypt every secret with the newest master key; returns how many there are, and how many have changed."""
     total = changed = 0
     with console.status("Rotating ...") as status:
-        for rotation in (api_keys.rotate_master_key(services), webhooks.rotate_master_key(services)):
-            async for is_new in rotation:
+        for feature in (api_keys, webhooks, push_keys, push):
+            async for is_new in feature.rotate_master_key(services):
                 total, changed = total + 1, changed + is_new
                 status.update(f"Rotating ... {total} keys")
     return total, changed

@@ -43,6 +43,7 @@ _READING_SECONDS = 1.0
 SIGN_IN_FAILURES = ("unknown_address", "wrong_password", "no_access", "too_many_failures")
 UPLOAD_OUTCOMES = ("stored", "rejected")
 WEBHOOK_OUTCOMES = ("succeeded", "rejected")  # the others are the reasons why there was no response
+PUSH_OUTCOMES = ("accepted", "gone", "delayed", "rejected")  # the others are the reasons why there was no response
 DATABASE_COMMANDS = (
     *("find", "getMore", "aggregate", "count", "distinct"),
     *("insert", "update", "delete", "findAndModify"),
@@ -182,6 +183,10 @@ class Metrics:
             "webhook_attempts_total", "Attempts of this process to deliver an event to a webhook.", "outcome"
         )
         _start_at_zero(self.webhook_attempts, WEBHOOK_OUTCOMES)
+        self.push_messages = self._counter(
+            "push_messages_total", "Attempts of this process to send a notification to a device.", "outcome"
+        )
+        _start_at_zero(self.push_messages, PUSH_OUTCOMES)
         self.deliveries_pending = self._gauge(
             "webhook_deliveries_pending", "Deliveries of all companies that wait for an attempt."
         )

@@ -111,6 +111,7 @@ async def requests_of(coach: CoachClient, world: World) -> dict[str, tuple[str, 
     title = {"taskFields": {"title": "Run"}}
     behind = await _program_behind(coach)
     return {
+        "deleteOwnPushSubscription": ("", None),  # before a new password ends the session of the device
         "archiveCustomer": ("", {"id": world["customerId"]}),
         "unarchiveCustomer": ("", {"id": world["customerId"]}),
         "bulkArchiveCustomers": ("", {"ids": ids}),

@@ -27,6 +27,8 @@ REFUSED = {
     "POST /coach/employees",
     "POST /coach/customers/{customerId}/invitation",
     "POST /coach/sandbox",
+    "POST /push-subscriptions",
+    "POST /customer/push-subscriptions",
 }
 IGNORED = {
     "POST /auth/register",

@@ -61,6 +61,7 @@ DECLARED = {
     "process_resident_memory_bytes": "",
     "process_start_time_seconds": "",
     "process_virtual_memory_bytes": "",
+    "push_messages_total": "outcome",
     "rate_limited_requests_total": "limit",
     "request_queue_duration_seconds": "queue",
     "request_queue_rejected_total": "queue reason",

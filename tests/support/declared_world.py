@@ -15,6 +15,7 @@ from coaching_service.lifecycle.customer_bulk import jobs as bulk_jobs
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
 from tests.support.pdf_files import make_pdf
+from tests.support.push_service import Device
 
 World = dict[str, str]
 
@@ -126,9 +127,16 @@ async def make_world(coach: CoachClient) -> World:
     proposed, rejected = [await _propose_workout(coach, customer, name) for name in ("Later", "Too far")]
     runners = {"programId": program["_id"], "startOn": "joinDay"}
     (await coach.put("/coach/customers/groups/Runners/program", runners)).ok()
+    device = {**Device(f"https://push.invalid/{number}", "").subscription, "userAgent": "Phone"}
+    subscription = (await session.post("/push-subscriptions", device)).ok(201)
+    own_device = {**Device(f"https://push.invalid/own{number}", "").subscription, "userAgent": "Phone"}
+    own_client = await coach.as_client(customer)
+    own_subscription = (await own_client.post("/customer/push-subscriptions", own_device)).ok(201)
     return {
         "externalId": number,
         "name": "Runners",
+        "subscriptionId": subscription["_id"],
+        "deleteOwnPushSubscription/subscriptionId": own_subscription["_id"],
         "proposalId": proposed,
         "rejectProposal/proposalId": rejected,
         "webhookId": hook["_id"],

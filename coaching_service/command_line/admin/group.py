@@ -10,12 +10,13 @@ from coaching_service.command_line.admin.jobs import jobs
 from coaching_service.command_line.admin.keys import keys
 from coaching_service.command_line.admin.mail import mail
 from coaching_service.command_line.admin.people import people
+from coaching_service.command_line.admin.push import push
 from coaching_service.command_line.admin.storage import storage
 
 
 @click.group()
 def admin() -> None:
-    """Administer the service: companies, people, jobs, mail, keys and storage.
+    """Administer the service: companies, people, jobs, mail, push, keys and storage.
 
     The commands work while services run on the same database, the embedded one too, and take effect at once in all of
     them. Every command is recorded with your user name: `admin actions` lists that. With --json they print one object
@@ -27,5 +28,5 @@ def admin() -> None:
     """
 
 
-for command in (companies, people, jobs, mail, keys, storage, actions):
+for command in (companies, people, jobs, mail, push, keys, storage, actions):
     admin.add_command(command)

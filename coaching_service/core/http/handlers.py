@@ -327,7 +327,7 @@ def _response(route: Route, result: Any) -> Any:
     if isinstance(result, Accepted):
         status, result = 202, result.to_response()
     if isinstance(result, Upserted):
-        status, result = 201 if result.created else status, result.record
+        status, result = 201 if result.created else 200, result.record
     if status == 204:
         return web.Response(status=204)
     return _json_response(status, to_json(result))

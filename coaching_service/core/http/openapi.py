@@ -280,7 +280,7 @@ def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
     success = _success(route)
     responses: dict[str, Any] = {str(route.status): success}
     if route.upserts:
-        responses["201"] = {**success, "description": _SUCCESS[201]}
+        responses |= {str(status): {**success, "description": _SUCCESS[status]} for status in (200, 201)}
     if route.may_be_job:
         headers = {**_success_headers(route), **_refer_to_headers("Preference-Applied")}
         responses["202"] = {**_ACCEPTED, "headers": headers}

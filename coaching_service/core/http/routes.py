@@ -131,7 +131,7 @@ class Route:
     path_descriptions: Mapping[str, str] = field(default_factory=dict)
     # The fields of path parameters that are not identifiers.
     path_fields: Mapping[str, fields.Field[Any]] = field(default_factory=dict)
-    # The handler returns Upserted; the response is 201 if the record is new.
+    # The handler returns Upserted; the response is 201 if the record is new, else 200.
     upserts: bool = False
     # The operation will be removed: the API document and the headers of each response say so.
     deprecated: Deprecation | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from coaching_service.core import idempotency
 from coaching_service.core.database.checks import check_of
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.push import keys as push_keys
+from coaching_service.people.push import service as push
 from coaching_service.people.webhooks import service as webhooks
 
 _ADVICE = "Add the master key that they were encrypted with to SECRET_KEYS, after the newest"
@@ -23,6 +25,20 @@ CHECKS = (
         webhooks.iterate_unreadable,
         "Webhooks that no master key opens",
         f"{_ADVICE}; if it is lost, delete these webhooks and create new ones",
+    ),
+    check_of(
+        "secrets-push-keys",
+        "Keys of Web Push can be read",
+        push_keys.iterate_unreadable,
+        "Keys of Web Push that no master key opens",
+        f"{_ADVICE}; if it is lost, run: coaching-service admin push rotate-key",
+    ),
+    check_of(
+        "secrets-push",
+        "Addresses of devices can be read",
+        push.iterate_unreadable,
+        "Devices whose address no master key opens",
+        f"{_ADVICE}; if it is lost, they subscribe again when they open a page",
     ),
     check_of(
         "secrets-responses",

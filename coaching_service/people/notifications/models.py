@@ -105,7 +105,8 @@ class Later:
 class PushMessage:
     """What is shown on the devices of a recipient; a newer one with the same `tag` replaces it.
 
-    `customer_id` is the client it is about, if any.
+    `customer_id` is the client it is about, if any. `path` is the page that it opens. It is pointless from
+    `valid_until` (UTC) on.
     """
 
     recipient: Recipient
@@ -114,6 +115,7 @@ class PushMessage:
     title: str
     text: str
     path: str
+    valid_until: datetime | None = None
 
 
 # Returns what to send of a notification that is due, or None if there is nothing to send any more: it is logged, read,

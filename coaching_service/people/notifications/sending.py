@@ -157,11 +157,8 @@ def _push_message(notification: Notification, addressee: Addressee, message: Mes
         title=message.title,
         text=message.details or message.text if shows_details else message.text,
         path=message.path,
+        valid_until=notification["validUntil"],
     )
-
-
-async def without_devices(_ctx: Context, _message: PushMessage) -> None:
-    """Queue nothing: there are no devices."""
 
 
 async def read_metrics(services: Services) -> None:

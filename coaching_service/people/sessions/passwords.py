@@ -19,9 +19,8 @@ from coaching_service.people.assistants import service as assistants
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.identities.service import Identity
-from coaching_service.people.sessions import store
 from coaching_service.people.sessions.models import KeysToDelete, NewPassword
-from coaching_service.people.sessions.service import get_principal
+from coaching_service.people.sessions.service import end_other_sessions, end_sessions, get_principal
 
 RESET_REQUESTED = "password_forgotten"
 # Limits within 15 minutes; the limit of a network address is higher because many users may share it.
@@ -141,7 +140,7 @@ async def _reset_password(
     email = await identities.reset_password(ctx, subject_id, token, password_hash)
     if email is None:
         raise _reset_rejected()
-    await store.delete_all(ctx, subject_id)
+    await end_sessions(ctx, subject_id)
     await assistants.revoke_all_of_coach(ctx, subject_id)
     return email, await _finish(ctx, keys_to_delete, changed_at)
 
@@ -173,7 +172,7 @@ async def change_password(ctx: Context, current: str, new: str, keys_to_delete: 
 async def _change_password(ctx: Context, password_hash: str, keys_to_delete: KeysToDelete) -> NewPassword:
     changed_at = await identities.find_password_change(ctx, ctx.caller.id)
     await identities.set_password(ctx, ctx.caller.id, password_hash)
-    await store.delete_others(ctx, ctx.caller.id, ctx.caller.credential_id)
+    await end_other_sessions(ctx)
     await assistants.revoke_all_of_coach(ctx, ctx.caller.id)
     await audit.record(ctx, "password.changed")
     return await _finish(ctx, keys_to_delete, changed_at)

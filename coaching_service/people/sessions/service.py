@@ -24,6 +24,7 @@ from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.identities.service import Identity
 from coaching_service.people.sessions import confirmations, store
+from coaching_service.people.sessions.events import SessionsEnded
 from coaching_service.people.sessions.models import (
     AccessTokenResponse,
     NewSession,
@@ -168,7 +169,8 @@ async def refresh(ctx: Context, token: str) -> TokensResponse:
         raise rejected
     access, renewed = new_token(), f"{family}.{new_token()}"
     if not await store.rotate(ctx.services, family_hash, token_hash(token), token_hash(renewed), token_hash(access)):
-        if (ended := await store.delete_family(ctx.services, family_hash)) is not None:
+        if (ended := await store.find_family(ctx.services, family_hash)) is not None:
+            await _end(ctx, SessionsEnded(ended["companyId"], ended["subjectId"], session_id=ended["_id"]))
             log.warning("spent refresh token", session=str(ended["_id"]), company=str(ended["companyId"]))
         raise rejected
     return {**_token_response(access, store.ACCESS_LIFETIME), "refreshToken": renewed}
@@ -176,10 +178,30 @@ async def refresh(ctx: Context, token: str) -> TokensResponse:
 
 async def sign_out(ctx: Context) -> None:
     """End the caller's session."""
-    await store.delete(ctx, ctx.caller.credential_id)
+    await end_session(ctx, ctx.caller.credential_id)
 
 
-end_sessions = store.delete_all
+async def end_session(ctx: Context, session_id: ObjectId) -> bool:
+    """End one session of the caller; returns whether there was one."""
+    return await _end(ctx, SessionsEnded(ctx.company_id, ctx.caller.id, session_id=session_id)) > 0
+
+
+async def end_other_sessions(ctx: Context) -> None:
+    """End every session of the caller, except for the session that sends this request."""
+    await _end(ctx, SessionsEnded(ctx.company_id, ctx.caller.id, kept_session_id=ctx.caller.credential_id))
+
+
+async def end_sessions(ctx: Context, subject_id: ObjectId) -> None:
+    """End every session of a coach or client of the company."""
+    await _end(ctx, SessionsEnded(ctx.company_id, subject_id))
+
+
+@transactional
+async def _end(ctx: Context, which: SessionsEnded) -> int:
+    """End sessions with what depends on them; returns how many there were."""
+    number = await store.delete(ctx, which.company_id, which.subject_id, which.session_id, which.kept_session_id)
+    await ctx.publish(which)
+    return number
 
 
 async def end_sessions_of_coach(ctx: Context, event: CoachRemoved | SignInEmailChanged) -> None:
@@ -189,9 +211,10 @@ async def end_sessions_of_coach(ctx: Context, event: CoachRemoved | SignInEmailC
 
 async def end_displaced_sessions(ctx: Context, event: IdentityDisplaced) -> None:
     """End every session of a coach or client, of any company, who lost an unconfirmed e-mail address."""
-    await store.delete_all_in_company(ctx, event.company_id, event.subject_id)
+    await _end(ctx, SessionsEnded(event.company_id, event.subject_id))
 
 
+hold_session = store.hold
 count_open = store.count_open
 
 

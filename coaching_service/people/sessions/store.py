@@ -139,33 +139,29 @@ async def count_open(ctx: Context, subject_id: ObjectId) -> int:
     return await sessions.count(ctx, {"subjectId": subject_id, "expiresAt": {"$gt": now()}})
 
 
-async def delete_of_subject(ctx: Context, subject_id: ObjectId, session_id: ObjectId) -> bool:
-    """Delete one session of a coach or client; returns whether there was one."""
-    return await sessions.delete(ctx, {"_id": session_id, "subjectId": subject_id}) is not None
+async def hold(ctx: Context, session_id: ObjectId) -> bool:
+    """Return whether a session exists; until the caller's transaction ends, it cannot be ended."""
+    return await sessions.set_derived(ctx, {"_id": session_id}, {"$inc": {"version": 1}}) == 1
 
 
-async def delete_family(services: Services, family_hash: str) -> Session | None:
-    """Delete the session of a family of refresh tokens; returns it, or None."""
-    session: Any = await sessions.across_companies(services).find_one_and_delete({"familyHash": family_hash})
+async def find_family(services: Services, family_hash: str) -> Session | None:
+    """Return the session of a family of refresh tokens, or None."""
+    session: Any = await sessions.across_companies(services).find_one({"familyHash": family_hash})
     return session  # type: ignore[no-any-return]  # the driver's documents are untyped
 
 
-async def delete(ctx: Context, session_id: ObjectId) -> None:
-    """Delete a session."""
-    await sessions.delete(ctx, {"_id": session_id})
-
-
-async def delete_all(ctx: Context, subject_id: ObjectId) -> None:
-    """End every session of a coach or client of the company, in the caller's transaction."""
-    await sessions.delete_many(ctx, {"subjectId": subject_id})
-
-
-async def delete_others(ctx: Context, subject_id: ObjectId, session_id: ObjectId) -> None:
-    """Delete every session of a coach or client of the company but one."""
-    await sessions.delete_many(ctx, {"subjectId": subject_id, "_id": {"$ne": session_id}})
-
-
-async def delete_all_in_company(ctx: Context, company_id: ObjectId, subject_id: ObjectId) -> None:
-    """Delete every session of a coach or client of any company, in the caller's transaction."""
-    where = {"companyId": company_id, "subjectId": subject_id}
-    await sessions.across_companies(ctx.services).delete_many(where, session=ctx.session)
+async def delete(
+    ctx: Context,
+    company_id: ObjectId,
+    subject_id: ObjectId,
+    session_id: ObjectId | None = None,
+    kept_session_id: ObjectId | None = None,
+) -> int:
+    """Delete one session of a coach or client of any company, or all but one, or all; returns how many there were."""
+    where: Filter = {"companyId": company_id, "subjectId": subject_id}
+    if session_id is not None:
+        where["_id"] = session_id
+    elif kept_session_id is not None:
+        where["_id"] = {"$ne": kept_session_id}
+    result = await sessions.across_companies(ctx.services).delete_many(where, session=ctx.session)
+    return result.deleted_count

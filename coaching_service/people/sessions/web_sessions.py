@@ -10,7 +10,6 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import first_access
@@ -133,14 +132,7 @@ def _last_used(session: Session | SessionUse) -> datetime:
     return session.get("lastUsedAt") or session["createdAt"]
 
 
-@transactional
 async def end_own(ctx: Context, session_id: ObjectId) -> None:
     """End one session of the caller. Raises NotFound if the caller has no such session."""
-    if not await store.delete_of_subject(ctx, ctx.caller.id, session_id):
+    if not await service.end_session(ctx, session_id):
         raise NotFound("session")
-
-
-@transactional
-async def end_others(ctx: Context) -> None:
-    """End every session of the caller, except for the session that sends this request."""
-    await store.delete_others(ctx, ctx.caller.id, ctx.caller.credential_id)

@@ -1,0 +1,107 @@
+"""Push subscriptions and the keys that sign messages, as they are sent, stored and returned."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias, TypedDict
+
+from marshmallow import fields
+
+from coaching_service.core.database.models import Stored
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default, Description, Part, Private
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Text
+from coaching_service.people.identities.models import SubjectKind
+from coaching_service.people.push.schemas import BrowserKey
+
+MAX_ENDPOINT, _MAX_USER_AGENT = 2000, 300
+
+
+class PublicPushKey(TypedDict):
+    """The key with which browsers subscribe."""
+
+    key: Annotated[
+        str, Description("The public VAPID key: the `applicationServerKey` of `pushManager.subscribe`, in base64url.")
+    ]
+
+
+class BrowserKeys(TypedDict):
+    """The keys of a subscription, for which messages are encrypted."""
+
+    p256dh: Annotated[str, BrowserKey("p256dh"), Description("The public key of the browser: P-256, in base64url.")]
+    auth: Annotated[str, BrowserKey("auth"), Description("The secret of the subscription: 16 bytes, in base64url.")]
+
+
+class _Endpoint(TypedDict):
+    endpoint: Annotated[
+        str,
+        Text(max_length=MAX_ENDPOINT),
+        Description("The address of the push service of the browser: https, with the name of a public host."),
+    ]
+
+
+class NewPushSubscription(_Endpoint):
+    """A push subscription, as `PushSubscription.toJSON()` of a browser has it."""
+
+    keys: Annotated[
+        BrowserKeys,
+        fields.Nested(input_of(BrowserKeys, name="PushKeysInput"), required=True),
+        Description("The keys of the browser."),
+    ]
+    userAgent: Annotated[
+        str,
+        Text(max_length=_MAX_USER_AGENT, allow_blank=True),
+        Default(""),
+        Description("What the browser says of itself (`navigator.userAgent`), for the list of devices."),
+    ]
+
+
+class PushTarget(TypedDict):
+    """Where messages to a device are sent, and the keys for which they are encrypted."""
+
+    endpoint: str
+    keys: BrowserKeys
+
+
+class PushSubscription(TypedDict):
+    """A device that receives notifications."""
+
+    _id: ObjectId
+    userAgent: Annotated[str, Description("What the browser says of itself; empty if it was not sent.")]
+    createdAt: datetime
+    lastUsedAt: Annotated[datetime | None, Description("When the push service last accepted a message; null: not yet.")]
+
+
+class StoredSubscription(PushSubscription, Stored):
+    """A device that receives notifications of a coach or client, until the session ends that subscribed.
+
+    `sealed` is the encrypted PushTarget, `keyId` the VAPID key that the browser subscribed with. After `expiresAt` it
+    is deleted unless the browser has sent it again.
+    """
+
+    subjectId: Annotated[ObjectId, Private]
+    kind: Annotated[SubjectKind, Private]
+    sessionId: Annotated[ObjectId, Private]
+    endpointHash: Annotated[str, Private]
+    sealed: Annotated[bytes, Private]
+    keyId: Annotated[ObjectId, Private]
+    expiresAt: Annotated[datetime, Private]
+
+
+class PushKey(TypedDict):
+    """A VAPID key of the service: `publicKey` in base64url, `sealed` the encrypted private key. The newest one is used
+    for new subscriptions.
+    """
+
+    _id: ObjectId
+    publicKey: str
+    sealed: bytes
+    createdAt: datetime
+
+
+# What the list of devices needs of a subscription, and what sending needs.
+ListedSubscription: TypeAlias = Part[
+    StoredSubscription, Literal["_id", "userAgent", "createdAt", "lastUsedAt", "sessionId"]
+]
+SendingSubscription: TypeAlias = Part[StoredSubscription, Literal["_id", "sealed", "keyId"]]

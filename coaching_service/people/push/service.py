@@ -1,0 +1,150 @@
+"""The devices on which coaches and clients receive notifications."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from coaching_service.core import audit
+from coaching_service.core.auth.secrets import SecretUnreadable, Vault, token_hash
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import Forbidden, NotFound, Unauthorized, invalid_field
+from coaching_service.core.external_identity import Upserted
+from coaching_service.core.fields import take
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.outbound.errors import OutboundError
+from coaching_service.people.push import keys, store
+from coaching_service.people.push.models import (
+    NewPushSubscription,
+    PushSubscription,
+    PushTarget,
+    StoredSubscription,
+)
+from coaching_service.people.sessions import service as sessions
+from coaching_service.people.sessions.events import SessionsEnded
+
+MAX_DEVICES = 20
+# After which a subscription ends that its browser has not sent again. A coach's session ends after hours without use,
+# and the digest of the next morning is still to arrive.
+LIFETIMES = {"customer": timedelta(days=90), "coach": timedelta(days=30)}
+
+
+async def list_own(ctx: Context) -> list[PushSubscription]:
+    """Return the devices on which the caller receives notifications, the newest first."""
+    stored = await store.list_of_subject(ctx, ctx.caller.id)
+    return [take(PushSubscription, each) for each in stored]
+
+
+async def has_own_device(ctx: Context) -> bool:
+    """Return whether the session of this request receives notifications."""
+    stored = await store.list_of_subject(ctx, ctx.caller.id)
+    return any(each["sessionId"] == ctx.caller.credential_id for each in stored)
+
+
+async def subscribe(ctx: Context, subscription: NewPushSubscription) -> Upserted:
+    """Store the subscription of a device until the caller's session ends; the same endpoint again replaces it.
+
+    Raises InvalidFields for an address to which nothing is sent; Forbidden for a coach who impersonates a client.
+    """
+    if ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot receive notifications", code="IMPERSONATED")
+    try:
+        ctx.services.outbound.canonical_url(subscription["endpoint"])
+    except OutboundError:
+        message = "must be an https address of a public push service"
+        raise invalid_field("endpoint", message, code="INVALID_PUSH_ENDPOINT") from None
+    key = await keys.ensure(ctx.services)
+    return await _store(ctx, subscription, key["_id"])
+
+
+@transactional
+async def _store(ctx: Context, subscription: NewPushSubscription, key_id: ObjectId) -> Upserted:
+    if not await sessions.hold_session(ctx, ctx.caller.credential_id):
+        raise Unauthorized()
+    endpoint_hash, kind = token_hash(subscription["endpoint"]), "coach" if ctx.caller.is_coach else "customer"
+    previous = await store.find_by_endpoint(ctx, endpoint_hash)
+    is_own = previous is not None and previous["subjectId"] == ctx.caller.id
+    subscription_id = previous["_id"] if previous is not None and is_own else ObjectId()
+    target: PushTarget = {"endpoint": subscription["endpoint"], "keys": subscription["keys"]}
+    fields: dict[str, Any] = {
+        "userAgent": subscription["userAgent"],
+        "sessionId": ctx.caller.credential_id,
+        "sealed": _seal(ctx.services.vault, subscription_id, target),
+        "keyId": key_id,
+        "expiresAt": now() + LIFETIMES[kind],
+    }
+    if is_own and (renewed := await store.renew(ctx, subscription_id, fields)) is not None:
+        return Upserted(take(PushSubscription, renewed), created=False)
+    new = {"subjectId": ctx.caller.id, "kind": kind, "endpointHash": endpoint_hash, "lastUsedAt": None}
+    stored = await store.replace_device(ctx, {"_id": subscription_id, **fields, **new})
+    surplus = (await store.list_of_subject(ctx, ctx.caller.id))[MAX_DEVICES:]
+    if surplus:
+        await store.delete_many(ctx, [each["_id"] for each in surplus])
+    await audit.record(ctx, "pushSubscription.created", about=None if ctx.caller.is_coach else ctx.caller.id)
+    return Upserted(take(PushSubscription, stored), created=True)
+
+
+@transactional
+async def unsubscribe(ctx: Context, subscription_id: ObjectId) -> None:
+    """End the notifications on one device of the caller. Raises NotFound if the caller has no such device."""
+    if not await store.delete(ctx, {"_id": subscription_id, "subjectId": ctx.caller.id}):
+        raise NotFound("push subscription")
+    await audit.record(ctx, "pushSubscription.deleted", about=None if ctx.caller.is_coach else ctx.caller.id)
+
+
+@transactional
+async def unsubscribe_this_device(ctx: Context) -> None:
+    """End the notifications on the device of the caller's session."""
+    where = {"subjectId": ctx.caller.id, "sessionId": ctx.caller.credential_id}
+    if await store.delete(ctx, where):
+        await audit.record(ctx, "pushSubscription.deleted", about=None if ctx.caller.is_coach else ctx.caller.id)
+
+
+async def end_with_sessions(ctx: Context, event: SessionsEnded) -> None:
+    """End the notifications on the devices whose sessions have ended, in the same transaction."""
+    await store.delete_of_sessions(ctx, event.company_id, event.subject_id, event.session_id, event.kept_session_id)
+
+
+def open_target(vault: Vault, subscription_id: ObjectId, sealed: bytes) -> PushTarget:
+    """Return where messages to a device are sent. Raises SecretUnreadable."""
+    target: PushTarget = orjson.loads(vault.open(sealed, _binding(subscription_id)))
+    return target
+
+
+def _seal(vault: Vault, subscription_id: ObjectId, target: PushTarget) -> bytes:
+    return vault.seal(orjson.dumps(target), _binding(subscription_id))
+
+
+def _binding(subscription_id: ObjectId) -> str:
+    return f"push subscription:{subscription_id}"
+
+
+# --- rotation of master keys -----------------------------------------------------------------------------------------
+
+
+async def iterate_unreadable(services: Services) -> AsyncIterator[ObjectId]:
+    """Iterate over the subscriptions that no master key opens."""
+    async for stored in store.iterate_sealed_subscriptions(services):
+        try:
+            open_target(services.vault, stored["_id"], stored["sealed"])
+        except SecretUnreadable:
+            yield stored["_id"]
+
+
+async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
+    """Encrypt the address of every device with the newest master key; yields for each whether it changed."""
+    async for stored in store.iterate_sealed_subscriptions(services):
+        is_outdated = not services.vault.is_current(stored["sealed"])
+        if is_outdated:
+            await _reseal(services, stored)
+        yield is_outdated
+
+
+async def _reseal(services: Services, stored: StoredSubscription) -> None:
+    target = open_target(services.vault, stored["_id"], stored["sealed"])
+    await store.reseal_subscription(services, stored, _seal(services.vault, stored["_id"], target))

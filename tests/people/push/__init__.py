@@ -1,0 +1,1 @@
+"""Companies, coaches, clients and how they sign in."""
