@@ -114,6 +114,7 @@ from coaching_service.progress.workload import tools as workload_tools
 from coaching_service.training.assignments import routes as assignments
 from coaching_service.training.assignments import tools as assignments_tools
 from coaching_service.training.group_programs import routes as group_programs
+from coaching_service.training.own_schedule import routes as own_schedule
 from coaching_service.training.programs import routes as programs
 from coaching_service.training.programs import tools as programs_tools
 from coaching_service.training.resuming import routes as resuming
@@ -150,6 +151,7 @@ ROUTES: tuple[Routes, ...] = (
     resuming.routes,
     logs.routes,
     logs.own_routes,
+    own_schedule.own_routes,
     own_today.own_routes,
     own_profile.routes,
     push.key_routes,

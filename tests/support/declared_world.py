@@ -99,6 +99,10 @@ async def make_world(coach: CoachClient) -> World:
     own_period = (await (await coach.as_client(customer)).post("/customer/availability", away)).ok(201)
     message = (await coach.post(f"{client}/messages", {"text": "Hello"})).ok(201)
     own_message = (await (await coach.as_client(customer)).post("/customer/messages", {"text": "Hello, coach"})).ok(201)
+    own_workouts = []
+    for _ in range(2):
+        own_workout = {"name": "Run", "date": "2026-03-02", "items": [squat]}
+        own_workouts.append((await (await coach.as_client(customer)).post("/customer/wblocks", own_workout)).ok(201))
     (await coach.post(f"{client}/calendar-link")).ok(201)
     short = {"name": "Short", "items": [squat, finisher]}
     template = (await coach.post("/coach/workout-templates", short)).ok(201)
@@ -177,6 +181,10 @@ async def make_world(coach: CoachClient) -> World:
         "exerciseId": exercise["_id"],
         "withExerciseId": exercise["_id"],
         "mediaId": exercise["media"][0]["_id"],
+        "ownWorkoutId": own_workouts[0]["_id"],
+        "ownWorkoutId/witemId": own_workouts[0]["items"][0]["_id"],
+        "updateOwnWorkoutBlock/wblockId": own_workouts[0]["_id"],
+        "deleteOwnWorkoutBlock/wblockId": own_workouts[1]["_id"],
         "wblockId": block["_id"],
         "witemId": item["_id"],
         "wblockId/witemId": own_item["_id"],

@@ -28,6 +28,8 @@ class AccountSettings(TypedDict):
     notifications: AccountNotifications
     attention: NotRequired[AttentionSettings]
     clientsMayImport: NotRequired[bool]
+    clientsMayMove: NotRequired[bool]
+    clientsMayAdd: NotRequired[bool]
 
 
 def read_account(reader: ArchiveReader) -> AccountSettings:

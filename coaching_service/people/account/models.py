@@ -52,7 +52,25 @@ _ATTENTION = input_of(
 )
 
 
-class AccountDetails(TypedDict):
+class ClientRights(TypedDict):
+    """What clients may do by themselves. A new company: all of it."""
+
+    clientsMayImport: Annotated[
+        bool, Default(UNSET), Description("Whether clients may import their own training history. A new company: true.")
+    ]
+    clientsMayMove: Annotated[
+        bool,
+        Default(UNSET),
+        Description("Whether clients may move their workouts to days near the planned one. A new company: true."),
+    ]
+    clientsMayAdd: Annotated[
+        bool,
+        Default(UNSET),
+        Description("Whether clients may add workouts of their own to their calendar. A new company: true."),
+    ]
+
+
+class AccountDetails(ClientRights):
     """The fields of the company that its owner can change."""
 
     companyName: Annotated[str, Text()]
@@ -65,9 +83,6 @@ class AccountDetails(TypedDict):
     ]
     attention: Annotated[
         AttentionSettings, fields.Nested(_ATTENTION, required=False), Description("When clients need attention.")
-    ]
-    clientsMayImport: Annotated[
-        bool, Default(UNSET), Description("Whether clients may import their own training history. A new company: true.")
     ]
 
 

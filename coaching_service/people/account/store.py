@@ -12,9 +12,15 @@ from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.transactions import reading_snapshot
-from coaching_service.core.fields import private_of
+from coaching_service.core.fields import names_of, private_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.account.models import DEFAULT_ATTENTION, Account, LoadConversion, Suspension
+from coaching_service.people.account.models import (
+    DEFAULT_ATTENTION,
+    Account,
+    ClientRights,
+    LoadConversion,
+    Suspension,
+)
 
 companies = Documents[Account](
     "companies",
@@ -34,7 +40,8 @@ companies = Documents[Account](
 async def create(ctx: Context, company: Company) -> Account:
     """Store the caller's new company."""
     fields = {"companyName": company.name, "timezone": company.timezone, "loadUnit": company.load_unit}
-    settings = {"notifications": {"messages": True}, "attention": DEFAULT_ATTENTION, "clientsMayImport": True}
+    rights = dict.fromkeys(names_of(ClientRights), True)
+    settings = {"notifications": {"messages": True}, "attention": DEFAULT_ATTENTION, **rights}
     sandbox = {"sandboxOf": company.sandbox_of} if company.is_sandbox else {}
     held = {"holdsMail": True} if company.holds_mail else {}
     private = {"keepsLoads": False, "hasOverrides": False, **sandbox, **held}

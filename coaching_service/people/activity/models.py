@@ -20,6 +20,8 @@ ActivityType = Literal[
     "personal_record",
     "note_added",
     "program_assigned",
+    "workout_moved",
+    "workout_added",
 ]
 
 
@@ -33,6 +35,8 @@ EVENT_TYPE_OF: dict[ActivityType, EventType] = {
     "personal_record": "record.achieved",
     "note_added": "note.created",
     "program_assigned": "program.assigned",
+    "workout_moved": "workout.updated",
+    "workout_added": "workout.created",
 }
 ACTIVITY_TYPE_OF = {event_type: activity_type for activity_type, event_type in EVENT_TYPE_OF.items()}
 

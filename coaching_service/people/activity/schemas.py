@@ -28,11 +28,17 @@ ACTOR_TYPES = ("coach", "client", "assistant", "key", "system")
 
 
 class WorkoutEventData(Output):
-    """The workout block that was completed."""
+    """The workout block that was completed or added."""
 
     wblockId = Identifier()
     blockName = fields.String(metadata={"description": "The name of the block."})
     day = Date(metadata={"description": "The date of the session."})
+
+
+class MovedWorkoutEventData(WorkoutEventData):
+    """The workout block that the client moved to another day."""
+
+    plannedDate = Date(metadata={"description": "The date for which the coach had planned it."})
 
 
 class ItemEventData(WorkoutEventData):
@@ -141,6 +147,8 @@ _DATA: dict[str, type[Output]] = {
     "personal_record": RecordEventData,
     "note_added": NoteEventData,
     "program_assigned": ProgramEventData,
+    "workout_moved": MovedWorkoutEventData,
+    "workout_added": WorkoutEventData,
 }
 TYPES = tuple(_DATA)
 

@@ -71,6 +71,18 @@ async def record_event(
     _record(ctx, activity_type, customer_id, FeedEntry(source_id, data))
 
 
+async def record_update(
+    ctx: Context,
+    activity_type: ActivityType,
+    customer_id: ObjectId,
+    source_id: ObjectId,
+    fields: Sequence[str],
+    **data: object,
+) -> None:
+    """Report an `.updated` event as `record_event` does, with the names of the fields that changed."""
+    _record(ctx, activity_type, customer_id, FeedEntry(source_id, data), fields=list(fields))
+
+
 async def record_first_event(
     ctx: Context, activity_type: ActivityType, customer_id: ObjectId, source_id: ObjectId, **data: object
 ) -> None:
@@ -78,11 +90,13 @@ async def record_first_event(
     _record(ctx, activity_type, customer_id, FeedEntry(source_id, data, is_first=True))
 
 
-def _record(ctx: Context, activity_type: ActivityType, customer_id: ObjectId, entry: FeedEntry) -> None:
+def _record(
+    ctx: Context, activity_type: ActivityType, customer_id: ObjectId, entry: FeedEntry, **more: EventValue
+) -> None:
     data = entry.data
     event_data = {
         _EVENT_FIELDS[name]: cast("EventValue", value) for name, value in data.items() if name in _EVENT_FIELDS
-    }
+    } | more
     if activity_type in _SOURCE_FIELDS:
         event_data[_SOURCE_FIELDS[activity_type]] = entry.source_id
     document_id = cast("ObjectId", data.get("wblockId", entry.source_id))

@@ -46,6 +46,7 @@ _MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT = 10, 80
 # Kinds of documents that are computed from others: their numbers say enough.
 _DERIVED_KINDS = {"personal_record", "training_max"}
 # The figures and names in the data of entries that are not text written by people.
+_PHRASES = {"wblockId": "[workout {}]", "day": "of {}", "plannedDate": "planned for {}"}
 _OWN_WORDS = {"itemType", "recordType", "side", "startDate"}
 
 
@@ -227,10 +228,8 @@ def _without_marks(data: Mapping[str, Any]) -> Mapping[str, Any]:
 def _describe_data(data: Mapping[str, Any]) -> str:
     parts = []
     for name, value in data.items():
-        if name == "wblockId":
-            parts.append(f"[workout {value}]")
-        elif name == "day":
-            parts.append(f"of {value}")
+        if name in _PHRASES:
+            parts.append(_PHRASES[name].format(value))
         elif name == "value":
             unit = "" if data.get("unit") == "count" else data.get("unit", "")
             parts.append(f"{format_figure(value)} {unit}".strip())

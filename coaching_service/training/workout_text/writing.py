@@ -66,10 +66,14 @@ def write_header(block: Block) -> str:
 
 
 def write_session(block: Block) -> str:
-    """Return what was reported of the session of a workout in words, empty if nothing was."""
+    """Return what the client did with a workout as a whole in words, such as its duration; empty for nothing."""
     words = []
     if block["isRest"]:
         words.append("rest day")
+    if block.get("createdBy") == "client":
+        words.append("added by the client")
+    if (planned := block.get("plannedDate")) is not None and planned != block["date"]:
+        words.append(f"moved by the client from {planned}")
     if block["isCompleted"]:
         words.append("completed")
     if block["durationMinutes"] is not None:

@@ -209,11 +209,11 @@ async def find_ids_of_day(ctx: Context, owner: Filter, day_field: str, day: str 
 async def find_last_date(ctx: Context, owner: Filter) -> str | None:
     """Return the last date on which the owner has a workout, also one without items yet, or rest.
 
-    Blocks of recurring check-ins, imported sessions, and blocks that have only forms, measurements and reminders, are
-    left out.
+    Blocks of recurring check-ins, imported sessions, what clients added, and blocks that have only forms, measurements
+    and reminders, are left out.
     """
     has_work = {"$or": [{"items": {"$size": 0}}, {"items.type": {"$in": [*WORKOUT_TYPES]}}]}
-    condition = owner | {"date": {"$gt": ""}, "checkInId": None, "source": None} | has_work
+    condition = owner | {"date": {"$gt": ""}, "checkInId": None, "source": None, "createdBy": None} | has_work
     last = await blocks.find(ctx, condition, sort=("-date",), limit=1, fields=("date",))
     return last[0]["date"] if last else None
 
@@ -288,8 +288,14 @@ def _with_positions(new_blocks: Sequence[BlockContent], after: int) -> list[dict
 async def update(
     ctx: Context, owner: Filter, block_id: ObjectId, fields: BlockFields, version: int | None
 ) -> StoredBlock | None:
-    """Set fields of a block. Returns None if there is no such block; raises Conflict if it has another version."""
-    return await blocks.update(ctx, owner | {"_id": block_id}, {"$set": dict(fields)}, version=version)
+    """Set fields of a block. Returns None if there is no such block; raises Conflict if it has another version.
+
+    A new date is the coach's, unless `fields` have the `plannedDate` of a block that its client moves.
+    """
+    change: dict[str, Any] = {"$set": dict(fields)}
+    if "date" in fields and "plannedDate" not in fields:
+        change["$unset"] = {"plannedDate": ""}
+    return await blocks.update(ctx, owner | {"_id": block_id}, change, version=version)
 
 
 async def summarize_again(ctx: Context, block: StoredBlock) -> None:
@@ -375,11 +381,13 @@ async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectI
 async def push_item(ctx: Context, owner: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
     """Append a new item, with nothing done, to a block that has room for it and is not of a check-in.
 
-    Returns only `version`, `date` and the `_id` of each item of the block, or None if there is no such block with room.
+    Returns only `version`, `date`, `createdBy` and the `_id` of each item of the block, or None if there is no such
+    block with room.
     """
     has_room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}, "checkInId": None}
     push = {"$push": {"items": item}}
-    return await blocks.update(ctx, owner | {"_id": block_id} | has_room, push, fields=("version", "date", "items._id"))
+    fields = ("version", "date", "createdBy", "items._id")
+    return await blocks.update(ctx, owner | {"_id": block_id} | has_room, push, fields=fields)
 
 
 async def find_with_item(ctx: Context, owner: Filter, item_id: ObjectId) -> StoredBlock | None:
@@ -396,5 +404,5 @@ async def shift_dates(ctx: Context, owner: Filter, ids: Sequence[ObjectId], days
     """Move blocks by a number of days, keeping their order within a day. Returns how many were moved."""
     date = {"$dateFromString": {"dateString": "$date", "format": "%Y-%m-%d"}}
     shifted = {"$dateAdd": {"startDate": date, "unit": "day", "amount": days}}
-    fields = {"date": {"$dateToString": {"format": "%Y-%m-%d", "date": shifted}}}
+    fields = {"date": {"$dateToString": {"format": "%Y-%m-%d", "date": shifted}}, "plannedDate": "$$REMOVE"}
     return await blocks.update_each(ctx, owner | {"_id": {"$in": list(ids)}}, fields)

@@ -9,6 +9,7 @@ from coaching_service.core.database.recording import Actor
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity.models import ActivityEvent
 from coaching_service.training.workouts.items.descriptions import format_number
+from coaching_service.web.formatting import format_date
 from coaching_service.web.record_words import format_record_value, record_name
 from coaching_service.web.views.customer_layout import review_path
 
@@ -22,6 +23,8 @@ _TEMPLATES = {
     "personal_record": "Personal record in {exerciseName}. {record}: {amount}",
     "note_added": "Note added",
     "program_assigned": "Program {programName} assigned, {workouts}",
+    "workout_moved": "Moved {blockName} from {planned} to {date}",
+    "workout_added": "Added an own workout: {blockName}",
 }
 _FIRST_RESULT = "First time: {exerciseName}. {record}: {amount}"
 _UNNAMED_ITEMS = {
@@ -50,6 +53,8 @@ def describe_event(event: ActivityEvent) -> str:
         "item": _describe_item(data),
         "amount": format_number(value, "" if unit == "count" else unit),
         "workouts": f"{count} workout{'' if count == 1 else 's'}",
+        "planned": format_date(data.get("plannedDate")),
+        "date": format_date(data.get("day")),
     }
     if kind == "personal_record":
         values["amount"] = format_record_value(data["recordType"], data["value"], unit)

@@ -42,6 +42,7 @@ from coaching_service.core.database.migrations import (
     step_0019_key_outreach,
     step_0020_confirm_in_chat,
     step_0021_jobs_of_clients,
+    step_0022_clients_may_move,
 )
 
 COLLECTION = "migrations"
@@ -98,6 +99,7 @@ STEPS = (
     Step(19, "key_outreach", step_0019_key_outreach.apply, "0.3"),
     Step(20, "confirm_in_chat", step_0020_confirm_in_chat.apply, "0.3"),
     Step(21, "jobs_of_clients", step_0021_jobs_of_clients.apply, "0.3"),
+    Step(22, "clients_may_move", step_0022_clients_may_move.apply, "0.3"),
 )
 
 

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import version_conflict
-from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict
-from coaching_service.core.external_identity import Upserted, find_differences, stored_fields, upsert
+from coaching_service.core.external_identity import Upserted, upsert
 from coaching_service.core.ids import ObjectId
-from coaching_service.library.exercises import service as exercises
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import batches as block_batches
-from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.done_work import has_nothing_done
-from coaching_service.training.workouts.blocks.models import Block, BlockFields, NewBlock, StoredBlock
+from coaching_service.training.workouts.blocks.contents import change_block
+from coaching_service.training.workouts.blocks.models import Block, NewBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
-from coaching_service.training.workouts.blocks.presentation import block_not_found, present_block
-from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items._unchanged import match_items
-from coaching_service.training.workouts.items.creation import create_items
-from coaching_service.training.workouts.items.models import ItemInput, WorkItem
 
 
 async def upsert_external(
@@ -46,42 +36,4 @@ async def upsert_external(
         return await block_batches.create_block(tx, owner, {**complete(), "externalId": external_id})
 
     permissions = (CUSTOMERS.EDIT, CUSTOMERS.EDIT)
-    return await upsert(ctx, find, lambda tx, block_id: _change(tx, owner, block_id, sent), create, permissions)
-
-
-@transactional
-async def _change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, sent: dict[str, Any]) -> Block:
-    """Store what differs, with one version more; nothing if nothing does."""
-    block = await store.find_one(ctx, owner.block_filter, block_id)
-    if block is None:
-        raise block_not_found()
-    if sent.get("version") not in (None, block["version"]):
-        raise version_conflict()
-    details = {name: value for name, value in sent.items() if name not in ("items", "version")}
-    fields = cast("BlockFields", find_differences(block, stored_fields(details)))
-    if "items" in sent and (new_items := await _replace_items(ctx, owner, block, sent["items"])) is not None:
-        fields |= store.item_fields(new_items)
-    if not fields:
-        return await present_block(ctx, owner, block)
-    return await service.store_change(ctx, owner, block_id, fields, block["version"])
-
-
-async def _replace_items(
-    ctx: Context, owner: ScheduleOwner, block: StoredBlock, details: list[ItemInput]
-) -> list[WorkItem] | None:
-    """Return the items to store in place of the block's; None if these have the same plan."""
-    unchanged = match_items(block["items"], details)
-    if len(unchanged) == len(block["items"]) and None not in unchanged:
-        return None
-    if block.get("checkInId") is not None:
-        raise Conflict(
-            "The workout block belongs to a recurring check-in and takes no other items", code="CHECK_IN_BLOCK"
-        )
-    if not has_nothing_done(block):
-        message = "Something of this workout block is done: its items are not replaced; send it without items"
-        raise Conflict(message, code="WORKOUT_LOGGED")
-    created = await create_items(ctx, details)
-    added = [item for item, previous in zip(created, unchanged, strict=True) if previous is None]
-    await service.fix_load_unit(ctx, added, owner)
-    exercises.count_uses(ctx, items.exercise_ids(added))
-    return [previous or item for item, previous in zip(created, unchanged, strict=True)]
+    return await upsert(ctx, find, lambda tx, block_id: change_block(tx, owner, block_id, sent), create, permissions)

@@ -168,7 +168,8 @@ async def write(
     if created and not batch.is_copy:
         exercises.count_uses(ctx, items.exercise_ids(item for block in created for item in block["items"]))
     if created or batch.removed or rewritten:
-        dates = [block["date"] for block in regular_blocks(created) if block["date"] is not None and is_work(block)]
+        planned = [block for block in regular_blocks(created) if block.get("createdBy") is None and is_work(block)]
+        dates = [block["date"] for block in planned if block["date"] is not None]
         only_more = not batch.removed and not rewritten
         await owner.after_schedule_change(ctx, added_until=max(dates, default=None) if only_more else None)
     return created, changed

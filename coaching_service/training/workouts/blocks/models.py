@@ -85,6 +85,19 @@ class BlockStart(TypedDict):
     ]
 
 
+class BlockMove(TypedDict):
+    """Where the coach had planned a block that the client has moved; absent in all others."""
+
+    plannedDate: NotRequired[
+        Annotated[
+            str | None,
+            Date(),
+            Description("The coach's date of a block that the client has moved; null otherwise."),
+            Label("Planned date"),
+        ]
+    ]
+
+
 class BlockSource(TypedDict):
     """Where a block was imported from: the format of the file, and the job that imported it."""
 
@@ -125,6 +138,15 @@ class BlockOrigin(ProgramCopy):
             Description(
                 "The recurring check-in that scheduled it; null otherwise. Compliance, sessions and operations on the "
                 "schedule ignore blocks of check-ins."
+            ),
+        ]
+    ]
+    createdBy: NotRequired[
+        Annotated[
+            Literal["client"] | None,
+            Description(
+                "`client`: the client added it; null otherwise. It makes a workout day in compliance only when it is "
+                "completed."
             ),
         ]
     ]
@@ -201,7 +223,7 @@ BlockChange: TypeAlias = Partial[_BlockChange]
 
 
 class BlockContent(
-    PlannedBlock, BlockOwner, BlockDay, BlockStart, BlockOrigin, SessionFields, BlockContents, StoredIdentity
+    PlannedBlock, BlockOwner, BlockDay, BlockMove, BlockStart, BlockOrigin, SessionFields, BlockContents, StoredIdentity
 ):
     """The content of a stored block."""
 
@@ -212,6 +234,7 @@ class StoredBlock(BlockContent, Stored):
 
 class _BlockFields(PlannedBlock, _SentDay, SessionFields, StoredIdentity, ProgramCopy):
     programCopy: str
+    plannedDate: str
     position: int
     clientTexts: list[NameOrId]
     items: list[WorkItem]
@@ -246,6 +269,7 @@ class WorkoutBlock(
     BlockOwner,
     BlockName,
     BlockDay,
+    BlockMove,
     BlockStart,
     _Order,
     BlockSettings,
@@ -272,6 +296,7 @@ class BlockPlan(PlannedBlock, IdentityInput, ProgramCopy):
     programId: NotRequired[ObjectId | None]
     assignmentId: NotRequired[ObjectId | None]
     checkInId: NotRequired[ObjectId | None]
+    createdBy: NotRequired[Literal["client"] | None]
 
 
 class ScheduleChange(TypedDict):

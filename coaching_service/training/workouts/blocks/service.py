@@ -318,6 +318,7 @@ def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
         **no_session(),
         "items": [items.create_item(item) for item in plan["items"]],
         "checkInId": plan.get("checkInId"),
+        "createdBy": plan.get("createdBy"),
         "source": None,
     }
     if plan.get("programBlockId") is not None:

@@ -9,7 +9,7 @@ from marshmallow import Schema
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
 from coaching_service.core.validation import Choice, patch_of
-from coaching_service.training.workouts.items.models import PLANNED
+from coaching_service.training.workouts.items.models import PLANNED, WORKOUT_TYPES
 
 
 def _new_item(item_type: str, group: Any) -> type[Schema]:
@@ -19,7 +19,9 @@ def _new_item(item_type: str, group: Any) -> type[Schema]:
     return built
 
 
-NEW_ITEM = Variant({item_type: _new_item(item_type, group) for item_type, group in PLANNED.items()})
+_NEW_ITEMS = {item_type: _new_item(item_type, group) for item_type, group in PLANNED.items()}
+NEW_ITEM = Variant(_NEW_ITEMS)
+NEW_WORKOUT_ITEM = Variant({item_type: _NEW_ITEMS[item_type] for item_type in WORKOUT_TYPES})
 ITEM_CHANGE = ChangeByStoredType(
     {
         item_type: patch_of(input_of(group), name=f"{item_type.capitalize()}ItemChange")

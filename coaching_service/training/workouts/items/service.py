@@ -63,7 +63,8 @@ async def _append(
         _require_regular(existing)
         raise _block_is_full()
     exercises.count_uses(ctx, items.exercise_ids([item]))
-    await owner.after_schedule_change(ctx, added_until=block["date"] if item["type"] in WORKOUT_TYPES else None)
+    is_planned = item["type"] in WORKOUT_TYPES and block.get("createdBy") is None
+    await owner.after_schedule_change(ctx, added_until=block["date"] if is_planned else None)
     return block, item, linked
 
 

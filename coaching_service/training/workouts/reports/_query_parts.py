@@ -19,12 +19,17 @@ HAS_WORKOUT_ITEM: Filter = {"items.type": {"$in": [*WORKOUT_TYPES]}}
 # Sessions that were imported have been done, but never scheduled: compliance ignores them.
 IS_WORKOUT: Filter = {"isRest": False, "source": None} | HAS_WORKOUT_ITEM | IS_REGULAR
 IS_SESSION: Filter = {"done": {"$ne": None}} | HAS_WORKOUT_ITEM | IS_REGULAR
+# What a client added makes a workout day only when it is completed.
+_IS_PLANNED_OR_COMPLETED: Stage = {
+    "$or": [{"$ne": ["$createdBy", "client"]}, {"$allElementsTrue": ["$items.isCompleted"]}]
+}
 # The fields of BlockProgress, in a projection.
 PROGRESS: Stage = {
-    **dict.fromkeys(("date", "name", "isRest"), 1),
+    **dict.fromkeys(("date", "name", "isRest", "createdBy", "plannedDate"), 1),
     "isWorkout": {
         "$and": [
             {"$not": "$isRest"},
+            _IS_PLANNED_OR_COMPLETED,
             {"$eq": [{"$ifNull": ["$checkInId", None]}, None]},
             {"$eq": [{"$ifNull": ["$source", None]}, None]},
             {"$ne": [{"$setIntersection": ["$items.type", [*WORKOUT_TYPES]]}, []]},

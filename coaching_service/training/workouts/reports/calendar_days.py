@@ -66,8 +66,14 @@ async def list_days(
 
 
 def status_of_block(block: BlockProgress, today: date, *, is_away: bool = False) -> Status:
-    """Return what became of a block; `today` is the client's. `is_away`: the client does not train on its day."""
-    return "rest" if block["isRest"] else _status_of([block], today, is_away=is_away)
+    """Return what became of a block; `today` is the client's. What the client added is never missed.
+
+    `is_away`: the client does not train on its day.
+    """
+    if block["isRest"]:
+        return "rest"
+    status = _status_of([block], today, is_away=is_away)
+    return "planned" if status == "missed" and block.get("createdBy") is not None else status
 
 
 def status_of_day(blocks: Sequence[BlockProgress], today: date, *, is_away: bool = False) -> Status | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import Customer
@@ -55,12 +55,14 @@ class PendingForms(TypedDict):
 class BlockProgress(TypedDict):
     """What became of a block: the number of its items, and of those completed.
 
-    `isWorkout`: it is neither rest nor of a recurring check-in, and has an item of WORKOUT_TYPES. `hasWork`: it has a
-    completed set that is not warm-up, or a completed item of a type without sets.
+    `isWorkout`: it is neither rest nor of a recurring check-in, has an item of WORKOUT_TYPES, and is completed if its
+    client added it. `hasWork`: it has a completed set that is not warm-up, or a completed item of a type without sets.
     """
 
     date: str
+    plannedDate: NotRequired[str | None]
     name: str
+    createdBy: NotRequired[Literal["client"] | None]
     isRest: bool
     isWorkout: bool
     totalItems: int

@@ -39,7 +39,7 @@ train.queue = (() => {
       isSet: train.forms.isSet(form),
       isRepeated: train.forms.isRepeated(form),
       page: location.pathname + location.search,
-      typed: train.forms.describe(form),
+      typed: [...train.forms.describe(form), ...(submitter?.dataset.typed ? [submitter.dataset.typed] : [])],
       labels: train.forms.labelsOf(form),
       createdAt: Date.now(),
       attempts: 0,

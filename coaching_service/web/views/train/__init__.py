@@ -11,6 +11,7 @@ from coaching_service.web.views.train import (
     measurements,
     messages,
     own_import,
+    own_schedule,
     photos,
     plans,
     progress,
@@ -36,6 +37,7 @@ MODULES = (
     messages,
     settings,
     own_import,
+    own_schedule,
     devices,
     workout,
 )

@@ -13,6 +13,7 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.validation import Date, Text
 from coaching_service.progress.own_calendar import service as own_calendar
+from coaching_service.training.own_schedule import service as own_schedule
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.train.dates import label_day, label_month
 
@@ -38,7 +39,13 @@ class _CalendarQuery(MonthQuery):
 async def calendar_page(ctx: Context, query: _CalendarQuery) -> dict[str, Any]:
     """The days of a week or month with their workouts."""
     today = ctx.caller.today()
-    shared = {"today": today, "label_day": partial(label_day, today=today), "this_month": f"{today:%Y-%m}"}
+    rights = await own_schedule.get_rights(ctx)
+    shared = {
+        "may_add": rights["clientsMayAdd"],
+        "today": today,
+        "label_day": partial(label_day, today=today),
+        "this_month": f"{today:%Y-%m}",
+    }
     if query["month"]:
         return {**shared, **await _load_month(ctx, query["month"], today)}
     asked = date.fromisoformat(query["week"]) if query["week"] else today

@@ -18,6 +18,11 @@ def workout_path(block_id: ObjectId) -> str:
     return f"/train/workouts/{block_id}"
 
 
+def calendar_path(day: str) -> str:
+    """Return the path of a day in its week of the calendar."""
+    return f"/train/calendar?week={day}#day-{day}"
+
+
 def item_path(block_id: ObjectId, item_id: ObjectId) -> str:
     """Return the path of an item's place on the page of its workout."""
     return f"{workout_path(block_id)}#item-{item_id}"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import partial
 from typing import Any, Literal, TypedDict
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.own_today import service as own_today
 from coaching_service.progress.own_today.models import Today
+from coaching_service.training.own_schedule import service as own_schedule
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS
 from coaching_service.training.workouts.items.models import WorkItem
@@ -27,7 +29,10 @@ _NOUNS = {"TASK": "task", "FORM": "form", "METRICS": "measurement", "REMINDER": 
 
 
 class Session(TypedDict):
-    """A workout of today in words; `handled` of `total` items are completed or skipped."""
+    """A workout of today in words; `handled` of `total` items are completed or skipped.
+
+    `days` are those to which the client may move it.
+    """
 
     name: str
     path: str
@@ -37,6 +42,8 @@ class Session(TypedDict):
     more: int
     handled: int
     total: int
+    days: Sequence[str]
+    block: Block
 
 
 class Due(TypedDict):
@@ -54,18 +61,23 @@ async def today_page(ctx: Context) -> dict[str, Any]:
     """The client's day."""
     overview = await own_today.get_overview(ctx)
     today = overview["today"]
+    sessions = [block for block in today["blocks"] if is_session(block)]
+    rights, days_to_move = await gather_reads(
+        ctx, own_schedule.get_rights(ctx), own_schedule.list_days_to_move(ctx, sessions)
+    )
     day = date.fromisoformat(today["date"])
     return {
         "today": today,
         "week": overview["week"],
-        "sessions": [_describe_session(block) for block in today["blocks"] if is_session(block)],
+        "sessions": [_describe_session(block, days_to_move.get(block["_id"], ())) for block in sessions],
         "is_rest_day": any(block["isRest"] for block in today["blocks"]),
+        "may_add": rights["clientsMayAdd"],
         "due": list(_list_due(today, day)),
         "label_day": partial(label_day, today=day),
     }
 
 
-def _describe_session(block: Block) -> Session:
+def _describe_session(block: Block, days_to_move: Sequence[str]) -> Session:
     names = [name for item in block["items"] for name in _exercise_names(item)]
     handled = sum(item["isCompleted"] or item.get("skipped") is not None for item in block["items"])
     return {
@@ -77,6 +89,8 @@ def _describe_session(block: Block) -> Session:
         "more": len(names[_NAMES:]),
         "handled": handled,
         "total": len(block["items"]),
+        "days": days_to_move,
+        "block": block,
     }
 
 

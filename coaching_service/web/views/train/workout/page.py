@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any, cast
 
 from aiohttp import web
@@ -15,10 +16,12 @@ from coaching_service.core.validation import Boolean, Choice
 from coaching_service.people.account.load_units import convert_entered_load
 from coaching_service.progress.logs import own_workouts
 from coaching_service.progress.logs.schemas import LoggedTime, SetLog
+from coaching_service.training.own_schedule import service as own_schedule
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.sessions import is_session, workout_path
 from coaching_service.web.views.train.shown_loads import show_records
 from coaching_service.web.views.train.workout.feelings import FEELINGS
@@ -49,6 +52,7 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
     """A workout: its sets and other items, and what was done of them."""
     unit = ctx.caller.load_unit
     block = show_loads(await own_workouts.read_own_workout(ctx, wblock_id), ctx, unit)
+    days_to_move = await own_schedule.list_days_to_move(ctx, [block])
     groups = group_items(block, unit)
     items = {item["_id"]: item for item in block["items"]}
 
@@ -66,6 +70,8 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
         "plain": plain,
         "minutes": _proposed_minutes(block),
         "workout_path": workout_path(wblock_id),
+        "days_to_move": days_to_move.get(block["_id"], ()),
+        "label_day": partial(label_day, today=ctx.caller.today()),
         "rejected_item": request.match_info.get("witemId", ""),
     }
 

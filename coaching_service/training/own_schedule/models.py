@@ -1,0 +1,32 @@
+"""Changes of clients to their calendar as they are sent."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias, TypedDict
+
+from coaching_service.core.fields import Change, Default, Description
+from coaching_service.core.validation import Date, ListOf
+from coaching_service.training.workouts.blocks.models import BlockName
+from coaching_service.training.workouts.items.content import MAX_ITEMS
+from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.items.schemas import NEW_WORKOUT_ITEM
+
+
+class WorkoutDate(TypedDict):
+    """The day to move a workout to."""
+
+    date: Annotated[str, Date()]
+
+
+class NewOwnWorkout(BlockName, WorkoutDate):
+    """A workout that a client adds to the own calendar."""
+
+    items: Annotated[
+        list[ItemInput],
+        ListOf(NEW_WORKOUT_ITEM, maximum=MAX_ITEMS),
+        Default(list),
+        Description("Exercises, circuits and tasks, in order. Default: none."),
+    ]
+
+
+OwnWorkoutChange: TypeAlias = Change[NewOwnWorkout]

@@ -1,0 +1,135 @@
+"""What clients change of their calendar: moving a workout, and workouts of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypedDict
+
+from coaching_service.core.auth.access import customer
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, Text, patch_of
+from coaching_service.training.own_schedule import service
+from coaching_service.training.own_schedule.models import NewOwnWorkout, OwnWorkoutChange, WorkoutDate
+from coaching_service.training.workout_text.lines import parse_items
+from coaching_service.training.workout_text.reading import read_texts
+from coaching_service.training.workouts.blocks.models import BlockName
+from coaching_service.training.workouts.items.descriptions import describe_item
+from coaching_service.training.workouts.items.models import WORKOUT_TYPES, ItemInput
+from coaching_service.web.formatting import quantity
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.far_values import ConfirmedValues
+from coaching_service.web.views.train.dates import label_day
+from coaching_service.web.views.train.sessions import calendar_path, workout_path
+from coaching_service.web.views.train.workout.page import WORKOUT, workout_page
+from coaching_service.web.views.workout.unusual_loads import require_confirmed_items
+
+pages = Pages("/train")
+_OWN = "/own-workouts/{ownWorkoutId}"
+_TEXT_LENGTH = 10_000
+
+
+class _DayQuery(TypedDict):
+    date: Annotated[str | None, Date()]
+
+
+class _Details(BlockName, WorkoutDate):
+    """The name and the day of a workout of the client's own."""
+
+
+class _ItemsForm(ConfirmedValues):
+    text = Text(max_length=_TEXT_LENGTH, required=True)
+
+
+class _OptionalItemsForm(ConfirmedValues):
+    text = Text(max_length=_TEXT_LENGTH, allow_blank=True, load_default="")
+
+
+@pages.post(f"{WORKOUT}/move", access=customer(), form=WorkoutDate, on=workout_page, idempotent=True)
+async def move_own_workout(ctx: Context, wblock_id: ObjectId, form: WorkoutDate) -> Redirect:
+    """Move a workout to another day."""
+    block = await service.move(ctx, wblock_id, form["date"])
+    day = label_day(str(block["date"]), ctx.caller.today(), within=True)
+    return Redirect(calendar_path(str(block["date"])), f"{block['name']} moved to {day}.")
+
+
+@pages.get("/add-workout", access=customer(), query=_DayQuery, template="train/add_workout.html")
+async def add_workout_page(ctx: Context, query: _DayQuery) -> dict[str, Any]:
+    """A workout that the client adds."""
+    rights = await service.get_rights(ctx)
+    return {"may_add": rights["clientsMayAdd"], "day": query["date"] or str(ctx.caller.today())}
+
+
+@pages.post("/add-workout", access=customer(), form=input_of(_Details, _OptionalItemsForm)(), on=add_workout_page)
+async def add_workout(ctx: Context, form: Mapping[str, Any]) -> Redirect:
+    """Add a workout of the client's own."""
+    items, remarks = await _read_items(ctx, form["text"], confirmed=form["confirmed"])
+    workout: NewOwnWorkout = {"name": form["name"], "date": form["date"], "items": items}
+    block = await service.create(ctx, workout)
+    target = workout_path(block["_id"]) if items else change_path(block["_id"])
+    return Redirect(target, f"{block['name']} added.{remarks}")
+
+
+@pages.get(_OWN, access=customer(), template="train/change_workout.html")
+async def change_workout_page(ctx: Context, own_workout_id: ObjectId) -> dict[str, Any]:
+    """A workout that the client has added: its name, day and exercises."""
+    block = await service.get_own(ctx, own_workout_id)
+    return {
+        "block": block,
+        "version": block["version"],
+        "items": [describe_item(item, ctx.caller.company.load_unit) for item in block["items"]],
+        "path": change_path(own_workout_id),
+        "workout_path": workout_path(own_workout_id),
+    }
+
+
+@pages.post(
+    _OWN,
+    access=customer(),
+    form=patch_of(input_of(_Details), name="OwnWorkoutForm"),
+    on=change_workout_page,
+)
+async def change_own_workout(ctx: Context, own_workout_id: ObjectId, form: OwnWorkoutChange) -> Redirect:
+    """Change the name and day of a workout of the client's own."""
+    block = await service.update(ctx, own_workout_id, form)
+    return Redirect(workout_path(own_workout_id), f"{block['name']} saved.")
+
+
+@pages.post(f"{_OWN}/text", access=customer(), form=_ItemsForm(), on=change_workout_page)
+async def add_own_items(ctx: Context, own_workout_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Add exercises to a workout of the client's own."""
+    items, remarks = await _read_items(ctx, form["text"], confirmed=form["confirmed"])
+    await service.add_items(ctx, own_workout_id, items)
+    return Redirect(change_path(own_workout_id), f"{quantity(len(items), 'item')} added.{remarks}")
+
+
+@pages.post(f"{_OWN}/items/{{witemId}}/remove", access=customer(), on=change_workout_page)
+async def remove_own_item(ctx: Context, own_workout_id: ObjectId, witem_id: ObjectId) -> Redirect:
+    """Remove an exercise from a workout of the client's own."""
+    await service.delete_item(ctx, own_workout_id, witem_id)
+    return Redirect(change_path(own_workout_id), "Removed.")
+
+
+@pages.post(f"{_OWN}/delete", access=customer(), on=change_workout_page)
+async def delete_own_workout(ctx: Context, own_workout_id: ObjectId) -> Redirect:
+    """Delete a workout of the client's own."""
+    block = await service.get_own(ctx, own_workout_id)
+    await service.delete(ctx, own_workout_id)
+    return Redirect(calendar_path(str(block["date"])), "Workout deleted.")
+
+
+def change_path(block_id: ObjectId) -> str:
+    """Return the path of the page that changes a workout of the client's own."""
+    return f"/train/own-workouts/{block_id}"
+
+
+async def _read_items(ctx: Context, text: str, *, confirmed: bool) -> tuple[list[ItemInput], str]:
+    """Return the exercises, circuits and tasks that a text describes, and remarks on how it was read."""
+    for item in parse_items(text, ctx.caller.load_unit, "text").items:
+        if item.details["type"] not in WORKOUT_TYPES:
+            raise invalid_field("text", "must have only exercises, circuits and tasks")
+    read = await read_texts(ctx, [("text", text)], customer_id=ctx.caller.id)
+    require_confirmed_items(ctx, read.items[0], "text", confirmed=confirmed)
+    return read.items[0], read.remarks

@@ -1,0 +1,76 @@
+"""Moving a workout on the phone: two taps, also without a connection."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from playwright.async_api import BrowserContext, Page, expect
+
+from tests.web.browser.conftest import picture, serious
+from tests.web.browser.phone import Complaints, Thumb, Trainee
+
+BAR = "[data-queue-bar]"
+
+
+def in_days(ana: Trainee, days: int) -> str:
+    return str(ana.coach.ctx.caller.today() + timedelta(days=days))
+
+
+async def stored(ana: Trainee) -> tuple[Any, Any]:
+    block = (await ana.coach.get(f"/coach/customers/{ana.customer['_id']}/wblocks/{ana.block['_id']}")).ok()
+    return block["date"], block["plannedDate"]
+
+
+async def test_a_workout_is_moved_with_two_taps(page: Page, ana: Trainee) -> None:
+    for start in ("/train", ana.path):
+        await page.goto(start)
+        thumb = Thumb()
+        await thumb.tap(page.locator(".wk-move summary"))
+        await picture(page, "small", "train-move" if start == "/train" else "train-workout-move")
+        assert await serious(page) == []
+        target = 1 if start == "/train" else 2
+        await thumb.tap(page.locator(f'.wk-move button[value="{in_days(ana, target)}"]'))
+        await page.wait_for_url("**/train/calendar?**")
+        await expect(page.get_by_role("main").get_by_role("status")).to_contain_text("Upper body moved to")
+        assert thumb.taps == 2
+        assert await stored(ana) == (in_days(ana, target), in_days(ana, 0))
+        if start == "/train":
+            await page.goto(ana.path)
+            await page.locator(".wk-move summary").tap()
+            await page.locator(f'.wk-move button[value="{in_days(ana, 0)}"]').tap()
+            await page.wait_for_url("**/train/calendar?**")
+    await picture(page, "small", "train-moved")
+
+
+async def test_a_move_without_a_connection_is_sent_later(page: Page, phone: BrowserContext, ana: Trainee) -> None:
+    await phone.set_offline(True)
+    await page.locator(".wk-move summary").tap()
+    await page.locator(f'.wk-move button[value="{in_days(ana, 3)}"]').tap()
+    await expect(page.locator(".wk-move")).to_contain_text("Not sent yet")
+    await expect(page.locator(BAR)).to_contain_text("1 change not sent yet")
+    assert await stored(ana) == (in_days(ana, 0), None)
+    await phone.set_offline(False)
+    await expect(page.locator(BAR)).to_be_hidden()
+    assert await stored(ana) == (in_days(ana, 3), in_days(ana, 0))
+
+
+async def test_a_move_that_is_not_accepted_says_why_and_where_to(
+    page: Page, phone: BrowserContext, ana: Trainee, observed: Complaints
+) -> None:
+    observed.expected += ("409",)
+    await phone.set_offline(True)
+    await page.locator(".wk-move summary").tap()
+    button = page.locator(f'.wk-move button[value="{in_days(ana, 1)}"]')
+    label = await button.inner_text()
+    await button.tap()
+    await expect(page.locator(".wk-move")).to_contain_text("Not sent yet")
+    path = f"/coach/customers/{ana.customer['_id']}/wblocks/{ana.block['_id']}/log"
+    (await ana.coach.put(path, {"durationMinutes": 40, "sessionRpe": None, "comment": None})).ok()
+    await phone.set_offline(False)
+    section = page.get_by_role("region", name="Not saved")
+    await section.locator("summary").tap()
+    await expect(section).to_contain_text("Move Upper body")
+    await expect(section).to_contain_text(label)
+    await expect(section).to_contain_text("Something of this workout is done")
+    assert await stored(ana) == (in_days(ana, 0), None)

@@ -1,0 +1,133 @@
+"""What clients change of their calendar in their pages: moved workouts, and workouts of their own."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from typing import Any
+
+import time_machine
+
+from tests.support.client import CoachClient
+from tests.support.training import block_with, client_path, exercise_of, hide, own_log, read, task
+from tests.support.visitor import HtmlPage
+from tests.web.conftest import ClientPage
+
+Json = dict[str, Any]
+TODAY = date(2037, 3, 4)  # a Wednesday; the database removes what has expired by its own clock, so it is in the future
+NOON = f"{TODAY}T12:00:00+00:00"
+
+
+def day(offset: int) -> str:
+    return str(TODAY + timedelta(days=offset))
+
+
+def workout(block: Json) -> str:
+    return f"/train/workouts/{block['_id']}"
+
+
+def days_offered(page: HtmlPage, block: Json) -> list[str]:
+    assert page.form(f"{workout(block)}/move")
+    return re.findall(r'name="date" value="([^"]+)"', page.html)
+
+
+@time_machine.travel(NOON, tick=True)
+async def test_a_workout_is_moved_without_script_to_one_of_the_days_shown(
+    coach: CoachClient, client_page: ClientPage
+) -> None:
+    ana, squat = await coach.create_customer(), await coach.create_exercise("Squat")
+    block = await block_with(coach, ana, exercise_of(squat), date=day(0), name="Legs")
+    await hide(coach, ana, day(3))
+    page = await client_page(coach, ana)
+    for path in ("/train", workout(block)):
+        shown = (await page.get(path)).ok().says("Move")
+        assert days_offered(shown, block) == [day(each) for each in range(-7, 8) if each not in (0, 3)]
+
+    moved = await page.submit(shown, f"{workout(block)}/move", date=day(1))
+    moved.ok().says("Legs moved to tomorrow.", "Tomorrow", "moved from Today")
+    (await page.get(workout(block))).ok().says("Moved by you from Wed 4 Mar 2037")
+    assert (await read(coach, block))["plannedDate"] == day(0)
+    shown = await page.get(workout(block))
+    assert day(0) in days_offered(shown, block)
+    assert (await page.submit(shown, f"{workout(block)}/move", date=day(0))).ok().status == 200
+    assert "moved from" not in (await page.get("/train/calendar")).text
+
+    refused = await page.submit(shown, f"{workout(block)}/move", date=day(9))
+    refused.ok(400).says("must be within 7 days of 2037-03-04")
+    (await own_log(await coach.as_client(ana), block, block["items"][0], isCompleted=False, comment="Hard")).ok()
+    assert "/move" not in (await page.get(workout(block))).ok().html, "something is done"
+
+
+@time_machine.travel(NOON, tick=True)
+async def test_an_own_workout_is_added_changed_and_deleted(coach: CoachClient, client_page: ClientPage) -> None:
+    ana, _ = await coach.create_customer(), await coach.create_exercise("Squat")
+    page = await client_page(coach, ana)
+    assert "/train/add-workout" in (await page.get("/train")).ok().links
+    assert f"/train/add-workout?date={day(1)}" in (await page.get("/train/calendar")).ok().links
+
+    form = (await page.get(f"/train/add-workout?date={day(1)}")).ok()
+    wrong = await page.submit(form, "/train/add-workout", name="Evening", text="Squat: 3x8\nform: Check-in")
+    wrong.ok(400).says("must have only exercises, circuits and tasks")
+    added = await page.submit(wrong, "/train/add-workout", name="Evening", text="Squat: 3x8 @60kg")
+    added.ok().says("Evening added.", "Added by you", "Squat")
+    [own] = await coach.calendar(ana, day(1), day(1))
+    assert (own["createdBy"], own["name"], own["items"][0]["exerciseSets"][0]["load"]) == ("client", "Evening", 60)
+    (await page.get(f"/train/calendar?week={day(1)}")).ok().says("Evening Planned · added by you")
+
+    path = f"/train/own-workouts/{own['_id']}"
+    assert path in added.links
+    change = (await page.get(path)).ok()
+    more = await page.submit(change, f"{path}/text", text="task: Stretch")
+    more.ok().says("1 item added.", "Stretch")
+    removed = await page.submit(more, f"{path}/items/{own['items'][0]['_id']}/remove")
+    removed.ok().says("Removed.")
+    saved = await page.submit(removed, path, name="Evening walk", date=day(2))
+    saved.ok().says("Evening walk saved.", "Fri 6 Mar 2037")
+    [own] = await coach.calendar(ana, day(2), day(2))
+    assert [item["type"] for item in own["items"]] == ["TASK"]
+    deleted = await page.submit(await page.get(path), f"{path}/delete")
+    deleted.ok().says("Workout deleted.")
+    assert await coach.calendar(ana, day(0), day(4)) == []
+
+
+@time_machine.travel(NOON, tick=True)
+async def test_what_the_owner_turned_off_is_not_offered(
+    coach: CoachClient, client_page: ClientPage, owner_page: Any
+) -> None:
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, task(), date=day(0), name="Legs")
+    page = await client_page(coach, ana)
+    settings = (await owner_page.get("/app/settings/company")).ok()
+    settings.says("Clients may move their workouts", "Clients may add workouts of their own")
+    saved = await owner_page.submit(settings, "/app/settings/company", clientsMayMove=None, clientsMayAdd=None)
+    saved.ok().says("Changes saved.")
+    account = (await coach.get("/coach/account")).ok()
+    assert (account["clientsMayMove"], account["clientsMayAdd"]) == (False, False)
+
+    for path in ("/train", "/train/calendar", workout(block)):
+        shown = (await page.get(path)).ok().html
+        assert "/move" not in shown
+        assert "add-workout" not in shown
+    (await page.get("/train/add-workout")).ok().says("Your coach plans your workouts")
+
+
+@time_machine.travel(NOON, tick=True)
+async def test_the_coach_sees_what_the_client_moved_and_added(
+    coach: CoachClient, client_page: ClientPage, owner_page: Any
+) -> None:
+    ana = await coach.create_customer("Ana")
+    block = await block_with(coach, ana, task(), date=day(0), name="Legs")
+    client = await coach.as_client(ana)
+    (await client.put(f"/customer/wblocks/{block['_id']}/date", {"date": day(1)})).ok()
+    own = (await client.post("/customer/wblocks", {"name": "Run", "date": day(2)})).ok(201)
+    base = f"/app/customers/{ana['_id']}"
+
+    (await owner_page.get(f"{base}?week={day(0)}")).ok().says(
+        "Moved by the client from Wed 4 Mar", "Added by the client"
+    )
+    (await owner_page.get(f"{base}/month?month=2037-03")).ok().says("Run by client")
+    (await owner_page.get(f"{base}/blocks/{own['_id']}")).ok().says("Added by the client")
+    progress = (await owner_page.get(f"{base}/progress")).ok()
+    progress.says("Moved Legs from Wed 4 Mar 2037 to Thu 5 Mar 2037", "Added an own workout: Run")
+    assert "Ana" in progress.text
+    (await coach.get(client_path(ana))).ok()
