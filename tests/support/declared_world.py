@@ -99,10 +99,11 @@ async def make_world(coach: CoachClient) -> World:
     own_period = (await (await coach.as_client(customer)).post("/customer/availability", away)).ok(201)
     message = (await coach.post(f"{client}/messages", {"text": "Hello"})).ok(201)
     own_message = (await (await coach.as_client(customer)).post("/customer/messages", {"text": "Hello, coach"})).ok(201)
-    own_workouts = []
-    for _ in range(2):
-        own_workout = {"name": "Run", "date": "2026-03-02", "items": [squat]}
-        own_workouts.append((await (await coach.as_client(customer)).post("/customer/wblocks", own_workout)).ok(201))
+    # On days that no example hides or shifts.
+    movable = await coach.schedule(customer, date="2026-02-27")
+    own_workout = {"name": "Run", "date": "2026-02-20", "items": [squat]}
+    session_of_client = await coach.as_client(customer)
+    own_workouts = [(await session_of_client.post("/customer/wblocks", own_workout)).ok(201) for _ in range(2)]
     (await coach.post(f"{client}/calendar-link")).ok(201)
     short = {"name": "Short", "items": [squat, finisher]}
     template = (await coach.post("/coach/workout-templates", short)).ok(201)
@@ -183,6 +184,7 @@ async def make_world(coach: CoachClient) -> World:
         "mediaId": exercise["media"][0]["_id"],
         "ownWorkoutId": own_workouts[0]["_id"],
         "ownWorkoutId/witemId": own_workouts[0]["items"][0]["_id"],
+        "moveOwnWorkoutBlock/wblockId": movable["_id"],
         "updateOwnWorkoutBlock/wblockId": own_workouts[0]["_id"],
         "deleteOwnWorkoutBlock/wblockId": own_workouts[1]["_id"],
         "wblockId": block["_id"],

@@ -26,7 +26,7 @@ own_routes = Routes("/customer/wblocks", tag="The client's own")
     body=WorkoutMove(),
     returns=WorkoutBlock,
     errors=(Conflict,),
-    example={"date": "2026-03-04"},
+    example={"date": "2026-03-02"},
 )
 async def move_own_workout_block(ctx: Context, wblock_id: ObjectId, body: Change[WorkoutDate]) -> Block:
     """Move a workout of mine to another day.

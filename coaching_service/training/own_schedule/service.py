@@ -54,7 +54,7 @@ async def move(ctx: Context, block_id: ObjectId, day: str, version: int | None =
         raise Conflict("Something of this workout is done: it stays on its day", code="WORKOUT_LOGGED")
     current = str(block["date"])
     if is_own:
-        return await contents.change_block(ctx, calendar, block_id, {"date": day})
+        return await _change_own(ctx, calendar, block_id, {"date": day})
     planned = block.get("plannedDate") or current
     if abs((date.fromisoformat(day) - date.fromisoformat(planned)).days) > DAYS_TO_MOVE:
         raise invalid_field("date", f"must be within {DAYS_TO_MOVE} days of {planned}", code="TOO_FAR")
@@ -105,9 +105,7 @@ async def update(ctx: Context, block_id: ObjectId, change: OwnWorkoutChange) -> 
     calendar, _ = await _begin_own(ctx, block_id)
     if "date" in change:
         await _require_visible(ctx, change["date"])
-    block = await contents.change_block(ctx, calendar, block_id, change)
-    await activity.correct_event(ctx, "workout_added", calendar.customer_id, block_id, **_feed_data(block))
-    return block
+    return await _change_own(ctx, calendar, block_id, change)
 
 
 @transactional
@@ -135,6 +133,7 @@ async def delete_item(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> No
 
 async def get_own(ctx: Context, block_id: ObjectId) -> Block:
     """Return a workout that the caller, a client, has added. Raises NotFound, Forbidden as `update`."""
+    block: Block
     _, block = await gather_reads(
         ctx, _require_right(ctx, "clientsMayAdd"), workouts.get(ctx, ClientCalendar(ctx.caller.id), block_id)
     )
@@ -188,6 +187,13 @@ async def _begin_own(ctx: Context, block_id: ObjectId) -> tuple[ClientCalendar, 
     _require_own(block)
     await _require_right(ctx, "clientsMayAdd")
     return calendar, block
+
+
+async def _change_own(ctx: Context, calendar: ClientCalendar, block_id: ObjectId, change: OwnWorkoutChange) -> Block:
+    """Change a workout that its client has added, and the entry in the feed about it."""
+    block = await contents.change_block(ctx, calendar, block_id, change)
+    await activity.correct_event(ctx, "workout_added", calendar.customer_id, block_id, **_feed_data(block))
+    return block
 
 
 def _require_own(block: Mapping[str, Any]) -> None:

@@ -11,11 +11,18 @@
   };
   const MOVED = "moved-workout"; // the workout to which the focus returns
 
+  const listDays = () => [...document.querySelectorAll("[data-day]")];
   const isMoved = (event) => event.from !== event.to || event.oldDraggableIndex !== event.newDraggableIndex;
 
-  for (const each of document.querySelectorAll("[data-movable] [data-grip], [data-lift]")) each.hidden = false;
-  for (const link of document.querySelectorAll("[data-movable] a")) link.draggable = false; // else the link is dragged
+  // Make what the page shows, or a form has replaced, movable.
+  function setUp() {
+    for (const each of document.querySelectorAll("[data-movable] [data-grip], [data-lift]")) each.hidden = false;
+    for (const link of document.querySelectorAll("[data-movable] a")) link.draggable = false; // else the link is dragged
+    setUpItems();
+    setUpDays();
+  }
 
+  const setUpItems = () => {
   for (const items of document.querySelectorAll("[data-block][data-movable] .items")) {
     Sortable.create(items, {
       ...SHARED,
@@ -31,6 +38,7 @@
       },
     });
   }
+  };
 
   // Submit the new day and position of a card.
   function submit(card) {
@@ -41,7 +49,8 @@
     form.requestSubmit();
   }
 
-  for (const day of document.querySelectorAll("[data-day]")) {
+  const setUpDays = () => {
+  for (const day of listDays()) {
     Sortable.create(day, {
       ...SHARED,
       group: "workouts",
@@ -50,9 +59,12 @@
       onEnd: (event) => isMoved(event) && submit(event.item),
     });
   }
+  };
+
+  setUp();
+  document.addEventListener("htmx:afterSwap", ({ detail }) => detail.elt.id === "calendar" && setUp());
 
   // --- keyboard ---
-  const days = [...document.querySelectorAll("[data-day]")];
   let lifted = null; // the card that is being moved, where it was, and the button that has the focus
   let isMoving = false;
 
@@ -98,6 +110,7 @@
   };
 
   function toDay(step) {
+    const days = listDays();
     const day = days[days.indexOf(lifted.card.closest("[data-day]")) + step];
     if (day) place(lifted.card, day, cardsOf(day).at(-1)?.nextElementSibling ?? day.querySelector("h3").nextElementSibling);
   }

@@ -18,6 +18,8 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Input, Integer, Text
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.models import Availability
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockInput, WorkoutBlockFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
@@ -26,6 +28,7 @@ from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.reports import calendar_days
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.availability_forms import KINDS, LENGTHS, USUAL_LENGTH, describe_period, list_bands
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
 from coaching_service.web.views.workout.item_texts import (
     ItemsTextForm,
@@ -86,12 +89,14 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
     customer = await load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
     days = days_of_week(date.fromisoformat(query["week"]) if query["week"] else today)
-    blocks, outline, template_names = await gather_reads(
+    blocks, outline, template_names, periods_of = await gather_reads(
         ctx,
         workouts.list_blocks(ctx, ClientCalendar(customer_id), str(days[0]), str(days[-1])),
         calendar_days.list_days(ctx, customer_id, days[0], days[-1], today=today),
         list_template_names(ctx),
+        availability.get_periods(ctx, [customer_id], str(days[0]), str(days[-1])),
     )
+    periods: list[Availability] = periods_of[customer_id]
     statuses = {block["_id"]: block["status"] for day in outline for block in day["blocks"]}
     unit = ctx.caller.company.load_unit
     described = [
@@ -112,6 +117,11 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
             if not block["isRest"] and block.get("checkInId") is None
         ],
         "today": today,
+        "bands": list_bands(periods, days),
+        "periods": [describe_period(period, today) for period in periods],
+        "kinds": KINDS,
+        "lengths": LENGTHS,
+        "usual_length": USUAL_LENGTH,
         "exercises_of_week": _list_exercises(blocks),
         "unit": unit,
         "preview": None,
@@ -133,9 +143,14 @@ async def month_page(ctx: Context, customer_id: ObjectId, query: _MonthQuery) ->
     last = first.replace(day=monthrange(first.year, first.month)[1])
     start = first - timedelta(days=first.weekday())
     end = last + timedelta(days=6 - last.weekday())
-    days = await calendar_days.list_days(ctx, customer_id, start, end, today=today)
+    days, periods_of = await gather_reads(
+        ctx,
+        calendar_days.list_days(ctx, customer_id, start, end, today=today),
+        availability.get_periods(ctx, [customer_id], str(start), str(end)),
+    )
     return {
         "customer": customer,
+        "bands": list_bands(periods_of[customer_id], [day["date"] for day in days]),
         "weeks": [days[at : at + 7] for at in range(0, len(days), 7)],
         "title": f"{first:%B} {first.year}",
         "month": f"{first:%Y-%m}",

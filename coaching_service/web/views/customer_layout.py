@@ -9,7 +9,9 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.availability import service as availability
 from coaching_service.people.customers import service as customers
+from coaching_service.web.views.availability_forms import describe_period
 
 _HEADER_FIELDS = ("_id", "name", "surname", "timezone", "customerRoleData", "profilePhoto")
 _FIRST_DATE = "1900-01-01"
@@ -18,11 +20,19 @@ _FIRST_DATE = "1900-01-01"
 async def load_header(ctx: Context, customer_id: ObjectId) -> Document:
     """Load the client fields that the layout of a client's pages shows, with `portrait`, the thumbnail's address.
 
+    And `availability`, the present or next period in which the client cannot train as planned, in words; else None.
+
     Raises NotFound, Forbidden.
     """
     customer = await customers.get_visible(ctx, customer_id, _HEADER_FIELDS)
     photo = customer.get("profilePhoto")
-    return {**customer, "portrait": file_url(ctx.services, photo["thumbnailId"] if photo else None)}
+    today = ctx.caller.today(customer["timezone"])
+    period = await availability.find_present_or_next(ctx, customer_id, today)
+    return {
+        **customer,
+        "portrait": file_url(ctx.services, photo["thumbnailId"] if photo else None),
+        "availability": describe_period(period, today) if period else None,
+    }
 
 
 def customer_path(customer_id: ObjectId, tab: str = "") -> str:

@@ -9,11 +9,15 @@ from typing import Literal, TypedDict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.absences import includes
+from coaching_service.people.availability.models import Availability
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.workouts.reports.calendar_days import Status
+from coaching_service.web.views.availability_forms import describe_period
 
 _DAYS = 7
 DayState = Status | Literal["none"]
@@ -36,24 +40,31 @@ class DayDot(TypedDict):
 
 
 class CustomerRow(TypedDict):
-    """A client of the list; `portrait` is the address of a thumbnail."""
+    """A client of the list.
+
+    `portrait` is the address of a thumbnail, `absence` a present period of availability in words, or empty.
+    """
 
     customer: CustomerProfile
     name: str
     portrait: str | None
     days: list[DayDot]
     unread: int
+    absence: str
 
 
 async def describe_rows(ctx: Context, listed: Sequence[CustomerProfile]) -> list[CustomerRow]:
     """Describe clients, in a few queries for any number of them."""
     today_of = {each["_id"]: ctx.caller.today(each["timezone"]) for each in listed}
     ids: list[ObjectId] = list(today_of)
-    days_of, unread, portraits = await gather_reads(
+    days_of, unread, portraits, periods_of = await gather_reads(
         ctx,
         compliance.get_recent_days(ctx, today_of, _DAYS),
         conversation.count_unread(ctx, ids),
         customers.find_portraits(ctx, ids),
+        availability.get_periods(
+            ctx, ids, str(min(today_of.values(), default="")), str(max(today_of.values(), default=""))
+        ),
     )
     unread_of = {each["_id"]: each["count"] for each in unread}
     return [
@@ -63,9 +74,14 @@ async def describe_rows(ctx: Context, listed: Sequence[CustomerProfile]) -> list
             "portrait": portraits.get(each["_id"]),
             "days": [_describe_day(day, status) for day, status in days_of[each["_id"]]],
             "unread": unread_of.get(each["_id"], 0),
+            "absence": _describe_present(periods_of[each["_id"]], today_of[each["_id"]]),
         }
         for each in listed
     ]
+
+
+def _describe_present(periods: Sequence[Availability], today: date) -> str:
+    return next((describe_period(each, today)["text"] for each in periods if includes(each, str(today))), "")
 
 
 def _describe_day(day: str, status: Status | None) -> DayDot:

@@ -71,6 +71,9 @@ async def populate_client(coach: CoachClient, world: World) -> World:
     (await own_log(client, block, block["items"][0], isCompleted=False, customerSets=sets)).ok()
     run = {"name": "Run with friends", "date": str(coach.ctx.caller.today()), "items": [exercise_of(squat), task()]}
     own_workout = (await client.post("/customer/wblocks", run)).ok(201)
+    later = str(coach.ctx.caller.today() + timedelta(days=10))
+    away = {"kind": "away", "from": later, "until": later, "note": "At a conference"}
+    period = (await client.post("/customer/availability", away)).ok(201)
     for text in ("How did the squats go?", _LONG):
         (await coach.post(f"/coach/customers/{world['customerId']}/messages", {"text": text})).ok(201)
     return {
@@ -78,6 +81,8 @@ async def populate_client(coach: CoachClient, world: World) -> World:
         "wblockId": block["_id"],
         "wblockId/witemId": block["items"][0]["_id"],
         "wblockId/formItemId": block["items"][5]["_id"],
+        "availabilityId": period["_id"],
+        "availabilityId/availabilityId": period["_id"],
         "ownWorkoutId": own_workout["_id"],
         "ownWorkoutId/witemId": own_workout["items"][0]["_id"],
         "exerciseId": block["items"][0]["exerciseId"],

@@ -19,7 +19,7 @@ def _new_item(item_type: str, group: Any) -> type[Schema]:
     return built
 
 
-_NEW_ITEMS = {item_type: _new_item(item_type, group) for item_type, group in PLANNED.items()}
+_NEW_ITEMS: dict[str, type[Schema]] = {item_type: _new_item(item_type, group) for item_type, group in PLANNED.items()}
 NEW_ITEM = Variant(_NEW_ITEMS)
 NEW_WORKOUT_ITEM = Variant({item_type: _NEW_ITEMS[item_type] for item_type in WORKOUT_TYPES})
 ITEM_CHANGE = ChangeByStoredType(

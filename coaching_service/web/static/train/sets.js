@@ -154,7 +154,10 @@ train.sets = (() => {
     celebrate(answer.data?.records ?? []);
     const at = submitted.get(entry.token);
     const isWaitedFor = (at && Date.now() - at < NAVIGATION) || (form && train.forms.isRepeated(form));
-    if (!entry.isSet && isWaitedFor && !waiting.length) train.leave(answer);
+    if (!entry.isSet && isWaitedFor && !waiting.length) {
+      if (form && "refresh" in form.dataset) train.refresh(answer);
+      else train.leave(answer);
+    }
   }
 
   // The server's set: another one than was sent, if that was later.

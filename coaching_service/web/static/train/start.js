@@ -56,6 +56,23 @@
     }
   };
 
+  // Show the page to which a form leads in place of this one, which has the same address, without loading it again.
+  train.refresh = async ({ location: target, notice }) => {
+    const url = new URL(target, location.href);
+    if (url.pathname !== location.pathname) return train.leave({ location: target, notice });
+    try {
+      const response = await fetch(url, { headers: { Accept: "text/html" } });
+      const fresh = new DOMParser().parseFromString(await response.text(), "text/html").querySelector("main");
+      if (!response.ok || !fresh) throw new Error("not a page");
+      document.querySelector("main").replaceWith(fresh);
+    } catch {
+      return train.leave({ location: target, notice });
+    }
+    if (notice) sessionStorage.setItem(NOTICE, notice);
+    showNotice();
+    document.querySelector("main").focus();
+  };
+
   function showNotice() {
     const text = sessionStorage.getItem(NOTICE);
     sessionStorage.removeItem(NOTICE);

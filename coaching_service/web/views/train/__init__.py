@@ -1,6 +1,7 @@
 """The pages for clients, under /train: one module for each part."""
 
 from coaching_service.web.views.train import (
+    availability,
     calendar,
     check_ins,
     declining,
@@ -27,6 +28,7 @@ MODULES = (
     reset_password,
     today,
     calendar,
+    availability,
     history,
     plans,
     progress,

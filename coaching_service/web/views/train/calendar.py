@@ -12,9 +12,11 @@ from marshmallow.validate import Regexp
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.validation import Date, Text
+from coaching_service.people.availability import service as availability
 from coaching_service.progress.own_calendar import service as own_calendar
 from coaching_service.training.own_schedule import service as own_schedule
 from coaching_service.web.pages import Pages
+from coaching_service.web.views.availability_forms import list_bands
 from coaching_service.web.views.train.dates import label_day, label_month
 
 pages = Pages("/train")
@@ -53,6 +55,11 @@ async def calendar_page(ctx: Context, query: _CalendarQuery) -> dict[str, Any]:
     return {**shared, **await _load_week(ctx, day, today)}
 
 
+async def _list_bands(ctx: Context, first: date, last: date) -> dict[str, str]:
+    periods = (await availability.get_periods(ctx, [ctx.caller.id], str(first), str(last)))[ctx.caller.id]
+    return list_bands(periods, map(date.fromordinal, range(first.toordinal(), last.toordinal() + 1)))
+
+
 async def _load_week(ctx: Context, day: date, today: date) -> dict[str, Any]:
     monday = day - timedelta(days=day.weekday())
     sunday = monday + timedelta(days=6)
@@ -61,6 +68,7 @@ async def _load_week(ctx: Context, day: date, today: date) -> dict[str, Any]:
         "view": "week",
         "title": f"{start} – {sunday.day} {sunday:%b %Y}",
         "days": await own_calendar.list_own_days(ctx, monday, sunday, today=today),
+        "bands": await _list_bands(ctx, monday, sunday),
         "month": f"{day:%Y-%m}",
         "previous": f"week={monday - _WEEK}",
         "next": f"week={monday + _WEEK}",
@@ -76,6 +84,7 @@ async def _load_month(ctx: Context, month: str, today: date) -> dict[str, Any]:
         "title": label_month(month),
         "month": month,
         "days": await own_calendar.list_own_days(ctx, first, last, today=today),
+        "bands": await _list_bands(ctx, first, last),
         "blank_days": first.weekday(),
         "week": today if first <= today <= last else first,
         "previous": f"month={first - timedelta(days=1):%Y-%m}",

@@ -19,6 +19,7 @@ from coaching_service.training.workouts.blocks.session_fields import SESSION_FIE
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages
+from coaching_service.web.views.availability_forms import KINDS, LENGTHS, USUAL_LENGTH, describe_period
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.sessions import form_path, is_session, item_path, workout_path
 
@@ -72,6 +73,10 @@ async def today_page(ctx: Context) -> dict[str, Any]:
         "sessions": [_describe_session(block, days_to_move.get(block["_id"], ())) for block in sessions],
         "is_rest_day": any(block["isRest"] for block in today["blocks"]),
         "may_add": rights["clientsMayAdd"],
+        "absence": describe_period(today["availability"], day) if today["availability"] else None,
+        "kinds": KINDS,
+        "lengths": LENGTHS,
+        "usual_length": USUAL_LENGTH,
         "due": list(_list_due(today, day)),
         "label_day": partial(label_day, today=day),
     }
