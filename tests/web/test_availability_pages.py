@@ -101,3 +101,34 @@ async def test_a_client_does_not_change_what_a_coach_has_entered(coach: CoachCli
     listed = (await page.get("/train/availability")).ok().says("Injured, no end yet", "Entered by your coach")
     assert f"/train/availability/{period['_id']}" not in listed.links
     (await page.get(f"/train/availability/{period['_id']}")).ok().says("Entered by your coach")
+
+
+async def test_a_return_is_previewed_and_done(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, today = await coach.create_customer("Ana"), coach.ctx.caller.today()
+    start = today - timedelta(days=3)
+    await block_with(coach, ana, task(), date=str(today - timedelta(days=1)), name="Legs")
+    await block_with(coach, ana, task(), date=str(today + timedelta(days=2)), name="Push")
+    (await coach.post(client_path(ana, "availability"), {"kind": "ill", "from": str(start)})).ok(201)
+    base = f"/app/customers/{ana['_id']}"
+    page = (await owner_page.get(f"{base}/availability")).ok().says("Resume training", "First day back")
+    moved = f"Trains again from {format_date(today)}: 2 workouts moved by 3 days"
+
+    form = page.form(f"{base}/availability/resume")
+    form.action += "/preview"
+    preview = await owner_page.submit(page, f"{base}/availability/resume/preview")
+    preview.ok().says(f"Preview: {moved}", f"{format_date(today + timedelta(days=2))}: Legs")
+    assert await periods_of(coach, ana) == [("ill", str(start), None, None)], "nothing was changed"
+    form.action = f"{base}/availability/resume"
+    done = await owner_page.submit(page, f"{base}/availability/resume")
+    done.ok().says(f"{moved}.")
+    assert await periods_of(coach, ana) == [("ill", str(start), str(today - timedelta(days=1)), None)]
+    listed = await coach.calendar(ana, str(start), str(today + timedelta(days=9)))
+    assert [(each["name"], each["date"]) for each in listed] == [
+        ("Legs", str(today + timedelta(days=2))),
+        ("Push", str(today + timedelta(days=5))),
+    ]
+
+    dropped = await owner_page.submit(
+        await owner_page.get(f"{base}/availability"), f"{base}/availability/resume", mode="drop"
+    )
+    dropped.ok().says("0 workouts removed.")

@@ -85,8 +85,8 @@ async def get_activity(
     *,
     mine: bool,
 ) -> Answer:
-    """Read what happened, newest first: the feed (first_result: a record in a new exercise) and every other change, with
-    its author and the changeId that undo takes."""
+    """Read what happened, newest first: the feed (first_result: a record in a new exercise) and every other change,
+    with its author and the changeId that undo takes."""
     if customer_id is not None:
         await customers.get_visible(ctx, customer_id)
     start = _to_time(ctx, since)

@@ -1,16 +1,23 @@
-"""When a client cannot train as planned: entering and changing it."""
+"""When a client cannot train as planned: entering it, changing it, and the return, with a preview."""
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import date, timedelta
+from typing import Any, get_args
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice, Date, Input
 from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.models import AvailabilityChange
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.people.availability.absences import is_absence
+from coaching_service.people.availability.models import Availability, AvailabilityChange
+from coaching_service.training.resuming import service as resuming
+from coaching_service.training.resuming.models import ResumedSchedule, ResumeMode
+from coaching_service.training.schedule.days import days_between
+from coaching_service.web.formatting import format_date, quantity
+from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.views.availability_forms import (
     KINDS,
     PERIOD_CHANGE,
@@ -21,15 +28,23 @@ from coaching_service.web.views.availability_forms import (
 )
 from coaching_service.web.views.customer_calendar import WeekQuery, week_page
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
+from coaching_service.web.views.schedule_forms import render_preview
 
 pages = Pages("/app/customers/{customerId}/availability")
 _EDIT = coach(CUSTOMERS.EDIT)
 _PERIOD = "/{availabilityId}"
 
 
+class _ResumeForm(Input):
+    class Meta:
+        include = {"from": Date(required=True)}
+
+    mode = Choice(*get_args(ResumeMode), load_default="shift")
+
+
 @pages.get("", access=coach(CUSTOMERS.VIEW), template="customer/availability.html")
 async def availability_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
-    """The periods in which a client cannot train as planned, the latest first."""
+    """The periods in which a client cannot train as planned, the latest first, and the return from the last one."""
     customer = await load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
     periods = await availability.list_availability(ctx, customer_id)
@@ -38,7 +53,18 @@ async def availability_page(ctx: Context, customer_id: ObjectId) -> dict[str, An
         "today": today,
         "kinds": KINDS,
         "periods": [{**period, **describe_period(period, today)} for period in reversed(periods)],
+        "first_day_back": _first_day_back(periods, today),
+        "unit": ctx.caller.company.load_unit,
+        "preview": None,
     }
+
+
+def _first_day_back(periods: list[Availability], today: date) -> date | None:
+    """Return the day to propose for the return from the latest absence that has begun; None without one."""
+    begun = [period for period in periods if is_absence(period) and period["from"] <= str(today)]
+    if not begun:
+        return None
+    return max(today, date.fromisoformat(begun[-1]["from"]) + timedelta(days=1))
 
 
 @pages.post("", access=_EDIT, query=WeekQuery, form=AbsenceForm(), on=week_page)
@@ -64,3 +90,28 @@ async def delete_absence(ctx: Context, customer_id: ObjectId, availability_id: O
     """Delete a period in which a client cannot train as planned."""
     await availability.delete(ctx, customer_id, availability_id)
     return Redirect(customer_path(customer_id, "/availability"), "Deleted.")
+
+
+@pages.post("/resume", access=_EDIT, form=_ResumeForm(), on=availability_page)
+async def resume_training(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """End the latest absence, and move or remove what was planned in it."""
+    result = await resuming.resume(ctx, customer_id, form["from"], form["mode"])
+    return Redirect(week_path(customer_id, form["from"]), f"{_describe_return(result, form)}.")
+
+
+@pages.post("/resume/preview", access=_EDIT, form=_ResumeForm(), on=availability_page, preview_of=resume_training)
+async def preview_return(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Render:
+    """Show what the return from the latest absence would do."""
+    result = await resuming.resume(ctx, customer_id, form["from"], form["mode"], dry_run=True)
+    return render_preview(ctx, "resume_training", _describe_return(result, form), result)
+
+
+def _describe_return(result: ResumedSchedule, form: dict[str, Any]) -> str:
+    """Describe a return: `Trains again from Mon 9 Mar 2026: 3 workouts moved by 7 days`."""
+    if form["mode"] == "shift":
+        days = quantity(days_between(result["availability"]["from"], form["from"]), "day")
+        done = f"{quantity(len(result['changed']), 'workout')} moved by {days}"
+    else:
+        done = f"{quantity(len(result['removed']), 'workout')} removed"
+    stay = f", {result['kept']} kept because of what is done" if result["kept"] else ""
+    return f"Trains again from {format_date(form['from'])}: {done}{stay}"
