@@ -64,7 +64,7 @@ async def test_an_own_workout_is_added_changed_and_deleted(coach: CoachClient, c
     ana, _ = await coach.create_customer(), await coach.create_exercise("Squat")
     page = await client_page(coach, ana)
     assert "/train/add-workout" in (await page.get("/train")).ok().links
-    assert f"/train/add-workout?date={day(1)}" in (await page.get("/train/calendar")).ok().links
+    assert f"/train/add-workout?date={day(0)}" in (await page.get("/train/calendar")).ok().links
 
     form = (await page.get(f"/train/add-workout?date={day(1)}")).ok()
     wrong = await page.submit(form, "/train/add-workout", name="Evening", text="Squat: 3x8\nform: Check-in")
