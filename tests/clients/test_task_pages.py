@@ -139,3 +139,20 @@ async def test_history_is_imported(
     assert printed.endswith("In which unit are the loads of this file? kg, lb\n")
     printed = await page.run("import_history.py", "history.csv", "kg")
     assert printed.endswith("2 workouts with 3 sets imported.\n")
+
+
+async def test_absences_are_entered_once(
+    libraries: Path, public_server: TestServer, coach: CoachClient, tmp_path: Path
+) -> None:
+    ana = await coach.create_customer("Ana", email="ana@example.com")
+    settings = {"BASE": address(public_server), "KEY": str(coach.key)}
+    page = Page("enter-absences", tmp_path, libraries / "python", **settings)
+    printed = await page.run("enter_absences.py", "absences.csv")
+    assert printed.splitlines() == [
+        "ana@example.com away from 2026-08-03: entered",
+        "bo@example.com injured from 2026-08-05: no such client",
+    ]
+    [period] = (await coach.get(f"/coach/customers/{ana['_id']}/availability")).ok()
+    assert (period["kind"], period["from"], period["until"]) == ("away", "2026-08-03", "2026-08-14")
+    printed = await page.run("enter_absences.py", "absences.csv")
+    assert printed.startswith("ana@example.com away from 2026-08-03: is there already\n")

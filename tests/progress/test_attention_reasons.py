@@ -258,7 +258,9 @@ def test_pain_and_unread_messages_outrank_all_that_is_below_them() -> None:
         "low_compliance": 15,
         "nothing_scheduled": 15,
         "program_ending": 10,
+        "returning": 10,
         "personal_record": 5,
+        "unavailable": 0,
     }
     below = sum(weight for weight in WEIGHTS.values() if weight < 200) + 2 * WEIGHTS["missed_workout"]
     assert below < WEIGHTS["unread_message"]

@@ -200,5 +200,8 @@ async def _figures(coach: CoachClient, client: CoachClient, ana: Json, number: i
         (await coach.post(client_path(ana, "notes"), {"content": content, "isHealth": True})).ok(201)
     for reason in ("health_note", "unread_message")[number:]:
         (await coach.put(f"/coach/attention/{ana['_id']}", {"reason": reason})).ok()
+    for kind, first, last in (("ill", "2026-02-02", "2026-02-08"), ("limited", "2026-02-09", None)):
+        period = {"kind": kind, "from": first, "until": last, "note": "Slowly"}
+        (await coach.post(client_path(ana, "availability"), period)).ok(201)
     hidden = {"startDate": MONDAY, "endDate": (MONDAY, TUESDAY)[number], "isVisible": False}
     (await coach.put(client_path(ana, "visibility"), hidden)).ok()

@@ -32,6 +32,7 @@ _NOT_RESTORED = {
     "apiKeys",
     "changeCounters",
     "changeNumbers",
+    "notifications",
 }
 # Counters that make transactions conflict, and figures that a job computes again within ten seconds.
 _DERIVED = {
@@ -46,6 +47,7 @@ _DERIVED = {
     "complianceDate",
     "lastTrainedDate",
     "attention",
+    "absentDates",
 }
 _OVERRIDDEN = ("videoLink", "defaultInstructions", "aliases", "media")
 Operation = Callable[["Company", random.Random], Awaitable[Reply | None]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 from typing import Any
 
 from coaching_service.core.ids import ObjectId
@@ -340,6 +341,27 @@ async def change_check_in(company: Company, chance: random.Random) -> Reply | No
     contents += [{"metricsSetId": metric_set["_id"]}] if metric_set else []
     body = {"everyDays": chance.randint(3, 9), "startDate": DATES[0], **chance.choice(contents)}
     return await company.coach.post(client_path(client, "check-ins"), body)
+
+
+@operation
+async def change_availability(company: Company, chance: random.Random) -> Reply | None:
+    client, period = await company.pick(chance, "customers"), await company.pick(chance, "availability")
+    today = company.coach.ctx.caller.today()
+    first, last = sorted(str(today + timedelta(days=chance.randint(-3, 20))) for _ in range(2))
+    body = {"kind": chance.choice(["ill", "limited"]), "until": chance.choice([last, None])}
+    if period is None or chance.random() < 0.4:
+        return await company.coach.post(client_path(client, "availability"), {**body, "from": first})
+    path = client_path({"_id": period["customerId"]}, "availability", period["_id"])
+    if chance.random() < 0.4:
+        return await company.coach.delete(path)
+    return await company.coach.patch(path, body)
+
+
+@operation
+async def resume(company: Company, chance: random.Random) -> Reply | None:
+    client, today = await company.pick(chance, "customers"), company.coach.ctx.caller.today()
+    body = {"from": str(today + timedelta(days=chance.randint(0, 5))), "mode": chance.choice(["shift", "drop"])}
+    return await company.coach.post(client_path(client, "schedule/resume"), body)
 
 
 # --- libraries -------------------------------------------------------------------------------------------------------

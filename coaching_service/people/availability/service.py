@@ -192,4 +192,4 @@ async def follow_restored_periods(ctx: Context, event: DocumentsRestored) -> Non
         await customers.lock_and_mark_figures(ctx, period["customerId"])
         if after is not None:
             await _require_free(ctx, after["customerId"], after["from"], after["until"], after["_id"])
-        await ctx.publish(AvailabilityChanged(period["customerId"], before, after))
+        await ctx.publish(AvailabilityChanged(period["customerId"], before, after, is_undo=True))

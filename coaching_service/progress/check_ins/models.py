@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from marshmallow import fields
 
@@ -93,7 +93,9 @@ class NewCheckInDocument(CheckInContent):
 
 
 class StoredCheckIn(CheckInContent, Stored):
-    """A stored check-in."""
+    """A stored check-in; `absentDates` (missing for none) are its dates without a block because of an absence."""
+
+    absentDates: NotRequired[list[str]]
 
 
 class DueCheckIn(TypedDict):

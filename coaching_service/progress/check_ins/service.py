@@ -79,7 +79,8 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewCheckIn) -> CheckI
             "dueAt": plan.due_at,
         },
     )
-    await _add_blocks(ctx, customer_id, check_in_id, name, item, plan.dates)
+    if absent := await _schedule_dates(ctx, customer_id, check_in_id, name, item, plan.dates):
+        await store.set_absent_dates(ctx, customer_id, check_in_id, absent)
     return take(CheckIn, stored)
 
 
@@ -105,7 +106,9 @@ async def schedule(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -
         return
     plan = plan_schedule(check_in, check_in["scheduledUntil"], today, timezone)
     await store.set_scheduled(ctx, customer_id, check_in_id, item[0], plan.scheduled_until, plan.due_at)
-    await _add_blocks(ctx, customer_id, check_in_id, *item, plan.dates)
+    if absent := await _schedule_dates(ctx, customer_id, check_in_id, *item, plan.dates):
+        earlier = [day for day in check_in.get("absentDates", ()) if day >= str(today)]
+        await store.set_absent_dates(ctx, customer_id, check_in_id, [*earlier, *absent])
 
 
 @transactional
@@ -132,21 +135,38 @@ async def follow_restored_check_ins(ctx: Context, event: DocumentsRestored) -> N
 async def follow_availability(ctx: Context, event: AvailabilityChanged) -> None:
     """Remove the blocks of check-ins with nothing done from the days on which a client does not train any more.
 
-    Those of days on which the client trains again are added, from the client's today on.
+    Those of days on which the client trains again are added, from the client's today on. An undo has restored blocks
+    already, and removes none.
     """
     before = event.before if event.before is not None and is_absence(event.before) else None
     after = event.after if event.after is not None and is_absence(event.after) else None
-    calendar = ClientCalendar(event.customer_id)
+    calendar, today = ClientCalendar(event.customer_id), await customers.get_local_date(ctx, event.customer_id)
+    check_ins = await store.find_all(ctx, event.customer_id)
+    absent = {each["_id"]: set(each.get("absentDates", ())) for each in check_ins}
     if after is not None:
         days = {"$gte": after["from"]} | ({} if after["until"] is None else {"$lte": after["until"]})
         blocks = await block_batches.read_check_in_days(ctx, calendar, None, days)
-        removed = [block["_id"] for block in blocks if has_nothing_done(block)]
-        await block_batches.write(ctx, calendar, Batch(removed=removed), [])
-    if before is not None:
-        today = await customers.get_local_date(ctx, event.customer_id)
-        for check_in in await store.find_all(ctx, event.customer_id):
-            dates = [day for day in _dates_of(check_in, before, today) if after is None or not includes(after, day)]
-            await _add_missing_blocks(ctx, event.customer_id, check_in, dates)
+        if event.is_undo:
+            taken = {(block["checkInId"], block["date"]) for block in blocks}
+            for each in check_ins:
+                absent[each["_id"]] |= {day for day in _dates_of(each, after, today) if (each["_id"], day) not in taken}
+        else:
+            removed = [block for block in blocks if has_nothing_done(block)]
+            await block_batches.write(ctx, calendar, Batch(removed=[block["_id"] for block in removed]), [])
+            for block in removed:
+                if (check_in_id := block["checkInId"]) in absent:
+                    absent[check_in_id].add(str(block["date"]))
+    for each in check_ins:
+        dates = sorted(day for day in absent[each["_id"]] if day >= str(today))
+        free = [day for day in dates if before is not None and includes(before, day) and not _includes(after, day)]
+        await _add_missing_blocks(ctx, event.customer_id, each, free)
+        left = [day for day in dates if day not in free]
+        if left != each.get("absentDates", []):
+            await store.set_absent_dates(ctx, event.customer_id, each["_id"], left)
+
+
+def _includes(period: Availability | None, day: str) -> bool:
+    return period is not None and includes(period, day)
 
 
 def _dates_of(check_in: StoredCheckIn, period: Availability, today: date) -> Iterator[str]:
@@ -197,10 +217,7 @@ async def _find_item(ctx: Context, check_in: StoredCheckIn) -> tuple[str, ItemIn
 async def _add_blocks(
     ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, name: str, item: ItemInput, dates: list[str]
 ) -> None:
-    """Add a block with the item of a check-in on each of the dates on which the client trains."""
-    if dates:
-        absences = (await availability.get_absences(ctx, [customer_id], dates[0], dates[-1]))[customer_id]
-        dates = [day for day in dates if day not in absences]
+    """Add a block with the item of a check-in on each of the dates."""
     if not dates:
         return
     calendar = ClientCalendar(customer_id)
@@ -209,6 +226,17 @@ async def _add_blocks(
     ]
     days = await block_batches.read_days(ctx, calendar, {"$in": dates})
     await block_batches.write(ctx, calendar, Batch(created=plans), days)
+
+
+async def _schedule_dates(
+    ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, name: str, item: ItemInput, dates: list[str]
+) -> list[str]:
+    """Add a block of a check-in on each of the dates on which the client trains; returns the other dates."""
+    if not dates:
+        return []
+    absences = (await availability.get_absences(ctx, [customer_id], dates[0], dates[-1]))[customer_id]
+    await _add_blocks(ctx, customer_id, check_in_id, name, item, [day for day in dates if day not in absences])
+    return [day for day in dates if day in absences]
 
 
 async def _remove_upcoming(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, today: date) -> None:

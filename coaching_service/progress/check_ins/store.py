@@ -39,7 +39,7 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
 check_ins = Documents[StoredCheckIn](
     "checkIns",
     (Index(("customerId", "_id")),),
-    private=("companyId", "scheduledUntil", "dueAt"),
+    private=("companyId", "scheduledUntil", "dueAt", "absentDates"),
     client_field="customerId",
     history=History("check_in", _event),
     global_indexes=(Index(("dueAt",)),),
@@ -51,7 +51,7 @@ check_ins = Documents[StoredCheckIn](
         complete=_complete_imported,
     ),
 )
-_FIELDS = (*names_of(CheckIn), "scheduledUntil", "dueAt")
+_FIELDS = (*names_of(CheckIn), "scheduledUntil", "dueAt", "absentDates")
 
 
 async def create(ctx: Context, check_in: NewCheckInDocument) -> StoredCheckIn:
@@ -75,6 +75,12 @@ async def set_scheduled(
     """Store up to which date a check-in is scheduled, under which name, and when its next date has to be."""
     fields = {"name": name, "scheduledUntil": until, "dueAt": due_at}
     await check_ins.set_derived(ctx, {"customerId": customer_id, "_id": check_in_id}, {"$set": fields})
+
+
+async def set_absent_dates(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, dates: Sequence[str]) -> None:
+    """Store which of its dates a check-in leaves out because of an absence."""
+    where = {"customerId": customer_id, "_id": check_in_id}
+    await check_ins.set_derived(ctx, where, {"$set": {"absentDates": list(dates)}})
 
 
 async def set_due(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, due_at: datetime | None) -> None:

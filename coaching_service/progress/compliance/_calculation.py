@@ -34,16 +34,15 @@ def describe_day(day: str, blocks: Sequence[ScheduledBlock], absences: Absences)
     A workout day has a block that is not rest and has an exercise, a circuit or a task; it is completed when all items
     of such blocks are. Other blocks are ignored in both. A day on which the client does not train is none.
     """
-    absence = absences.kind_on(day)
+    is_absent = day in absences
     workouts = [block for block in blocks if block["isWorkout"]]
     total = sum(block["totalItems"] for block in workouts)
     completed = sum(block["completedItems"] for block in workouts)
     return {
         "date": day,
-        "isWorkoutDay": total > 0 and absence is None,
-        "absence": absence,
+        "isWorkoutDay": total > 0 and not is_absent,
         "isRestDay": not workouts and any(block["isRest"] for block in blocks),
-        "isCompleted": total > 0 and completed == total and absence is None,
+        "isCompleted": total > 0 and completed == total and not is_absent,
         "totalItems": total,
         "completedItems": completed,
         "workoutBlocks": [_describe_block(block) for block in blocks],

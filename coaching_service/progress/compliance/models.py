@@ -7,7 +7,6 @@ from typing import Annotated, TypedDict
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date
-from coaching_service.people.availability.models import AvailabilityKind
 
 
 class BlockCompliance(TypedDict):
@@ -25,10 +24,6 @@ class DayCompliance(TypedDict):
     isWorkoutDay: Annotated[
         bool,
         Description("A block that is not rest has an exercise, a circuit or a task, and the client is not absent."),
-    ]
-    absence: Annotated[
-        AvailabilityKind | None,
-        Description("Why the client does not train on this day: `away`, `injured` or `ill`; else null."),
     ]
     isRestDay: Annotated[bool, Description("Rest is scheduled, and no workout.")]
     isCompleted: Annotated[bool, Description("All items of the day's workouts are completed.")]
