@@ -26,7 +26,7 @@ from coaching_service.progress.conversation.models import MessageText
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.attention_descriptions import describe_entry, describe_filters
+from coaching_service.web.views.attention_descriptions import describe_entries, describe_filters
 from coaching_service.web.views.attention_previews import load_previews
 from coaching_service.web.views.customers import parse_trainer_ids
 from coaching_service.web.views.done_sessions import list_done_sessions
@@ -84,7 +84,7 @@ async def attention_page(ctx: Context, query: _Part) -> dict[str, Any] | Redirec
         return Redirect(_path(query))
     following = {"after": page["nextCursor"]}
     return {
-        "entries": [describe_entry(ctx, customer) for customer in page["docs"]],
+        "entries": await describe_entries(ctx, page["docs"]),
         "filters": describe_filters(cast("Mapping[str, Sequence[str]]", query), counts, coaches),
         "filter_query": _filter_query(query),
         "is_filtered": _is_filtered(query),
@@ -138,7 +138,7 @@ async def attention_entry_page(ctx: Context, customer_id: ObjectId, query: _Atte
         derived_figures.read_for_attention(ctx, customer_id),
         derived_figures.count_attention(ctx, **_filters_of(query)),
     )
-    described = describe_entry(ctx, customer)
+    [described] = await describe_entries(ctx, [customer])
     reasons = [reason["type"] for reason in described["reasons"]]
     if query["reason"] and not {*query["reason"]} & {*reasons}:
         reasons = []

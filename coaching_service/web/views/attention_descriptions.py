@@ -20,6 +20,7 @@ from coaching_service.progress.attention.models import AttentionEntry
 from coaching_service.progress.attention.reasons import DATED_BY_NEWEST, ENDING_DAYS
 from coaching_service.web.formatting import quantity
 from coaching_service.web.views.attention_previews import has_preview
+from coaching_service.web.views.availability_forms import describe_present
 from coaching_service.web.views.customer_layout import customer_path, week_path
 
 _RESPONSES = "/app/inbox#responses"
@@ -80,8 +81,8 @@ _TABS: dict[ReasonType, str] = {
     "personal_record": "/records",
     "inactive": "",
     "nothing_scheduled": "",
-    "returning": "",
-    "unavailable": "",
+    "returning": "/availability",
+    "unavailable": "/availability",
 }
 # For how many days all reasons of a client can be dismissed.
 _SNOOZES = ((1, "Until tomorrow"), (3, "For 3 days"), (7, "For a week"))
@@ -112,8 +113,14 @@ class EntryDescription(TypedDict):
     snoozes: list[tuple[str, str]]
 
 
-def describe_entry(ctx: Context, customer: Customer) -> EntryDescription:
-    """Describe a client with the fields of the attention list."""
+async def describe_entries(ctx: Context, listed: Sequence[Customer]) -> list[EntryDescription]:
+    """Describe clients with the fields of the attention list."""
+    today_of = {each["_id"]: ctx.caller.today(each["timezone"]) for each in listed}
+    absences = await describe_present(ctx, today_of)
+    return [_describe_entry(ctx, each, absences.get(each["_id"], "")) for each in listed]
+
+
+def _describe_entry(ctx: Context, customer: Customer, absence: str) -> EntryDescription:
     entry = attention.present(ctx, customer)
     timezone = customer["timezone"] or ctx.caller.company.timezone
     today, photo = ctx.caller.today(timezone), customer["profilePhoto"]
@@ -122,19 +129,21 @@ def describe_entry(ctx: Context, customer: Customer) -> EntryDescription:
         "name": customers.full_name(customer),
         "timezone": timezone,
         "portrait": file_url(ctx.services, photo["thumbnailId"] if photo else None),
-        "reasons": [_describe_reason(ctx, customer["_id"], reason, timezone) for reason in entry["reasons"]],
+        "reasons": [_describe_reason(ctx, customer["_id"], reason, timezone, absence) for reason in entry["reasons"]],
         "snoozes": [(str(today + timedelta(days=days)), label) for days, label in _SNOOZES],
     }
 
 
-def _describe_reason(ctx: Context, customer_id: ObjectId, reason: Reason, timezone: str) -> ReasonDescription:
+def _describe_reason(
+    ctx: Context, customer_id: ObjectId, reason: Reason, timezone: str, absence: str
+) -> ReasonDescription:
     reason_type, day = reason["type"], local_date(reason["since"], timezone)
     url = _url(customer_id, reason_type, day)
     if reason_type == "check_in_to_review" and FORMS.VIEW in ctx.caller.permissions:
         url = _RESPONSES
     return {
         "type": reason_type,
-        "text": _name(reason),
+        "text": absence if absence and reason_type == "unavailable" else _name(reason),
         "when": _when(reason_type, day, ctx.caller.today(timezone)),
         "url": url,
         "icon": _ICONS[reason_type],

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, TypedDict
 
+from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Input, Text, patch_of
+from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import includes, is_absence
 from coaching_service.people.availability.models import Availability, AvailabilityKind, NewAvailability
 from coaching_service.web.formatting import format_date
@@ -80,6 +82,20 @@ def describe_period(period: Availability, today: date) -> PeriodText:
         "text": text,
         "note": period["note"],
         "isAbsence": is_absence(period),
+    }
+
+
+async def describe_present(ctx: Context, today_of: Mapping[ObjectId, date]) -> dict[ObjectId, str]:
+    """Return the present period of each client who has one, in words; `today_of` has the clients with their today."""
+    if not today_of:
+        return {}
+    first, last = str(min(today_of.values())), str(max(today_of.values()))
+    periods_of = await availability.get_periods(ctx, list(today_of), first, last)
+    return {
+        client: describe_period(period, today)["text"]
+        for client, today in today_of.items()
+        for period in periods_of[client]
+        if includes(period, str(today))
     }
 
 

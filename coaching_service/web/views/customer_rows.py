@@ -9,15 +9,12 @@ from typing import Literal, TypedDict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.absences import includes
-from coaching_service.people.availability.models import Availability
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.workouts.reports.calendar_days import Status
-from coaching_service.web.views.availability_forms import describe_period
+from coaching_service.web.views.availability_forms import describe_present
 
 _DAYS = 7
 DayState = Status | Literal["none"]
@@ -57,14 +54,12 @@ async def describe_rows(ctx: Context, listed: Sequence[CustomerProfile]) -> list
     """Describe clients, in a few queries for any number of them."""
     today_of = {each["_id"]: ctx.caller.today(each["timezone"]) for each in listed}
     ids: list[ObjectId] = list(today_of)
-    days_of, unread, portraits, periods_of = await gather_reads(
+    days_of, unread, portraits, absences = await gather_reads(
         ctx,
         compliance.get_recent_days(ctx, today_of, _DAYS),
         conversation.count_unread(ctx, ids),
         customers.find_portraits(ctx, ids),
-        availability.get_periods(
-            ctx, ids, str(min(today_of.values(), default="")), str(max(today_of.values(), default=""))
-        ),
+        describe_present(ctx, today_of),
     )
     unread_of = {each["_id"]: each["count"] for each in unread}
     return [
@@ -74,14 +69,10 @@ async def describe_rows(ctx: Context, listed: Sequence[CustomerProfile]) -> list
             "portrait": portraits.get(each["_id"]),
             "days": [_describe_day(day, status) for day, status in days_of[each["_id"]]],
             "unread": unread_of.get(each["_id"], 0),
-            "absence": _describe_present(periods_of[each["_id"]], today_of[each["_id"]]),
+            "absence": absences.get(each["_id"], ""),
         }
         for each in listed
     ]
-
-
-def _describe_present(periods: Sequence[Availability], today: date) -> str:
-    return next((describe_period(each, today)["text"] for each in periods if includes(each, str(today))), "")
 
 
 def _describe_day(day: str, status: Status | None) -> DayDot:
