@@ -13,6 +13,7 @@ from coaching_service.core.database.migrations import (
     step_0018_clients_may_import,
     step_0019_key_outreach,
     step_0020_confirm_in_chat,
+    step_0022_clients_may_move,
 )
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
@@ -102,6 +103,17 @@ async def test_clients_of_companies_before_it_may_import(old_database: Services)
 
     stored = await companies.find({}).sort("_id", 1).to_list(None)
     assert [each["clientsMayImport"] for each in stored] == [True, False]
+
+
+async def test_clients_of_companies_before_it_may_move_and_add_workouts(old_database: Services) -> None:
+    """Contract 20: both are true unless the owner turns them off."""
+    companies = old_database.db["companies"]
+    await companies.insert_many([{"_id": 1, "companyId": 1}, {"_id": 2, "companyId": 2, "clientsMayMove": False}])
+
+    await step_0022_clients_may_move.apply(old_database.db, old_database.vault)
+
+    stored = await companies.find({}).sort("_id", 1).to_list(None)
+    assert [(each["clientsMayMove"], each["clientsMayAdd"]) for each in stored] == [(True, True), (False, True)]
 
 
 async def test_keys_and_assistants_from_before_do_not_confirm_in_the_chat(old_database: Services) -> None:

@@ -350,3 +350,19 @@ async def test_labels_without_a_partner_and_rest_days_with_work_are_reported(
     off = [{"date": NEXT_DAY, "name": "Off", "isRest": True}]
     line = tool_change(await mcp.call("create_workout", **known, days=off))["summary"]
     assert line == f"Created 1 workout of «Ana»: «Off» on {NEXT_DAY}. This client is archived."
+
+
+async def test_texts_say_what_the_client_moved_and_added(
+    mcp: McpHttpClient, coach: CoachClient, client: dict[str, Any]
+) -> None:
+    legs, session = await coach.schedule(client, DAY, "Legs"), await coach.as_client(client)
+    moved = await session.put(f"/customer/wblocks/{legs['_id']}/date", {"date": NEXT_DAY})
+    added = await session.post("/customer/wblocks", {"name": "Run", "date": NEXT_DAY})
+    for reply in (moved, added):
+        await coach.wait_until_numbered(reply.headers["X-Change-Id"])
+
+    words = {doc["name"]: doc["session"] for doc in (await read(mcp, client))["docs"]}
+    assert words == {"«Legs»": f"moved by the client from {DAY}", "«Run»": "added by the client"}
+    activity = (await mcp.call("get_activity", customerId=client["_id"]))["content"][0]["text"]
+    assert f"workout_moved [workout {legs['_id']}] «Legs» of {NEXT_DAY} planned for {DAY}; by client" in activity
+    assert f"workout_added [workout {added.ok(201)['_id']}] «Run» of {NEXT_DAY}" in activity
