@@ -162,6 +162,17 @@ async def test_a_queued_undo_ends_without_its_import(
     assert result and result["result"]["removed"] == {"customers": 0, "sessions": 0, "exercises": 1}
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_an_import_that_asks_about_an_erased_client_is_deleted(coach: CoachClient, *, dry_run: bool) -> None:
+    bo = await coach.create_customer("Bo", surname="Lind")
+    sheet = b"Client,Date,Exercise,Reps\nBo Linde,2025-01-06,Push-Up,10\n"
+    job = await import_file(coach, sheet, name="sets.csv", dry_run=dry_run)
+    assert bo["_id"] in job["result"]["questions"][0]["options"]
+    await erase(coach, bo)
+    (await coach.get(f"/coach/jobs/{job['_id']}")).refused(404)
+    assert not await mentions(coach, bo["_id"])
+
+
 @pytest.mark.parametrize("is_own", [False, True])
 async def test_the_import_of_an_erased_client_is_deleted_with_its_file(
     coach: CoachClient, ana: dict[str, Any], settings: Settings, *, is_own: bool

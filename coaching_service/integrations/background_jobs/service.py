@@ -292,9 +292,13 @@ async def forget_clients(ctx: Context, event: CustomersDeleted) -> None:
 
 
 def _is_of(job: StoredCompanyJob, clients: set[ObjectId]) -> bool:
-    """Return whether a job is only for some clients, or requested by one of them."""
+    """Return whether a job is only for some clients, requested by one of them, or has stored nothing but questions."""
     work = cast("ImportWork", job["work"])
     if job["kind"] != "import" or "plan" not in work or {job["customerId"], work["answers"]["customerId"]} & clients:
+        return True
+    result = results.table_result(job["result"])
+    options = {option for question in (result["questions"] if result else ()) for option in question["options"]}
+    if options.intersection(map(str, clients)):
         return True
     return not any(
         isinstance(each["answer"], ObjectId) and each["answer"] not in clients for each in work["plan"]["customers"]

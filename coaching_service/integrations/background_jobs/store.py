@@ -81,10 +81,15 @@ async def find_with_work(ctx: Context, job_id: ObjectId) -> JobWork | None:
 
 
 async def find_of_clients(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[StoredCompanyJob]:
-    """Return the jobs of imports for some clients, and those that they requested, with their private fields."""
+    """Return the jobs of imports for some clients, that ask about them, or that they requested, with private fields."""
     of_clients = {"$in": list(customer_ids)}
     planned = await jobs.find(ctx, {_CLIENTS: of_clients}, fields=_WITH_WORK)
-    about = [{"customerId": of_clients}, {"work.answers.customerId": of_clients}]
+    asked = {"$in": [str(each) for each in customer_ids]}
+    about = [
+        {"customerId": of_clients},
+        {"work.answers.customerId": of_clients},
+        {"result.questions.options": asked},
+    ]
     where = {"kind": {"$in": ["import", "undo"]}, "status": {"$in": _STATES}, "$or": about}
     own = await jobs.find(ctx, where, fields=_WITH_WORK)
     return list({job["_id"]: job for job in (*planned, *own)}.values())
