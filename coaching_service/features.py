@@ -112,6 +112,7 @@ from coaching_service.progress.volume import routes as volume
 from coaching_service.progress.workload import routes as workload
 from coaching_service.progress.workload import tools as workload_tools
 from coaching_service.training.assignments import routes as assignments
+from coaching_service.training.assignments import schedule_tools
 from coaching_service.training.assignments import tools as assignments_tools
 from coaching_service.training.group_programs import routes as group_programs
 from coaching_service.training.own_schedule import routes as own_schedule
@@ -121,7 +122,6 @@ from coaching_service.training.resuming import routes as resuming
 from coaching_service.training.resuming import tools as resuming_tools
 from coaching_service.training.schedule import program_tools
 from coaching_service.training.schedule import routes as schedule
-from coaching_service.training.schedule import tools as schedule_tools
 from coaching_service.training.templates import routes as templates
 from coaching_service.training.training_maxes import routes as training_maxes
 from coaching_service.training.visibility import routes as visibility

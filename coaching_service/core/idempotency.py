@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, ClassVar, NotRequired
@@ -33,6 +33,8 @@ _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 class StoredReplay(Stored):
     """A key, or one step of a long request, and the response once there is one: its status and its encrypted JSON.
 
+    Of a step: its `result`, identifiers and numbers, if the response needs it.
+
     `about` is the client the response concerns, if any; `changeId` the change or the batch that the request made.
     """
 
@@ -41,6 +43,7 @@ class StoredReplay(Stored):
     answer: NotRequired[bytes]
     about: NotRequired[ObjectId | None]
     changeId: NotRequired[ObjectId | None]
+    result: NotRequired[Mapping[str, object]]
 
 
 _replays = Documents[StoredReplay](
@@ -189,13 +192,18 @@ async def run_in_steps(
     return response
 
 
-async def find_done_steps(ctx: Context, claim: Claim, steps: Collection[ObjectId]) -> set[ObjectId]:
-    """Return which of `steps` were carried out under a claim. Raises IdempotencyKeyReused for another body."""
+async def find_done_steps(
+    ctx: Context, claim: Claim, steps: Collection[ObjectId]
+) -> dict[ObjectId, Mapping[str, object] | None]:
+    """Return which of `steps` were carried out under a claim, each with its result, None if it stored none.
+
+    Raises IdempotencyKeyReused for another body.
+    """
     identifiers = {_step_id(claim, step): step for step in steps}
-    done = await _replays.find(ctx, {"_id": {"$in": list(identifiers)}}, fields=("fingerprint",))
+    done = await _replays.find(ctx, {"_id": {"$in": list(identifiers)}}, fields=("fingerprint", "result"))
     if any(each["fingerprint"] != claim.fingerprint for each in done):
         raise _other_body()
-    return {identifiers[each["_id"]] for each in done}
+    return {identifiers[each["_id"]]: each.get("result") for each in done}
 
 
 async def claim_steps(
@@ -216,6 +224,11 @@ async def claim_steps(
     except AlreadyClaimed:
         raise RequestInProgress from None
     await _replays.set_derived(ctx, {"_id": {"$in": list(claims)}}, _CREATED_NOW)
+
+
+async def set_step_result(ctx: Context, claim: Claim, step: ObjectId, result: Mapping[str, object]) -> None:
+    """Store the result of a claimed step, in the transaction that carries it out."""
+    await _replays.set_derived(ctx, {"_id": _step_id(claim, step)}, {"$set": {"result": result}})
 
 
 def _step_id(claim: Claim, step: ObjectId) -> ObjectId:

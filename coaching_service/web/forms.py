@@ -67,6 +67,11 @@ class FormState:
     line_errors: dict[str, list[LineError]] = field(default_factory=dict)
     is_stale: bool = False
 
+    @property
+    def is_rejected(self) -> bool:
+        """Whether there is an error: the form of a preview has none."""
+        return bool(self.errors or self.form_errors or self.line_errors)
+
     def get_all(self, name: str) -> list[str]:
         """Return every value of a field."""
         return self.values.getall(name, [])

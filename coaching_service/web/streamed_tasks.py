@@ -36,7 +36,13 @@ async def stream_task(
     await response.prepare(request)
     stream = _ProgressStream(request, response, task.total, check)
     await stream.write(before.encode() + stream.render_progress(0))
-    variables: dict[str, Any] = {**task.variables, "return_url": task.return_url, "error": None, "result": None}
+    variables: dict[str, Any] = {
+        **task.variables,
+        "csrf_token": browser_session.csrf_token,
+        "return_url": task.return_url,
+        "error": None,
+        "result": None,
+    }
     try:
         variables["result"] = await task.run(stream.report)
         await stream.write(stream.render_progress(task.total))

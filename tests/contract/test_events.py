@@ -19,6 +19,7 @@ from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient, Reply
 from tests.support.declared_world import World, make_world
 from tests.support.logs import recorded_logs
+from tests.support.training import block_with, exercise_of
 
 # What no event and no line of the process log may contain, with the spelling that is searched by.
 MARKERS = ("Zanzibar", "zanzibar")
@@ -107,6 +108,9 @@ async def requests_of(coach: CoachClient, world: World) -> dict[str, tuple[str, 
     shared = await coach.ctx.db["exercises"].find_one({"companyId": None, "deletedAt": None})
     assert shared is not None
     override = f"/exercises/{shared['_id']}/override"
+    squat = exercise_of({"_id": world["exerciseId"]})
+    await block_with(coach, {"_id": ids[0]}, squat, date="2026-03-03")
+    week = {"startDate": "2026-03-02", "endDate": "2026-03-08"}
     replacement = {"exerciseId": world["exerciseId"], "withExerciseId": press["_id"], "startDate": "2026-03-02"}
     title = {"taskFields": {"title": "Run"}}
     behind = await _program_behind(coach)
@@ -123,10 +127,12 @@ async def requests_of(coach: CoachClient, world: World) -> dict[str, tuple[str, 
         "assignMetricsSet": (f"/coach/customers/{ids[0]}/metrics-sets", {"metricsSetId": world["metricsSetId"]}),
         "bulkAssignMetricsSet": ("", {"ids": ids[1:], "metricsSetId": world["metricsSetId"]}),
         "bulkSendMessage": ("", {"ids": ids, "text": "Hello"}),
-        "clearSchedule": (
-            f"/coach/customers/{ids[0]}/schedule/clear",
-            {"startDate": "2026-03-02", "endDate": "2026-03-08"},
-        ),
+        "bulkAdjustSchedule": ("", {"ids": ids, **week, "progression": {"load": {"add": 2.5}}}),
+        "bulkReplaceScheduledExercise": ("", {"ids": ids, **replacement}),
+        "bulkShiftSchedule": ("", {"ids": ids, "from": "2026-03-02", "days": 1}),
+        "bulkCopySchedule": ("", {"ids": ids, **week, "targetDate": "2026-04-06"}),
+        "bulkClearSchedule": ("", {"ids": ids, "startDate": "2026-04-06", "endDate": "2026-04-12"}),
+        "clearSchedule": (f"/coach/customers/{ids[0]}/schedule/clear", week),
         "bulkDeleteCustomers": ("", {"ids": ids}),
         "replaceScheduledExercise": ("", replacement),
         "updateWorkoutBlock": ("", {"date": "2026-03-05"}),

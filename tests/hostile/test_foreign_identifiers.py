@@ -78,12 +78,17 @@ def kind_of(case: BodyCase) -> str:
     return KINDS.get(name, name)
 
 
+# The fields that select the clients of a bulk operation, of which a request has one, or `filter` and `excludeIds`.
+SELECTIONS = {"ids", "filter", "excludeIds", "assignedProgramId"}
+
+
 def body_of(case: BodyCase, own: World, value: Any) -> Any:
     """The example of the operation with this value in the field, complete, and without a version or a dry run."""
     example = request_options(case.route, own)["json"]
-    dropped = {"version", "dryRun"} | ({"ids"} if case.leaf.steps[0] in ("filter", "excludeIds") else set())
+    selects = case.leaf.steps[0] in SELECTIONS
+    dropped = {"version", "dryRun"} | (SELECTIONS if selects else set())
     example = {name: each for name, each in example.items() if name not in dropped}
-    if "ids" in dropped:
+    if case.leaf.steps[0] in ("filter", "excludeIds"):
         example["filter"] = {"archived": True}  # no client of the company is
     assert case.route.body is not None
     return complete(case.route.body, case.leaf.put_into(example, value), SAMPLES | own)

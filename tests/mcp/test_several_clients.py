@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.people.api_keys import service as api_keys
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
-from tests.support.training import client_path
+from tests.support.training import client_path, exercise_of, log
 
 TODAY = datetime.now(UTC).date()
 START = str(TODAY + timedelta(days=(7 - TODAY.weekday()) % 7 + 7))  # a Monday
@@ -112,3 +112,83 @@ async def test_clients_that_cannot_be_chosen_are_named(
     about = {"workoutId": UNKNOWN, "text": "Hello"}
     tool_error(await mcp.call("send_message", groups=["Team"], **about), "workoutId needs a customerId")
     assert await texts(coach, ana) == []
+
+
+async def two_on_a_program(coach: CoachClient) -> tuple[Json, list[Json]]:
+    """A program with a squat a week for two weeks, and Ana and Bo, who are on it from START."""
+    squat = await coach.create_exercise("Back squat")
+    program: Json = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    for day in (1, 8):
+        block = {"name": f"Legs {day}", "day": day, "items": [exercise_of(squat)]}
+        (await coach.post(f"/coach/programs/{program['_id']}/wblocks", block)).ok(201)
+    clients = [await coach.create_customer(name) for name in ("Ana", "Bo")]
+    for client in clients:
+        body = {"customerId": client["_id"], "startDate": START}
+        (await coach.post(f"/coach/programs/{program['_id']}/assign", body)).ok(201)
+    return program, clients
+
+
+async def planned(coach: CoachClient, client: Json) -> list[tuple[str, float]]:
+    """The exercise and the load of each workout of two weeks."""
+    blocks = await coach.calendar(client, START, str(datetime.fromisoformat(START).date() + timedelta(days=13)))
+    items = [block["items"][0] for block in blocks]
+    return [(item["exercise"]["name"], item["exerciseSets"][0]["load"]) for item in items]
+
+
+async def test_exercise_is_replaced_for_everyone_on_a_program(mcp: McpHttpClient, coach: CoachClient) -> None:
+    """Contract 20, in three calls: the programs, the replacement, and what became of the proposal."""
+    await coach.create_exercise("Leg press")
+    program, clients = await two_on_a_program(coach)
+    [listed] = (await mcp.call("list_programs"))["structuredContent"]["docs"]
+    swap = {"exercise": "back squat", "withExercise": "leg press", "startDate": START}
+    proposed = await mcp.call("replace_exercise", assignedProgramId=listed["_id"], **swap)
+    week_after = str(datetime.fromisoformat(START).date() + timedelta(days=7))
+    summary = tool_proposal(proposed, "MANY_DAYS", "MANY_CLIENTS")["summary"]
+    assert summary.startswith(
+        f"Replaced «Back squat» with «Leg press» in 4 items of 2 clients, {START} to {week_after}: "
+        "«Ana» 2 workouts; «Bo» 2 workouts."
+    )
+    assert [await planned(coach, each) for each in clients] == [[("Back squat", 60)] * 2] * 2
+    await approve(coach, proposed["structuredContent"])
+    read = await mcp.call("get_proposal", proposalId=proposed["structuredContent"]["proposalId"])
+    assert read["structuredContent"]["status"] == "executed"
+    assert [await planned(coach, each) for each in clients] == [[("Leg press", 60)] * 2] * 2
+    assert program["_id"] == listed["_id"]
+
+
+async def test_schedules_of_several_clients_are_changed(mcp: McpHttpClient, coach: CoachClient) -> None:
+    """What is done stays, and is counted by client."""
+    program, clients = await two_on_a_program(coach)
+    ids = [each["_id"] for each in clients]
+    [first, _] = await coach.calendar(clients[0], START, "9999-12-31")
+    (await log(coach, first, first["items"][0], isCompleted=True)).ok()
+    week = {"startDate": START, "endDate": str(datetime.fromisoformat(START).date() + timedelta(days=6))}
+
+    proposed = await mcp.call("adjust_schedule", customerIds=ids, **week, addLoad=2.5)
+    summary = tool_proposal(proposed, "MANY_CLIENTS")["summary"]
+    assert f"Adjusted 1 item of 2 clients from {START} to {week['endDate']}, load +2.5: «Ana» 0 workouts" in summary
+    assert "«Ana» 0 workouts, 1 left because something is done; «Bo» 1 workout." in summary
+    await approve(coach, proposed["structuredContent"])
+    assert await planned(coach, clients[1]) == [("Back squat", 62.5), ("Back squat", 60)]
+
+    target = str(datetime.fromisoformat(START).date() + timedelta(days=28))
+    proposed = await mcp.call("copy_schedule", customerIds=ids, **week, targetDate=target)
+    assert "2 new workouts" in tool_proposal(proposed, "MANY_CLIENTS")["summary"]
+    proposed = await mcp.call("clear_schedule", assignedProgramId=program["_id"], **week)
+    summary = tool_proposal(proposed, "MANY_CLIENTS")["summary"]
+    assert "Removed 1 workout of 2 clients" in summary
+    done = await approve(coach, proposed["structuredContent"])
+    assert done["customerIds"] == ids
+    tool_change(await mcp.call("undo", changeId=done["changeId"]))  # only Bo's calendar had something to clear
+    assert len(await planned(coach, clients[1])) == 2
+
+
+async def test_program_that_runs_for_no_client_is_named(mcp: McpHttpClient, coach: CoachClient) -> None:
+    program = await program_of_two_days(coach)
+    week = {"startDate": START, "endDate": START}
+    refused = await mcp.call("clear_schedule", assignedProgramId=program["_id"], **week)
+    tool_error(refused, "assignedProgramId has no active client")
+    tool_error(await mcp.call("clear_schedule", assignedProgramId=UNKNOWN, **week), "Program not found")
+    both = {"assignedProgramId": program["_id"], "customerIds": [UNKNOWN]}
+    tool_error(await mcp.call("clear_schedule", **both, **week), "assignedProgramId must not be combined")
+    tool_error(await mcp.call("clear_schedule", **week), "customerId is required, or customerIds, groups or assigned")

@@ -55,7 +55,7 @@ def arguments(tool: Tool, world: World) -> dict[str, Any]:
         **world,
     }
     given = {name: of[name] for name in tool.input_schema.get("required", ())}
-    if "customerIds" in tool.input_schema["properties"]:
+    if "customerIds" in tool.takes.fields:
         given["customerId"] = world["customerId"]
     if tool.name == "log_workout":
         given["workoutId"] = world["wblockId"]

@@ -181,6 +181,7 @@ async def make_world(coach: CoachClient) -> World:
         "customerId": customer["_id"],
         "exerciseId": exercise["_id"],
         "withExerciseId": exercise["_id"],
+        "assignedProgramId": program["_id"],
         "mediaId": exercise["media"][0]["_id"],
         "ownWorkoutId": own_workouts[0]["_id"],
         "ownWorkoutId/witemId": own_workouts[0]["items"][0]["_id"],

@@ -64,6 +64,12 @@ def operations(draw: st.DrawFn) -> tuple[str, Json]:
     return name, week
 
 
+def shifts() -> st.SearchStrategy[tuple[str, Json]]:
+    """Moving the workouts from a day on; by no day it would change nothing."""
+    days = st.integers(-9, 9).filter(bool)
+    return st.builds(lambda first, by: ("shift", {"from": first, "days": by}), st.sampled_from(DAYS), days)
+
+
 class Calendars:
     """Creates clients with random calendars."""
 
@@ -143,6 +149,64 @@ async def test_a_dry_run_equals_the_run_and_writes_nothing(calendars: Calendars)
         assert after.keys() == ({block["_id"] for block in before} - set(result["removed"])) | created
 
     await for_any(check, weeks(), operations(), examples=60)
+
+
+async def test_an_operation_on_many_clients_equals_its_preview_and_is_undone_at_once(calendars: Calendars) -> None:
+    """Each client changes as by the operation on one client; what is counted and left alone is what the calendars say."""
+    coach = calendars.coach
+
+    async def check(several: list[list[Json]], operation: tuple[str, Json]) -> None:
+        name, fields = operation[0], calendars.body(*operation)
+        clients = [await calendars.client_with(week) for week in several]
+        twins = [await calendars.client_with(week) for week in several]
+        path, body = f"/coach/customers/bulk/schedule-{name}", {"ids": [each["_id"] for each in clients], **fields}
+        before = [await coach.calendar(each, *EVER) for each in clients]
+        shown = (await coach.post(path, {**body, "dryRun": True})).ok()
+        assert [await coach.calendar(each, *EVER) for each in clients] == before
+        reply = await coach.post(path, body)
+        assert reply.ok() == shown
+        after = [await coach.calendar(each, *EVER) for each in clients]
+        for client, twin, result, old, new in zip(clients, twins, shown["results"], before, after, strict=True):
+            assert result["customerId"] == client["_id"]
+            await _operate_on_one(coach, twin, name, fields)
+            assert [_dated_plan(each) for each in new] == [
+                _dated_plan(each) for each in await coach.calendar(twin, *EVER)
+            ]
+            assert result["changed"] == len(_different(old, new))
+            left = {each["wblockId"] for each in result["skipped"] if each["code"] != "PARTLY_DONE"}
+            assert left.isdisjoint(_different(old, new) - ({block["_id"] for block in new} - {*map(_id, old)}))
+            assert _done_items(new) == _done_items(old)
+        if "X-Change-Id" in reply.headers:
+            undone = (await coach.post(f"/coach/changes/{reply.headers['X-Change-Id']}/undo")).ok()
+            assert undone["failed"] == []
+        for client, old in zip(clients, before, strict=True):
+            restored = await coach.calendar(client, *EVER)
+            assert [(_id(block), plan_of(block)) for block in restored] == [
+                (_id(block), plan_of(block)) for block in old
+            ]
+
+    await for_any(check, st.lists(weeks(), min_size=1, max_size=2), operations() | shifts(), examples=25)
+
+
+async def _operate_on_one(coach: CoachClient, customer: Json, name: str, fields: Json) -> None:
+    if name == "shift":
+        (await coach.post(f"/coach/customers/{customer['_id']}/wblocks/shift", fields)).ok()
+    else:
+        await operate(coach, customer, name, **fields)
+
+
+def _id(block: Json) -> str:
+    return str(block["_id"])
+
+
+def _dated_plan(block: Json) -> tuple[str, Any]:
+    return block["date"], plan_of(block)
+
+
+def _different(before: list[Json], after: list[Json]) -> set[str]:
+    """The identifiers of the blocks that were created, changed, moved or removed."""
+    old, new = [{_id(block): _dated_plan(block) for block in blocks} for blocks in (before, after)]
+    return {each for each in old.keys() | new.keys() if old.get(each) != new.get(each)}
 
 
 async def test_no_operation_touches_work_that_is_done(calendars: Calendars) -> None:

@@ -8,6 +8,7 @@ from coaching_service.core.field_schemas import output_of
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Output
 from coaching_service.integrations.history_files.models import ImportQuestion
 from coaching_service.library.imported_names.models import NameInFile
+from coaching_service.lifecycle.customer_bulk.schemas import ClientChange
 
 _OPTIONAL = {"optional": True}
 _IDENTIFIER = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
@@ -69,6 +70,10 @@ class JobResult(Output):
     requested = fields.Integer(metadata={"description": "Of a bulk operation: number of clients.", **_OPTIONAL})
     ok = fields.Integer(
         metadata={"description": "Number of clients that were changed, or documents that were restored.", **_OPTIONAL}
+    )
+    results = fields.List(
+        fields.Nested(ClientChange),
+        metadata={"description": "Of an operation on schedules: what changed of each client.", **_OPTIONAL},
     )
     batchId = Identifier(metadata={"description": "The batch of the changes, to undo them.", **_OPTIONAL})
     changeId = Identifier(

@@ -73,8 +73,7 @@ async def import_rows(
     ctx: Context, customer_id: ObjectId, rows: Sequence[Mapping[str, Any]], load_unit: LoadUnit | None, *, dry_run: bool
 ) -> Written:
     """Import sets that a client did in the past: up to 200 rows. Send them with dryRun first: it says what the names of
-    exercises mean, which become new exercises, and what is left out. Sessions that are there already stay as they
-    are."""
+    exercises mean, which become new exercises, and what is left out. Sessions that exist stay as they are."""
     customer = await customers.get_visible_reference(ctx, customer_id)
     answers: ImportAnswers = {**NO_ANSWERS, "customerId": customer_id, "loadUnit": load_unit}
     imported = await imported_rows.import_rows(ctx, rows, answers, dry_run=dry_run)

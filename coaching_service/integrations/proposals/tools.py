@@ -46,7 +46,7 @@ class GetProposal(Arguments):
 
 @tools.tool("Get a proposal", access=coach(), takes=GetProposal(), returns=ProposalState, own_calls=True)
 async def get_proposal(ctx: Context, proposal_id: ObjectId) -> Answer:
-    """Return whether the coach has decided on a call that was not executed, and its result once it is approved."""
+    """Return whether the coach has decided on a call, and its result once it is approved."""
     return describe_state(ctx, await service.find_own(ctx, proposal_id))
 
 

@@ -73,7 +73,7 @@ async def list_exercises(
     type: str | None,  # noqa: A002 - a wire name
 ) -> Answer:
     """Search the exercise library, shared and own, best matches first, or resolve up to 50 names at once. Workouts take
-    names too: use it to choose exercises, or when a name was refused."""
+    names too: use it to choose, or when a name was refused."""
     if names is not None:
         return await _resolve(ctx, names)
     exercises = await listing.list_exercises(ctx, page=page, size=page_size, keywords=search, kind=type)
@@ -140,8 +140,8 @@ async def create_exercise(
     muscles: list[str] | None,
     equipment: str | None,
 ) -> Written:
-    """Add an exercise of the company to the library, with a link to a video if there is one. Search with list_exercises
-    first: most exercises are there."""
+    """Add an exercise to the library, with a link to a video if there is one. Search with list_exercises first: most
+    are there."""
     [known] = await name_resolution.resolve_names(ctx, [name])
     exercise = await service.create(
         ctx,

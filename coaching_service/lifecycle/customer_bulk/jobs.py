@@ -11,16 +11,32 @@ from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.customer_bulk import service
+from coaching_service.lifecycle.customer_bulk import schedules, service
 from coaching_service.lifecycle.customer_bulk.models import BulkResult, Selection
 from coaching_service.lifecycle.customer_bulk.service import Run
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.bulk_jobs.models import Outcome, StoredBulkJob
+from coaching_service.training.schedule import effects
 
 _AT_ONCE = 200
-_SELECTION = ("ids", "filter", "excludeIds", "dryRun")
+_SCHEDULES_AT_ONCE = 20
+_SELECTION = ("ids", "filter", "excludeIds", "assignedProgramId", "dryRun")
 
 _Operation = Callable[[Context, Selection, Mapping[str, Any], Run], Awaitable[BulkResult]]
+# The operations on schedules, by the operationId.
+_SCHEDULES: dict[str, effects.Operation] = {
+    "bulkAdjustSchedule": "adjust",
+    "bulkReplaceScheduledExercise": "replace-exercise",
+    "bulkClearSchedule": "clear",
+    "bulkShiftSchedule": "shift",
+    "bulkCopySchedule": "copy",
+}
+
+
+def _change_schedules(operation: effects.Operation) -> _Operation:
+    return lambda ctx, to, given, run: schedules.change(ctx, to, operation, given, run=run)
+
+
 # By the operationId. The arguments are the fields of the request without the selection.
 _OPERATIONS: dict[str, _Operation] = {
     "bulkArchiveCustomers": lambda ctx, to, _, run: service.archive(ctx, to, archived=True, run=run),
@@ -36,6 +52,7 @@ _OPERATIONS: dict[str, _Operation] = {
     ),
     "bulkSendMessage": lambda ctx, to, given, run: service.send_message(ctx, to, given["text"], run=run),
     "bulkDeleteCustomers": lambda ctx, to, _, run: service.erase(ctx, to, run=run),
+    **{name: _change_schedules(operation) for name, operation in _SCHEDULES.items()},
 }
 
 # What the caller needs of the time when a step runs; other operations need CUSTOMERS.EDIT.
@@ -78,10 +95,10 @@ def permission_of(operation: str) -> str:
 async def _process(ctx: Context, job: StoredBulkJob, ids: list[ObjectId], claim: Claim) -> Outcome:
     require_permission(ctx.caller, permission_of(ctx.operation))
     selection: Selection = {"ids": ids, "dryRun": False}
-    run = Run(claim, is_job=True)
+    run = Run(claim, is_job=True, total=job["total"])
     result = await _OPERATIONS[ctx.operation](ctx, selection, job["work"]["arguments"], run)
-    return Outcome(result["ok"], [dict(each) for each in result["failed"]])
+    return Outcome(result["ok"], result["failed"], result.get("results"))
 
 
 STEP = bulk_jobs.kind_of_step("bulk")
-run_step = bulk_jobs.step_of(_process, _AT_ONCE)
+run_step = bulk_jobs.step_of(_process, _AT_ONCE, slow=dict.fromkeys(_SCHEDULES, _SCHEDULES_AT_ONCE))

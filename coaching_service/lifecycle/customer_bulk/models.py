@@ -6,15 +6,19 @@ from typing import NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import CustomerFilter
-from coaching_service.training.schedule.models import OnConflict
+from coaching_service.training.schedule.models import OnConflict, SkipReason
 
 
 class Selection(TypedDict):
-    """Which clients: `ids`, or `filter` with optional `excludeIds`. `dryRun`: nothing is written."""
+    """Which clients: `ids`, or `filter` with optional `excludeIds`. `dryRun`: nothing is written.
+
+    Operations on schedules take `assignedProgramId` in place of `filter`: the clients a program runs for.
+    """
 
     ids: NotRequired[list[ObjectId]]
     filter: NotRequired[CustomerFilter]
     excludeIds: NotRequired[list[ObjectId]]
+    assignedProgramId: NotRequired[ObjectId]
     dryRun: bool
 
 
@@ -59,12 +63,32 @@ class Failure(TypedDict):
     message: str
 
 
+class SkippedWorkout(TypedDict):
+    """A workout that was left alone, and why."""
+
+    wblockId: ObjectId
+    code: SkipReason
+
+
+class ClientChange(TypedDict):
+    """What an operation on schedules changed of a client: how many workouts, and which it left alone.
+
+    `moreSkipped` is the number of those that are not listed, if there are any.
+    """
+
+    customerId: ObjectId
+    changed: int
+    skipped: list[SkippedWorkout]
+    moreSkipped: NotRequired[int]
+
+
 class BulkResult(TypedDict):
     """The numbers of distinct clients requested and changed, and those who failed."""
 
     requested: int
     ok: int
     failed: list[Failure]
+    results: NotRequired[list[ClientChange]]
 
 
 class CustomerConflict(TypedDict):

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
+
+from marshmallow import Schema
 
 from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
-from coaching_service.core.http.routes import Routes
+from coaching_service.core.http.routes import Handler, Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.lifecycle.customer_bulk import jobs, models
 from coaching_service.lifecycle.customer_bulk.schemas import (
     BulkAssignmentResult,
+    BulkExerciseReplacement,
     BulkGroupsChange,
     BulkMessage,
     BulkMetricsSetAssignment,
     BulkProgramAssignment,
     BulkResult,
+    BulkScheduleAdjustment,
+    BulkScheduleClearing,
+    BulkScheduleCopy,
+    BulkScheduleResult,
+    BulkScheduleShift,
     BulkTrainerAssignment,
     CustomerSelection,
 )
@@ -29,6 +39,24 @@ Result = models.BulkResult | Accepted
 _bulk = partial(routes.post, status=200, returns=BulkResult, request_class="bulk", resumable=True)
 _IDS = {"ids": ["66f0c0ffee0000000000abcd", "66f0c0ffee0000000000abce"]}
 _FILTER = {"filter": {"archived": False, "groups": ["Morning"]}, "excludeIds": ["66f0c0ffee0000000000abcd"]}
+_PROGRAM = {"assignedProgramId": "66f0c0ffee0000000000abcd"}
+_WEEK = {"startDate": "2026-03-02", "endDate": "2026-03-08"}
+_PROGRESSION = {"load": {"add": 2.5}}
+
+
+def _schedule(path: str, body: Schema, *, example: dict[str, Any]) -> Callable[[Handler], Handler]:
+    """Declare an operation on the schedules of clients."""
+    return routes.post(
+        path,
+        access=coach(CUSTOMERS.EDIT),
+        status=200,
+        body=body,
+        returns=BulkScheduleResult,
+        request_class="bulk",
+        resumable=True,
+        errors=(NotFound,),
+        example=example,
+    )
 
 
 @_bulk("/archive", access=coach(CUSTOMERS.EDIT), body=CustomerSelection(), example=_IDS)
@@ -114,6 +142,55 @@ async def bulk_send_message(ctx: Context, body: models.BulkMessage, claim: Claim
 
     Each client gets it in a conversation of their own.
     """
+    return await jobs.execute(ctx, body, claim)
+
+
+@_schedule("/schedule-adjust", BulkScheduleAdjustment(), example={**_PROGRAM, **_WEEK, "progression": _PROGRESSION})
+async def bulk_adjust_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
+    """Change loads and repetitions on the calendars of clients.
+
+    As on the calendar of one client: only items with nothing done change. `results` has the number of workouts changed
+    of each client, and those left alone.
+    """
+    return await jobs.execute(ctx, body, claim)
+
+
+@_schedule(
+    "/schedule-replace-exercise",
+    BulkExerciseReplacement(),
+    example={
+        **_PROGRAM,
+        "exerciseId": "66f0c0ffee0000000000abcd",
+        "withExerciseId": "66f0c0ffee0000000000abce",
+        "startDate": "2026-03-02",
+    },
+)
+async def bulk_replace_scheduled_exercise(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
+    """Replace an exercise on the calendars of clients.
+
+    In items and circuits with nothing done; their sets stay.
+    """
+    return await jobs.execute(ctx, body, claim)
+
+
+@_schedule("/schedule-clear", BulkScheduleClearing(), example={**_FILTER, **_WEEK, "dryRun": True})
+async def bulk_clear_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
+    """Remove the workouts with nothing done from days of the calendars of clients."""
+    return await jobs.execute(ctx, body, claim)
+
+
+@_schedule("/schedule-shift", BulkScheduleShift(), example={**_IDS, "from": "2026-03-02", "days": 7})
+async def bulk_shift_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
+    """Shift the workouts of clients.
+
+    Every workout from that date on with nothing done moves by that number of days, back if it is negative.
+    """
+    return await jobs.execute(ctx, body, claim)
+
+
+@_schedule("/schedule-copy", BulkScheduleCopy(), example={**_IDS, **_WEEK, "targetDate": "2026-03-09"})
+async def bulk_copy_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
+    """Copy days of the calendars of clients, each client's days to the same client."""
     return await jobs.execute(ctx, body, claim)
 
 

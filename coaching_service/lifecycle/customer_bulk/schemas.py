@@ -7,10 +7,28 @@ from typing import Any
 
 from marshmallow import RAISE, ValidationError, fields, validates_schema
 
-from coaching_service.core.validation import Boolean, Date, Identifier, Input, Integer, ListOf, Output, StringList, Text
+from coaching_service.core.validation import (
+    Boolean,
+    Choice,
+    Date,
+    Identifier,
+    Input,
+    Integer,
+    ListOf,
+    Output,
+    StringList,
+    Text,
+)
 from coaching_service.people.customers.schemas import NO_TRAINER
 from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
-from coaching_service.training.schedule.schemas import on_conflict
+from coaching_service.training.schedule.schemas import (
+    ExerciseReplacement,
+    ScheduleAdjustment,
+    ScheduleClearing,
+    ScheduleCopy,
+    on_conflict,
+)
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlockShift
 
 MAXIMUM = 20_000
 
@@ -104,6 +122,48 @@ class BulkMetricsSetAssignment(CustomerSelection):
     metricsSetId = Identifier(required=True)
 
 
+class ScheduleSelection(CustomerSelection):
+    """The clients of an operation on schedules: also everyone a program runs for."""
+
+    assignedProgramId = Identifier(
+        metadata={
+            "description": "In place of `ids` and `filter`: the active clients for whom this program is current or "
+            "upcoming."
+        }
+    )
+
+    @validates_schema
+    def one_or_the_other(self, data: Mapping[str, Any], **_: Any) -> None:
+        """One of `ids`, `filter` and `assignedProgramId`; `excludeIds` not with `ids`."""
+        if sum(name in data for name in ("ids", "filter", "assignedProgramId")) != 1:
+            raise ValidationError("needs either ids or filter, or assignedProgramId", "selection")
+        if "excludeIds" in data and "ids" in data:
+            raise ValidationError("may accompany filter or assignedProgramId only", "excludeIds")
+
+
+class BulkScheduleAdjustment(ScheduleSelection, ScheduleAdjustment):
+    """The clients, the days of their calendars, and how the items change."""
+
+
+class BulkExerciseReplacement(ScheduleSelection, ExerciseReplacement):
+    """The clients, the exercise to replace, the one that takes its place, and the days."""
+
+
+class BulkScheduleClearing(ScheduleSelection, ScheduleClearing):
+    """The clients, and the days of their calendars to clear."""
+
+
+class BulkScheduleShift(ScheduleSelection, WorkoutBlockShift):
+    """The clients, the first date of the blocks to shift, and the number of days."""
+
+    class Meta(ScheduleSelection.Meta, WorkoutBlockShift.Meta):
+        unknown = RAISE
+
+
+class BulkScheduleCopy(ScheduleSelection, ScheduleCopy):
+    """The clients, the days of their calendars to copy, and the date on which the first copy begins."""
+
+
 class BulkFailure(Output):
     """A client who was not changed, and why."""
 
@@ -118,6 +178,46 @@ class BulkResult(Output):
     requested = fields.Integer(metadata={"description": "Distinct clients requested."})
     ok = fields.Integer(metadata={"description": "Clients changed, or who would be changed in a dry run."})
     failed = fields.List(fields.Nested(BulkFailure))
+
+
+class SkippedWorkout(Output):
+    """A workout that was left alone, and why."""
+
+    wblockId = Identifier()
+    code = Choice(
+        "DONE",
+        "PARTLY_DONE",
+        "DAY_TAKEN",
+        metadata={
+            "description": "`DONE`: work of it is done. `PARTLY_DONE`: work of some of its items is done, the others "
+            "are changed. `DAY_TAKEN`: the day to which it would be copied has workouts."
+        },
+    )
+
+
+class ClientChange(Output):
+    """What changed of a client's schedule, or in a dry run would."""
+
+    customerId = Identifier()
+    changed = fields.Integer(
+        metadata={"description": "The number of workouts that were changed, moved, added or removed."}
+    )
+    skipped = fields.List(fields.Nested(SkippedWorkout), metadata={"description": "The workouts that were left alone."})
+    moreSkipped = fields.Integer(
+        metadata={
+            "description": "The number of skipped workouts that are not listed, if any: all clients together list at "
+            "most 100,000.",
+            "optional": True,
+        }
+    )
+
+
+class BulkScheduleResult(BulkResult):
+    """The result of an operation on the schedules of many clients."""
+
+    results = fields.List(
+        fields.Nested(ClientChange), metadata={"description": "What changed of each client who is counted in `ok`."}
+    )
 
 
 class CustomerConflict(Output):

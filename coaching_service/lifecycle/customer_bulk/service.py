@@ -16,6 +16,7 @@ from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.lifecycle.customer_bulk.models import (
     BulkAssignmentResult,
     BulkResult,
+    ClientChange,
     CustomerConflict,
     Failure,
     Selection,
@@ -25,6 +26,7 @@ from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.training.assignments import service as assignments
+from coaching_service.training.assignments import sync
 from coaching_service.training.group_programs import service as group_programs
 from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule.models import OnConflict, ScheduleConflict
@@ -37,6 +39,8 @@ _MESSAGE_BATCH = 20
 _MAX_CONFLICTING = 1_000
 
 Apply = Callable[[Context, list[ObjectId]], Awaitable[object]]
+# Changes a client, or in a dry run decides the same; returns what changes.
+Report = Callable[[Context, ObjectId, bool], Awaitable[ClientChange]]
 # Returns the clients to whom the change cannot be applied, each with the reason.
 FindInvalid = Callable[[Context, list[ObjectId]], Awaitable[dict[ObjectId, str]]]
 # Called after each batch with the result so far.
@@ -49,11 +53,13 @@ class Run:
 
     Clients who were changed under the same `claim` are counted as changed and not changed again. `on_progress` is
     called after each batch. `is_job`: it is repeated later when the service is busy, so then no client has failed.
+    `total` is the number of all clients of a job that changes these.
     """
 
     claim: Claim | None = None
     on_progress: OnProgress | None = None
     is_job: bool = False
+    total: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,14 +67,15 @@ class Operation:
     """How clients are changed: `apply` to batches of `batch_size` or BATCH, without those that `find_invalid` names.
 
     The claims of an operation that `erases` clients remain when they are gone. `preview` is called in a dry run, and
-    writes nothing.
+    writes nothing. `report` takes the place of both: it is called for each client, and returns what changes.
     """
 
-    apply: Apply
+    apply: Apply | None = None
     find_invalid: FindInvalid | None = None
     batch_size: int | None = None
     erases: bool = False
     preview: Apply | None = None
+    report: Report | None = None
 
 
 @dataclass
@@ -78,6 +85,7 @@ class Result:
     requested: int = 0
     ok: int = 0
     failed: list[Failure] = field(default_factory=list)
+    results: list[ClientChange] = field(default_factory=list)
 
     def add_failure(self, customer_id: ObjectId, code: str, message: str) -> None:
         """Add a client who was not changed."""
@@ -104,7 +112,8 @@ async def archive(
     run: Run | None = None,
 ) -> BulkResult:
     """Archive or restore clients."""
-    return await _run(ctx, selection, Operation(lambda tx, ids: bulk.set_archived(tx, ids, archived=archived)), run)
+    operation = Operation(lambda tx, ids: bulk.set_archived(tx, ids, archived=archived))
+    return await run_operation(ctx, selection, operation, run)
 
 
 async def add_groups(
@@ -122,7 +131,7 @@ async def add_groups(
     operation = Operation(
         lambda tx, ids: bulk.add_groups(tx, ids, groups), find_invalid, batch_size=await _group_batch(ctx, groups)
     )
-    return await _run(ctx, selection, operation, run)
+    return await run_operation(ctx, selection, operation, run)
 
 
 async def remove_groups(
@@ -136,7 +145,7 @@ async def remove_groups(
     operation = Operation(
         lambda tx, ids: bulk.remove_groups(tx, ids, groups), batch_size=await _group_batch(ctx, groups)
     )
-    return await _run(ctx, selection, operation, run)
+    return await run_operation(ctx, selection, operation, run)
 
 
 async def _group_batch(ctx: Context, groups: list[str]) -> int | None:
@@ -162,7 +171,7 @@ async def assign_trainer(
         await bulk.assign_trainer(ctx, ids, coach_id)
 
     await require_coach(ctx)
-    return await _run(ctx, selection, Operation(assign), run)
+    return await run_operation(ctx, selection, Operation(assign), run)
 
 
 async def assign_program(
@@ -192,7 +201,7 @@ async def assign_program(
             if result["conflicts"] and len(conflicts) < _MAX_CONFLICTING:
                 conflicts[customer_id] = result["conflicts"]
 
-    result = await _run(ctx, selection, Operation(assign, batch_size=_PROGRAM_BATCH, preview=preview), run)
+    result = await run_operation(ctx, selection, Operation(assign, batch_size=_PROGRAM_BATCH, preview=preview), run)
     if not conflicts:
         return cast("BulkAssignmentResult", result)
     named = [
@@ -212,7 +221,7 @@ async def assign_metrics_set(
 ) -> BulkResult:
     """Assign a metric set to clients. Raises NotFound if there is no such set."""
     await metric_sets.get(ctx, set_id)
-    return await _run(ctx, selection, Operation(lambda tx, ids: metrics.assign_many(tx, ids, set_id)), run)
+    return await run_operation(ctx, selection, Operation(lambda tx, ids: metrics.assign_many(tx, ids, set_id)), run)
 
 
 async def send_message(
@@ -227,25 +236,19 @@ async def send_message(
     async def send(ctx: Context, ids: list[ObjectId]) -> None:
         await conversation.send_to_each(ctx, ids, text)
 
-    return await _run(ctx, selection, Operation(send, batch_size=_MESSAGE_BATCH), run)
+    return await run_operation(ctx, selection, Operation(send, batch_size=_MESSAGE_BATCH), run)
 
 
 async def erase(ctx: Context, selection: Selection, *, run: Run | None = None) -> BulkResult:
     """Delete clients and queue the erasure of the rest of their data."""
-    return await _run(ctx, selection, Operation(bulk.erase, erases=True), run)
+    return await run_operation(ctx, selection, Operation(bulk.erase, erases=True), run)
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 
-async def run_for_clients(
-    ctx: Context, ids: Sequence[ObjectId], operation: Operation, run: Run, *, dry_run: bool
-) -> BulkResult:
-    """Apply a change to clients, as the operations above do: one batch, which one undo takes back."""
-    return await _run(ctx, {"ids": list(ids), "dryRun": dry_run}, operation, run)
-
-
-async def _run(ctx: Context, selection: Selection, operation: Operation, run: Run | None) -> BulkResult:
+async def run_operation(ctx: Context, selection: Selection, operation: Operation, run: Run | None) -> BulkResult:
+    """Change the selected clients in one batch, which one undo takes back; with `results` if the operation reports."""
     run, result = run or Run(), Result()
     batch_id = ObjectId() if run.claim is None else stable_id(str(run.claim.id), "batch")
     ctx = replace(ctx, batch_id=batch_id)
@@ -259,7 +262,8 @@ async def _run(ctx: Context, selection: Selection, operation: Operation, run: Ru
                 await run.on_progress(result)
     if result.ok and not ctx.change_ids and run.claim is not None and not selection["dryRun"]:
         ctx.change_ids.append(batch_id)  # of an earlier request with this claim
-    return result.to_response()
+    response = result.to_response()
+    return response if operation.report is None else {**response, "results": result.results}
 
 
 async def _run_batch(
@@ -267,7 +271,7 @@ async def _run_batch(
 ) -> None:
     """Apply the change to a batch in one transaction, and add what happened to each client to the result."""
     try:
-        failures = await _apply(ctx, ids, operation, None if dry_run else run.claim, dry_run=dry_run)
+        failures, reports = await _apply(ctx, ids, operation, None if dry_run else run.claim, dry_run=dry_run)
     except IdempotencyKeyReused:
         raise
     except ServiceError as error:
@@ -276,6 +280,7 @@ async def _run_batch(
         for customer_id in ids:
             result.add_failure(customer_id, error.reason.upper().replace(" ", "_"), str(error.message))
         return
+    result.results += [reports[customer_id] for customer_id in ids if customer_id in reports]
     for customer_id in ids:
         if customer_id in failures:
             result.add_failure(customer_id, *failures[customer_id])
@@ -286,12 +291,12 @@ async def _run_batch(
 @transactional
 async def _apply(
     ctx: Context, ids: Sequence[ObjectId], operation: Operation, claim: Claim | None, *, dry_run: bool
-) -> dict[ObjectId, tuple[str, str]]:
-    """Apply the change to the clients `ids` where possible; returns code and message for the others.
+) -> tuple[dict[ObjectId, tuple[str, str]], dict[ObjectId, ClientChange]]:
+    """Apply the change to the clients `ids` where possible; returns code and message for the others, and the reports.
 
     Access is checked in the transaction of the change, so that every client who is counted has been changed.
     """
-    done = set() if claim is None else await idempotency.find_done_steps(ctx, claim, ids)
+    done = {} if claim is None else await idempotency.find_done_steps(ctx, claim, ids)
     remaining = [customer_id for customer_id in ids if customer_id not in done]
     accessible = await bulk.find_accessible(ctx, remaining)
     allowed = [customer_id for customer_id in remaining if accessible.get(customer_id)]
@@ -302,22 +307,34 @@ async def _apply(
     apply = operation.preview if dry_run else operation.apply
     if valid and apply is not None:
         await apply(ctx, valid)
+    reports = {each: cast("ClientChange", result) for each, result in done.items() if result is not None}
+    if operation.report is not None:
+        for customer_id in valid:
+            reports[customer_id] = await operation.report(ctx, customer_id, dry_run)
+            if claim is not None:
+                await idempotency.set_step_result(ctx, claim, customer_id, reports[customer_id])
     failures = {customer_id: ("BAD_REQUEST", message) for customer_id, message in invalid.items()}
     for customer_id in remaining:
         if customer_id not in accessible:
             failures[customer_id] = ("NOT_FOUND", "Customer not found")
         elif not accessible[customer_id]:
             failures[customer_id] = ("FORBIDDEN", "This client is assigned to another coach")
-    return failures
+    return failures, reports
 
 
 async def _iterate_selected(ctx: Context, selection: Selection) -> AsyncIterator[list[ObjectId]]:
-    """Yield the selected identifiers, each once, in batches; a filter selects only clients in the coach's scope."""
-    if "ids" in selection:
-        requested = list(dict.fromkeys(selection["ids"]))
+    """Yield the selected identifiers, each once, in batches; others than `ids` are only clients in the coach's scope.
+
+    Raises NotFound for a program that the company does not have.
+    """
+    excluded = set(selection.get("excludeIds", ()))
+    if "filter" not in selection:
+        requested = list(dict.fromkeys(selection.get("ids", ())))
+        if (program_id := selection.get("assignedProgramId")) is not None:
+            requested = await sync.list_running_clients(ctx, program_id)
+        requested = [customer_id for customer_id in requested if customer_id not in excluded]
         for start in range(0, len(requested), BATCH):
             yield requested[start : start + BATCH]
         return
-    excluded = set(selection.get("excludeIds", ()))
     async for ids in bulk.iterate_matching(ctx, selection["filter"], BATCH):
         yield [customer_id for customer_id in ids if customer_id not in excluded]

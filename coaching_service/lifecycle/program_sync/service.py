@@ -8,6 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.customer_bulk import service as bulk
+from coaching_service.lifecycle.customer_bulk.models import Selection
 from coaching_service.lifecycle.customer_bulk.service import Operation, Run
 from coaching_service.lifecycle.program_sync.models import ProgramSyncResult
 from coaching_service.training.assignments import sync
@@ -41,7 +42,8 @@ async def run(
             )
 
     operation = Operation(bring_up_to_date, batch_size=1, preview=bring_up_to_date)
-    result = await bulk.run_for_clients(ctx, list(by_client), operation, Run(claim), dry_run=dry_run)
+    selected: Selection = {"ids": list(by_client), "dryRun": dry_run}
+    result = await bulk.run_operation(ctx, selected, operation, Run(claim))
     total = sum(counts.values(), Counter[str]())
     return {
         "changed": total["changed"],

@@ -16,6 +16,8 @@ BulkJobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 UNFINISHED: tuple[BulkJobStatus, ...] = ("queued", "running")
 # A client who was not changed, or a document that was not restored.
 StoredFailure = Mapping[str, Any]
+# What an operation on schedules changed of a client.
+StoredResult = Mapping[str, Any]
 
 
 class StoredCaller(TypedDict):
@@ -34,7 +36,7 @@ class StoredCaller(TypedDict):
 class BulkWork(TypedDict):
     """What the next step needs: `ids` are identifiers of 12 bytes each; the steps are claimed as `claimId` says.
 
-    `arguments` are the fields of the request without the selection; `ok` and `failed` are the result so far.
+    `arguments` are the fields of the request without the selection; `ok`, `failed` and `results` are the result so far.
     """
 
     operation: str
@@ -45,6 +47,7 @@ class BulkWork(TypedDict):
     caller: StoredCaller
     ok: int
     failed: list[StoredFailure]
+    results: NotRequired[list[StoredResult]]
 
 
 class BulkJobError(TypedDict):
@@ -76,7 +79,11 @@ class StoredBulkJob(Stored):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of some clients or changes: how many succeeded, and what failed."""
+    """What became of some clients or changes: how many succeeded, and what failed.
+
+    `results` say what changed of each client, None of an operation that does not say it.
+    """
 
     ok: int
     failed: Sequence[StoredFailure] = field(default_factory=list)
+    results: Sequence[StoredResult] | None = None

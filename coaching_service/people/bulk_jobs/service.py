@@ -152,16 +152,19 @@ async def cancel(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
     return await get(ctx, job_id)
 
 
-def step_of(work: Work, at_once: int) -> Step:
-    """Return the step of a job that processes at most `at_once` identifiers at a time, for about 15 seconds."""
+def step_of(work: Work, at_once: int, slow: Mapping[str, int] | None = None) -> Step:
+    """Return the step of a job that processes at most `at_once` identifiers at a time, for about 15 seconds.
+
+    `slow` has the operations that process fewer, and how many.
+    """
 
     async def run(services: Services, job: Job) -> RunAgain | None:
-        return await _run_step(services, job, work, at_once)
+        return await _run_step(services, job, work, at_once, slow or {})
 
     return run
 
 
-async def _run_step(services: Services, job: Job, work: Work, at_once: int) -> RunAgain | None:
+async def _run_step(services: Services, job: Job, work: Work, at_once: int, slow: Mapping[str, int]) -> RunAgain | None:
     try:
         owner = await team.get_owner(services, job.company_id or ObjectId())
     except NotFound:  # the company has been deleted
@@ -175,7 +178,7 @@ async def _run_step(services: Services, job: Job, work: Work, at_once: int) -> R
         error = {"entry": "", "field": None, "code": "FORBIDDEN", "message": _ENDED}
         await _end(ctx, stored, "failed", [error])
         return None
-    return await _continue(caller, stored, work, at_once)
+    return await _continue(caller, stored, work, slow.get(caller.operation, at_once))
 
 
 async def _load_caller(ctx: Context, job: StoredBulkJob) -> Context | None:
@@ -201,7 +204,7 @@ async def _continue(ctx: Context, job: StoredBulkJob, work: Work, at_once: int) 
             known = {"entry": "", "field": None, "code": error.code or error.reason, "message": str(error.message)}
             await _end(ctx, job, "failed", [known])
             return None
-        advanced = await store.advance(ctx, job, len(ids), outcome.ok, outcome.failed)
+        advanced = await store.advance(ctx, job, len(ids), outcome)
         if advanced is None:  # it was cancelled, or a step whose lease had ended has continued it
             return RunAgain(_WAIT)
         job = advanced
@@ -223,7 +226,8 @@ async def _end(
     work = job["work"]
     result: dict[str, Any] = {"ok": work["ok"], "failed": work["failed"], "batchId": job["batchId"]}
     if job["kind"] == "bulk":
-        result = {"requested": job["total"], **result}
+        reported = {"results": work["results"]} if "results" in work else {}
+        result = {"requested": job["total"], **result, **reported}
     else:
         result = {"changeId": job["batchId"] if work["ok"] else None, **result}
     await store.end(ctx, job, {"status": status, "result": result, "errors": list(errors), "work.ids": b""})

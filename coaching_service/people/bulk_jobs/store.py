@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.bulk_jobs.models import UNFINISHED, StoredBulkJob, StoredFailure
+from coaching_service.people.bulk_jobs.models import UNFINISHED, Outcome, StoredBulkJob
 
 RETENTION = timedelta(days=30)
 _WITH_WORK = ("kind", "status", "done", "total", "coachId", "batchId", "work")
@@ -58,14 +58,15 @@ async def find_last_undo(ctx: Context, change_id: ObjectId) -> StoredBulkJob | N
     return latest[0] if latest else None
 
 
-async def advance(
-    ctx: Context, job: StoredBulkJob, count: int, ok: int, failed: Sequence[StoredFailure]
-) -> StoredBulkJob | None:
+async def advance(ctx: Context, job: StoredBulkJob, count: int, outcome: Outcome) -> StoredBulkJob | None:
     """Store what became of the next `count` identifiers; returns the job after it, None if it is not there any more."""
+    lists = {"work.failed": outcome.failed}
+    if outcome.results is not None:
+        lists["work.results"] = outcome.results
     change: dict[str, Any] = {
         "$set": {"status": "running"},
-        "$inc": {"done": count, "work.ok": ok},
-        "$push": {"work.failed": {"$each": list(failed)}},
+        "$inc": {"done": count, "work.ok": outcome.ok},
+        "$push": {name: {"$each": list(entries)} for name, entries in lists.items()},
     }
     where = {"_id": job["_id"], "done": job["done"], "status": _UNFINISHED}
     return await jobs.update(ctx, where, change, fields=_WITH_WORK)

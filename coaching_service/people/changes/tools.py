@@ -50,8 +50,8 @@ async def _wait(ctx: Context, change_id: ObjectId) -> None:
     prepare=_wait,
 )
 async def undo(ctx: Context, change_id: ObjectId) -> Written:
-    """Undo one change that you have made, within 30 days, unless something of it has been changed again since. An undo
-    can be undone. Very many clients are restored by a job: call it again for its progress."""
+    """Undo a change that you have made, within 30 days, unless something of it has changed since. An undo can be
+    undone. Very many clients are restored by a job: call again for its progress."""
     changes = await service.list_visible(ctx, change_id)
     if len(changes) == 1 and (import_id := find_import(changes[0])) is not None:
         job_id = await begin_undo_of_import(ctx, changes[0], import_id)

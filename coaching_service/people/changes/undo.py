@@ -155,7 +155,7 @@ async def _undo_each(
 ) -> tuple[int, list[UndoFailure]]:
     """Undo changes in this order; returns how many documents were restored, and which were not."""
     steps = [change["_id"] for change in changes]
-    done = set() if claim is None else await idempotency.find_done_steps(ctx, claim, steps)
+    done = {} if claim is None else await idempotency.find_done_steps(ctx, claim, steps)
     failed: list[UndoFailure] = []
     count = sum(len(change["documents"]) for change in changes if change["_id"] in done)
     for group in _group(change for change in changes if change["_id"] not in done):

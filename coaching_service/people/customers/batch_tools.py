@@ -58,8 +58,8 @@ class CreateCustomers(Arguments):
     confirms=(Reason.MANY_CLIENTS,),
 )
 async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> Written:
-    """Create up to 100 clients, all or none, without invitations. Those with the e-mail address or name of a client who
-    is there are named and left out; create_customer creates one anyway."""
+    """Create up to 100 clients, all or none, without invitations. Those with the e-mail address or name of an existing
+    client are named and left out; create_customer creates one anyway."""
     entries = [cast("NewCustomer", {**each, "sendInvitation": False}) for each in customers]
     known = await find_duplicates(ctx, entries)
     left_out: list[str] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import validates_schema
 
@@ -19,12 +19,15 @@ from coaching_service.people.customers.models import CustomerFilter, CustomerRef
 from coaching_service.people.customers.nearest import match_groups
 
 MAX_CLIENTS = 50
-_CHOICES = ("customerId", "customerIds", "groups")
 
 
 class ClientsArgument(Arguments):
-    """The clients a tool is about: one, several, or those of groups."""
+    """The clients a tool is about: one, several, or those of groups.
 
+    A call has exactly one of the arguments `choices`.
+    """
+
+    choices: ClassVar[tuple[str, ...]] = ("customerId", "customerIds", "groups")
     customerId = Identifier(**optional("From list_customers."))
     customerIds = ListOf(Identifier(), minimum=1, maximum=MAX_CLIENTS, **optional("Instead: up to 50 clients."))
     groups = ListOf(
@@ -37,9 +40,10 @@ class ClientsArgument(Arguments):
     @validates_schema(skip_on_field_errors=False)
     def chooses_once(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require exactly one way to choose clients."""
-        given = [name for name in _CHOICES if data.get(name) is not None]
-        if not given and all(name in data for name in _CHOICES):
-            raise invalid("is required, or customerIds or groups", "REQUIRED", "customerId")
+        given = [name for name in self.choices if data.get(name) is not None]
+        if not given and all(name in data for name in self.choices):
+            others = " or ".join([", ".join(self.choices[1:-1]), self.choices[-1]])
+            raise invalid(f"is required, or {others}", "REQUIRED", "customerId")
         if len(given) > 1:
             raise invalid(f"must not be combined with {given[0]}", "NOT_ALLOWED", given[1])
 
@@ -57,6 +61,16 @@ async def choose_clients(
     if customer_ids is not None:
         return await _find_each(ctx, customer_ids)
     return await _list_members(ctx, groups or [])
+
+
+async def name_chosen(ctx: Context, ids: Sequence[ObjectId], field: str) -> list[CustomerReference]:
+    """Return the clients of the caller among `ids`. Raises InvalidFields, naming `field`, for none or more than 50."""
+    if not ids:
+        raise invalid_field(field, "has no active client", code="EMPTY")
+    if len(ids) > MAX_CLIENTS:
+        message = f"has {len(ids)} clients, of whom at most {MAX_CLIENTS} can be chosen: use customerIds"
+        raise invalid_field(field, message, code="TOO_MANY")
+    return [{"_id": each, "name": name} for each, name in (await bulk.load_names(ctx, list(ids))).items()]
 
 
 async def _find_each(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[CustomerReference]:
@@ -83,12 +97,7 @@ async def _list_members(ctx: Context, groups: Sequence[str]) -> list[CustomerRef
         raise invalid_field("groups", f"has names that no group has: {unknown}{hint}", code="UNKNOWN_NAME")
     selection: CustomerFilter = {"archived": False, "groups": wanted.known}
     ids = [each async for batch in bulk.iterate_matching(ctx, selection, MAX_CLIENTS) for each in batch]
-    if not ids:
-        raise invalid_field("groups", "has no active client", code="EMPTY")
-    if len(ids) > MAX_CLIENTS:
-        message = f"has {len(ids)} clients, of whom at most {MAX_CLIENTS} can be chosen: use customerIds"
-        raise invalid_field("groups", message, code="TOO_MANY")
-    return [{"_id": each, "name": name} for each, name in (await bulk.load_names(ctx, ids)).items()]
+    return await name_chosen(ctx, ids, "groups")
 
 
 def name_clients(clients: Sequence[CustomerReference]) -> str:

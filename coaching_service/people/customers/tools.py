@@ -55,9 +55,9 @@ class ListCustomers(ToolPage):
 async def list_customers(
     ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool, groups: list[str] | None
 ) -> Answer:
-    """List the company's clients by name: _id, trainer, groups, percent of workouts completed, the latest session
-    (trained), and the last date anything is scheduled on, which may be in the future. Without a match it suggests the
-    nearest names. Use it first: other tools need a client's _id."""
+    """List clients by name: _id, trainer, groups, percent of workouts completed, the latest session (trained), and the
+    last date anything is scheduled on. Without a match it names the nearest. Use it first: other tools need a client's
+    _id."""
     wanted = await match_groups(ctx, groups or [])
     where: dict[str, Any] = {"archived": is_archived, "groups": [*wanted.known, *wanted.unknown] or None}
     where |= {"page": page, "size": page_size}

@@ -70,8 +70,8 @@ async def get_compliance(
     limit: int,
     after: str | None,
 ) -> Answer:
-    """Read the percentage of workout days completed, of those up to yesterday (today counts once it is completed). One
-    client: each workout day too, by default of the last 30 days. All clients: lowest first; with dates by name."""
+    """Read the percentage of workout days completed, up to yesterday (today once it is completed). One client: each
+    workout day too, by default of the last 30 days. All clients: lowest first; with dates by name."""
     if customer_id is not None:
         return await _read_one(ctx, customer_id, start_date, end_date)
     if start_date is not None and end_date is not None:

@@ -118,8 +118,8 @@ async def send_message(
     text: str,
     workout_id: ObjectId | None,
 ) -> Written:
-    """Send a message to a client, or the same one to each of several, who may also get a mail about it. It is delivered
-    after a minute; undo recalls it until then, and deletes it afterwards if the client has not read it."""
+    """Send a message to a client, or to each of several, who may also get a mail about it. It is delivered after a
+    minute; undo recalls it until then, and later deletes it if unread."""
     clients = await choose_clients(ctx, customer_id, customer_ids, groups)
     if len(clients) == 1:
         return await write_message(ctx, clients[0]["_id"], text, workout_id)

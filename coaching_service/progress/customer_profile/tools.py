@@ -32,8 +32,8 @@ class ReadCustomer(CustomerArgument):
 
 @tools.tool("Read a client", access=coach(CUSTOMERS.VIEW), takes=ReadCustomer(), returns=CustomerText)
 async def get_customer(ctx: Context, customer_id: ObjectId, detail: str) -> Answer:
-    """Read one client: contact details, groups, trainer, time zone with today's date there, percent of workouts
-    completed, the latest session, the last date anything is scheduled on, and absences."""
+    """Read one client: contact details, groups, trainer, time zone, local date, percent of workouts completed, the
+    latest session, the last date anything is scheduled on, and absences."""
     customer, coaches = await gather_reads(ctx, service.get(ctx, customer_id), team.list_coaches(ctx))
     lines = describe_customer(ctx, customer, {coach["_id"]: coach["name"] for coach in coaches})
     if customer["availability"] is not None:

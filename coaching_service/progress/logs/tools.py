@@ -84,8 +84,8 @@ async def log_workout(
 ) -> Written:
     """Record what a client did of a workout: `8, 8, 7 @60kg` is three sets, a load counts for the sets before it; also
     `30s`, `400m`, `RPE8`, `RIR2`. `NAME: done` and `NAME: skipped | reason` are without sets; `| pain KNEE` records
-    pain. NAME is an item of the workout, or an exercise of its circuit, with its sets round by round. Items that are
-    not named stay; a log that is there is replaced after confirmation."""
+    pain. NAME is an item of the workout, or an exercise of its circuit, with its sets round by round. Items not named
+    stay; an existing log is replaced after confirmation."""
     if workout_id is None:
         workout_id = await _find_workout(ctx, ClientCalendar(customer_id), str(date))
     block = await workouts.get(ctx, ClientCalendar(customer_id), workout_id)

@@ -30,8 +30,8 @@ class TrainingLoad(Dates, CustomerArgument):
 async def get_training_load(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, group_by: GroupBy
 ) -> Answer:
-    """Read how much a client trained, period by period, for at most a year: sessions, sets, reps, volume load (reps x
-    load), session load (perceived exertion x minutes) and acute:chronic ratio (daily load of 7 days over 28)."""
+    """Read how much a client trained, period by period, for at most a year: sessions, sets, reps, volume load, session
+    load (perceived exertion x minutes) and acute:chronic ratio (7 days over 28)."""
     customer, workload = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),

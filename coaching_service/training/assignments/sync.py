@@ -138,6 +138,15 @@ async def select_clients(
     return by_client
 
 
+async def list_running_clients(ctx: Context, program_id: ObjectId) -> list[ObjectId]:
+    """Return the active clients in the caller's scope for whom a program is current or upcoming, by identifier.
+
+    Raises NotFound for the program.
+    """
+    await programs.require(ctx, program_id)
+    return sorted(await select_clients(ctx, program_id, None))
+
+
 async def _list_running(ctx: Context, program_id: ObjectId) -> list[_Running]:
     not_ended = await store.find_running(ctx, program_id)
     clients = await bulk.load_active(ctx, list({assignment["customerId"] for assignment in not_ended}))

@@ -36,7 +36,7 @@ class AssignProgram(ClientsArgument):
     """A program, the clients, and the date of the first day."""
 
     programId = Identifier(required=True, metadata={"description": "From list_programs."})
-    startDate = Date(required=True, metadata={"description": "The date of the program's day 1, YYYY-MM-DD."})
+    startDate = Date(required=True, metadata={"description": "Date of day 1, YYYY-MM-DD."})
     weekdays = ListOf(
         Integer(minimum=1, maximum=7),
         minimum=1,

@@ -11,13 +11,13 @@ from coaching_service.core.mcp.arguments import ToolPage, paged
 from coaching_service.core.mcp.lists import PageOfLines, join_facts, list_answer, typed_line
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Boolean, Identifier, Text
+from coaching_service.core.validation import Boolean, Choice, Identifier, Text
 from coaching_service.training.programs import service
 from coaching_service.training.programs.models import LAST_DAY, Program
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workout_text.tool_schemas import WorkoutPage
 from coaching_service.training.workout_text.tools import answer_workouts
-from coaching_service.training.workout_text.writing import Detail, WorkoutTexts
+from coaching_service.training.workout_text.writing import DETAILS, Detail, WorkoutTexts
 from coaching_service.training.workouts.blocks import service as workouts
 
 tools = Tools()
@@ -38,6 +38,7 @@ class ProgramPage(WorkoutPage):
     """A program, how much of each workout, and a page of its workouts."""
 
     programId = Identifier(required=True, metadata={"description": "From list_programs."})
+    detail = Choice(*DETAILS, load_default="plan", metadata={"description": "As in get_workouts."})
 
 
 @tools.tool("List programs", access=coach(PROGRAMS.VIEW), takes=ListPrograms(), returns=PageOfLines)

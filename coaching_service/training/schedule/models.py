@@ -70,6 +70,25 @@ class ScheduleResult(ScheduleChange):
     changeId: ObjectId | None
 
 
+# Why a block is left alone: work of it is done; work of some of its items is, and the others are changed; or the day to
+# which it would be copied has workouts.
+SkipReason = Literal["DONE", "PARTLY_DONE", "DAY_TAKEN"]
+
+
+class PlacedBlock(TypedDict):
+    """A block that an operation created, changed or removed: its name, and the day it is on or was on."""
+
+    day: Day
+    name: str
+
+
+class SkippedBlock(PlacedBlock):
+    """A block that an operation left alone, and why."""
+
+    wblockId: ObjectId
+    code: SkipReason
+
+
 class ScheduleConflict(TypedDict):
     """A block that was on a target day: on a `date` of a calendar, or a `day` of a program."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import cycle
-from typing import TypeVar, cast
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
@@ -29,8 +29,11 @@ from coaching_service.training.schedule.models import (
     CopiedSchedule,
     CopyRequest,
     Day,
+    PlacedBlock,
     Progression,
     ScheduleResult,
+    SkippedBlock,
+    SkipReason,
 )
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
@@ -46,6 +49,15 @@ MAX_BLOCKS = 500
 _MAX_READ = 10 * MAX_BLOCKS
 
 T = TypeVar("T")
+R = TypeVar("R", bound=ScheduleResult)
+
+
+class Outcome(NamedTuple, Generic[R]):
+    """The result of an operation, the blocks that it created, changed or removed, and those that it left alone."""
+
+    result: R
+    affected: list[PlacedBlock]
+    skipped: list[SkippedBlock]
 
 
 @transactional
@@ -69,11 +81,14 @@ async def copy_days(
     than 500 blocks, or if a copy would leave the calendar.
     """
     await owner.require_access(ctx)
-    return await _copy_days(ctx, owner, request, dry_run=dry_run)
+    return (await copy_accessible(ctx, owner, request, dry_run=dry_run)).result
 
 
 @transactional
-async def _copy_days(ctx: Context, owner: ScheduleOwner, request: CopyRequest, *, dry_run: bool) -> CopiedSchedule:
+async def copy_accessible(
+    ctx: Context, owner: ScheduleOwner, request: CopyRequest, *, dry_run: bool
+) -> Outcome[CopiedSchedule]:
+    """Copy days of the schedule of an owner whose access has been checked; see `copy_days`."""
     change = await _set_change(ctx, request.progression) if request.progression else None
     source = await get_regular_blocks(ctx, owner, request.first, request.last)
     plans = _plan_copies(owner, source, request, change)
@@ -91,12 +106,23 @@ async def _copy_days(ctx: Context, owner: ScheduleOwner, request: CopyRequest, *
         if plan[owner.day_field] in created_days
         for pair in zip(block["items"], plan["items"], strict=True)
     ]
-    return {
+    copied: CopiedSchedule = {
         **_result(ctx, result, dry_run=dry_run),
         "conflicts": find_conflicts(owner, plans, days, request.on_conflict),
         "loadChanges": await list_load_changes(ctx, pairs),
         "setChanges": await list_set_changes(ctx, pairs),
     }
+    left_out = {
+        block["_id"]: block
+        for block, plan in zip(cycle(source), plans, strict=False)
+        if plan[owner.day_field] not in created_days
+    }
+    skipped = [_skip(owner, block, "DAY_TAKEN") for block in left_out.values()]
+    if request.on_conflict == "replace":
+        skipped += [_skip(owner, day, "DONE") for day in regular_blocks(days) if not has_nothing_done(day)]
+    removed = set(batch.removed)
+    affected = _place(owner, [day for day in days if day["_id"] in removed]) + _place(owner, batch.created)
+    return Outcome(copied, affected, skipped)
 
 
 def _plan_copies(
@@ -123,23 +149,25 @@ async def adjust(
     Raises NotFound, Forbidden, and InvalidFields if there are more than 500 blocks.
     """
     await owner.require_access(ctx)
-    return await _adjust(ctx, owner, first, last, progression, dry_run=dry_run)
+    return (await adjust_accessible(ctx, owner, first, last, progression, dry_run=dry_run)).result
 
 
 @transactional
-async def _adjust(
+async def adjust_accessible(
     ctx: Context, owner: ScheduleOwner, first: Day, last: Day, progression: Progression, *, dry_run: bool
-) -> AdjustedSchedule:
+) -> Outcome[AdjustedSchedule]:
+    """Apply a progression to the schedule of an owner whose access has been checked; see `adjust`."""
     change = await _set_change(ctx, progression)
     blocks = await get_regular_blocks(ctx, owner, first, last)
-    changed = _change_items(blocks, change.change_item)
+    changed, skipped = _change_items(owner, blocks, change.change_item)
     pairs = [pair for block, new_items in changed for pair in zip(block["items"], new_items, strict=True)]
     result = await _apply_changes(ctx, owner, changed, dry_run=dry_run)
-    return {
+    adjusted: AdjustedSchedule = {
         **result,
         "loadChanges": await list_load_changes(ctx, pairs),
         "setChanges": await list_set_changes(ctx, pairs),
     }
+    return Outcome(adjusted, _place(owner, [block for block, _ in changed]), skipped)
 
 
 async def replace_exercise(
@@ -159,11 +187,12 @@ async def replace_exercise(
     """
     await owner.require_access(ctx)
     await exercises.require_known(ctx, exercise_id)
-    return await _replace_exercise(ctx, owner, exercise_id, with_exercise_id, first, last, dry_run=dry_run)
+    days = first, last
+    return (await replace_accessible(ctx, owner, exercise_id, with_exercise_id, *days, dry_run=dry_run)).result
 
 
 @transactional
-async def _replace_exercise(
+async def replace_accessible(
     ctx: Context,
     owner: ScheduleOwner,
     exercise_id: ObjectId,
@@ -172,7 +201,8 @@ async def _replace_exercise(
     last: Day | None,
     *,
     dry_run: bool,
-) -> ChangedItems:
+) -> Outcome[ChangedItems]:
+    """Replace an exercise on the schedule of an owner whose access has been checked; see `replace_exercise`."""
     await exercises.require(ctx, [with_exercise_id])
 
     def put_in(item: WorkItem) -> ItemChange:
@@ -190,24 +220,30 @@ async def _replace_exercise(
     blocks = regular_blocks(_require_few(blocks, "startDate"))
     if exercise_id == with_exercise_id:
         blocks = []
-    return await _apply_changes(ctx, owner, _change_items(blocks, put_in), dry_run=dry_run)
+    changed, skipped = _change_items(owner, blocks, put_in)
+    result = await _apply_changes(ctx, owner, changed, dry_run=dry_run)
+    return Outcome(result, _place(owner, [block for block, _ in changed]), skipped)
 
 
 def _change_items(
-    blocks: Sequence[StoredBlock], change: Callable[[WorkItem], ItemChange]
-) -> list[tuple[StoredBlock, list[WorkItem]]]:
-    """Return the blocks with items that change, with their new items; what was done is left as it is.
+    owner: ScheduleOwner, blocks: Sequence[StoredBlock], change: Callable[[WorkItem], ItemChange]
+) -> tuple[list[tuple[StoredBlock, list[WorkItem]]], list[SkippedBlock]]:
+    """Return the blocks with items that change, with their new items, and those in which what was done stays as it is.
 
     `change` returns the new fields of an item, or none.
     """
     changed: list[tuple[StoredBlock, list[WorkItem]]] = []
+    skipped: list[SkippedBlock] = []
     for block in blocks:
         new_items = [
             item if items.is_recorded(item) else items.change_item(item, change(item)) for item in block["items"]
         ]
-        if any(new is not item for new, item in zip(new_items, block["items"], strict=True)):
+        has_changed = any(new is not item for new, item in zip(new_items, block["items"], strict=True))
+        if has_changed:
             changed.append((block, new_items))
-    return changed
+        if any(items.is_recorded(item) and change(item) for item in block["items"]):
+            skipped.append(_skip(owner, block, "PARTLY_DONE" if has_changed else "DONE"))
+    return changed, skipped
 
 
 async def _apply_changes(
@@ -228,16 +264,22 @@ async def clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dr
     Raises NotFound, Forbidden, and InvalidFields if there are more than 500 blocks.
     """
     await owner.require_access(ctx)
-    return await _clear(ctx, owner, first, last, dry_run=dry_run)
+    return (await clear_accessible(ctx, owner, first, last, dry_run=dry_run)).result
 
 
 @transactional
-async def _clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dry_run: bool) -> ClearedSchedule:
+async def clear_accessible(
+    ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dry_run: bool
+) -> Outcome[ClearedSchedule]:
+    """Remove the blocks with nothing done of an owner whose access has been checked."""
     days = await get_target_days(ctx, owner, first, last, "endDate")
     blocks = regular_blocks(days)
-    removed = [block["_id"] for block in blocks if has_nothing_done(block)]
-    result = await block_batches.apply(ctx, owner, Batch(removed=removed), days, dry_run=dry_run)
-    return {**_result(ctx, result, dry_run=dry_run), "kept": len(blocks) - len(removed)}
+    removed = [block for block in blocks if has_nothing_done(block)]
+    batch = Batch(removed=[block["_id"] for block in removed])
+    result = await block_batches.apply(ctx, owner, batch, days, dry_run=dry_run)
+    cleared: ClearedSchedule = {**_result(ctx, result, dry_run=dry_run), "kept": len(blocks) - len(removed)}
+    skipped = [_skip(owner, block, "DONE") for block in blocks if not has_nothing_done(block)]
+    return Outcome(cleared, _place(owner, removed), skipped)
 
 
 # --- parts that assigning a program also uses ------------------------------------------------------------------------
@@ -278,14 +320,28 @@ def plan_block(
     return plan
 
 
-async def _set_change(ctx: Context, progression: Progression) -> SetChange:
-    """Return the change that a progression means. Raises NotFound, naming the entry, for an unknown exercise."""
+async def require_exercises(ctx: Context, progression: Progression) -> None:
+    """Raise NotFound, naming the entry, for an unknown exercise of a progression."""
     ids = progression.get("exerciseIds") or []
     known = await exercises.get_names(ctx, ids)
     for index, exercise_id in enumerate(ids):
         if exercise_id not in known:
             raise NotFound("exercise", f"progression.exerciseIds.{index}: Exercise not found")
+
+
+async def _set_change(ctx: Context, progression: Progression) -> SetChange:
+    """Return the change that a progression means. Raises as `require_exercises`."""
+    await require_exercises(ctx, progression)
     return SetChange.of(progression, ctx.caller.company.load_unit)
+
+
+def _place(owner: ScheduleOwner, blocks: Sequence[StoredBlock | DayBlock | BlockPlan]) -> list[PlacedBlock]:
+    return [{"day": cast("Day", block[owner.day_field]), "name": block["name"]} for block in blocks]
+
+
+def _skip(owner: ScheduleOwner, block: StoredBlock | DayBlock, code: SkipReason) -> SkippedBlock:
+    """Return a block that an operation leaves alone, or in which it leaves what was done alone."""
+    return {"wblockId": block["_id"], "day": cast("Day", block[owner.day_field]), "name": block["name"], "code": code}
 
 
 def _require_few(blocks: list[T], field: str) -> list[T]:

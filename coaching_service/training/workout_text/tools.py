@@ -217,8 +217,8 @@ async def _name_workouts(ctx: Context, customer_id: ObjectId, blocks: Sequence[B
 async def update_workout(
     ctx: Context, customer_id: ObjectId, workout_id: ObjectId, name: str | None, date: str | None, order: int | None
 ) -> Written:
-    """Change the name or date of a workout on a client's calendar, or its position in the day. A workout with something
-    done moves with its log, after confirmation."""
+    """Change the name or date of a workout, or its position in the day. A workout with something done moves with its
+    log, after confirmation."""
     owner = ClientCalendar(customer_id)
     before = await service.get(ctx, owner, workout_id)
     change: BlockChange = {}
@@ -259,9 +259,8 @@ async def update_workout(
 async def update_workout_items(
     ctx: Context, customer_id: ObjectId, workout_id: ObjectId, changes: list[ItemEditArguments]
 ) -> Written:
-    """Add, change, move and remove items of a workout on a client's calendar, all or nothing. A changed exercise may
-    have only new sets (`4x8 @62.5kg`), or `NAME: SETS | note`; without a note it stays. A label A) puts it into a
-    superset, -) takes it out."""
+    """Add, change, move and remove items of a workout, all or nothing. A changed exercise may have only new sets (`4x8
+    @62.5kg`), or `NAME: SETS | note`; without a note it stays. A label A) puts it into a superset, -) takes it out."""
     owner = ClientCalendar(customer_id)
     outcome = await apply_edits(ctx, owner, workout_id, changes)
     named = await _name_workouts(ctx, customer_id, [await service.get(ctx, owner, workout_id)])
@@ -281,7 +280,7 @@ async def update_workout_items(
     confirms=(Reason.DONE_WORK,),
 )
 async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: ObjectId) -> Written:
-    """Remove a workout with its items from a client's calendar; with something done only after confirmation."""
+    """Remove a workout with its items; with something done only after confirmation."""
     owner = ClientCalendar(customer_id)
     block = await service.get(ctx, owner, workout_id)
     await service.delete(ctx, owner, workout_id)

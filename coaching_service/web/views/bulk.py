@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any, TypedDict, cast
+from urllib.parse import urlencode
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, PermissionMissing, invalid_field
 from coaching_service.core.fields import Default, take
-from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, ListOf, StringList, Text
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
-from coaching_service.lifecycle.customer_bulk.models import BulkResult, Selection
-from coaching_service.lifecycle.customer_bulk.service import OnProgress, Run
-from coaching_service.people.bulk_jobs import service as bulk_jobs
+from coaching_service.lifecycle.customer_bulk.models import Selection
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import listing, models
 from coaching_service.people.team import service as team
@@ -31,7 +27,7 @@ from coaching_service.training.schedule.schemas import on_conflict
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, QueuedTask, Redirect, Render, StreamedTask
 from coaching_service.web.views.bulk_actions import ACTIONS, Action
-from coaching_service.web.views.bulk_jobs import job_path
+from coaching_service.web.views.bulk_jobs import start_operation
 from coaching_service.web.views.customers import CustomerFilter, find_customers, list_path, parse_trainer_ids
 from coaching_service.web.views.schedule_forms import PREVIEW_SHOWN
 from coaching_service.web.views.taken_days import OUTCOMES, list_taken_days
@@ -48,7 +44,7 @@ _REQUIRED_FIELDS = {
 }
 
 
-class _Selection(CustomerFilter):
+class ClientSelection(CustomerFilter):
     """The selected clients: `ids`, or with `all` every match of the filter; `page` is the page of the list shown."""
 
     ids: Annotated[list[ObjectId], ListOf(Identifier(), maximum=1000), Default(list)]
@@ -68,13 +64,15 @@ class _ActionInput(TypedDict):
     text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH, allow_blank=True), Default("")]
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), query=_Selection, template="customers/bulk.html")
-async def bulk_page(ctx: Context, query: _Selection) -> dict[str, Any] | Redirect:
+@pages.get("", access=coach(CUSTOMERS.VIEW), query=ClientSelection, template="customers/bulk.html")
+async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | Redirect:
     """Confirmation of an action: the selected clients and the input it requires."""
     action = _get_action(ctx, query["action"])
-    ids = await customer_bulk.list_selected(ctx, _to_service_selection(query))
+    if action.page:
+        return Redirect(f"{action.page}?{urlencode(to_parameters(query), doseq=True)}")
+    ids = await customer_bulk.list_selected(ctx, to_service_selection(query))
     if not ids:
-        return Redirect(_list_url(query), _EMPTY_SELECTION if query["all"] else "Select at least one client.")
+        return Redirect(list_url(query), _EMPTY_SELECTION if query["all"] else "Select at least one client.")
     shown = {customer["_id"] for customer in (await find_customers(ctx, query))["docs"]}
     hidden = [customer_id for customer_id in ids if customer_id not in shown]
     visible = [customer_id for customer_id in ids if customer_id in shown]
@@ -85,63 +83,47 @@ async def bulk_page(ctx: Context, query: _Selection) -> dict[str, Any] | Redirec
         "hidden_count": len(hidden),
         "hidden_names": await customers_by_id.list_names(ctx, hidden, _MAX_HIDDEN_NAMES),
         "names": await customers_by_id.list_names(ctx, visible, _MAX_NAMES),
-        "selection_hash": _selection_hash(ids),
-        "return_url": _list_url(query),
+        "selection_hash": selection_hash(ids),
+        "return_url": list_url(query),
         "today": ctx.caller.today(),
         "preview": None,
         **await _load_options(ctx, action.field),
     }
 
 
-@pages.post("", access=coach(CUSTOMERS.VIEW), query=_Selection, form=_ActionInput, on=bulk_page, request_class="bulk")
-async def bulk_change(ctx: Context, query: _Selection, form: _ActionInput) -> StreamedTask | QueuedTask:
+@pages.post(
+    "", access=coach(CUSTOMERS.VIEW), query=ClientSelection, form=_ActionInput, on=bulk_page, request_class="bulk"
+)
+async def bulk_change(ctx: Context, query: ClientSelection, form: _ActionInput) -> StreamedTask | QueuedTask:
     """Run an action on the clients that were confirmed, by a job if they are many.
 
     Raises Conflict if the selection has changed.
     """
     action = _get_action(ctx, query["action"])
     _require_input(action, form)
-    ids = await customer_bulk.list_selected(ctx, _to_service_selection(query))
-    if form["selectionHash"] != _selection_hash(ids):
-        raise Conflict(
-            f"Nothing was changed: the selection changed to {quantity(len(ids), 'client')} meanwhile. Check it again.",
-            code="SELECTION_CHANGED",
-        )
+    ids = await customer_bulk.list_selected(ctx, to_service_selection(query))
+    require_unchanged(ids, form["selectionHash"])
 
     arguments = action.read_arguments(form)
     if action.field == "coachId":
         (arguments["coachId"],) = parse_trainer_ids([form["coachId"]])
-    if bulk_jobs.is_job(ctx, len(ids)):
-        in_job = replace(ctx, operation=action.operation)
-
-        async def begin(claim: Claim | None) -> str:
-            return job_path(await customer_bulk_jobs.begin(in_job, ids, arguments, claim))
-
-        return QueuedTask(begin)
-
-    async def run(on_progress: OnProgress) -> BulkResult:
-        selection: Selection = {"ids": ids, "dryRun": False}
-        return await customer_bulk_jobs.run_operation(
-            ctx, action.operation, selection, arguments, Run(on_progress=on_progress)
-        )
-
-    return StreamedTask("customers/bulk_progress.html", {"action": action}, len(ids), run, _list_url(query))
+    return start_operation(ctx, action.operation, ids, arguments, title=action.title, return_url=list_url(query))
 
 
 @pages.post(
     "/preview",
     access=coach(CUSTOMERS.VIEW),
-    query=_Selection,
+    query=ClientSelection,
     form=_ActionInput,
     on=bulk_page,
     preview_of=bulk_change,
     request_class="bulk",
 )
-async def preview_bulk_assignment(ctx: Context, query: _Selection, form: _ActionInput) -> Render:
+async def preview_bulk_assignment(ctx: Context, query: ClientSelection, form: _ActionInput) -> Render:
     """Show on which days of a program the first of the clients have workouts."""
     action = _get_action(ctx, "assign-program")
     _require_input(action, form)
-    ids = (await customer_bulk.list_selected(ctx, _to_service_selection(query)))[:_MAX_PREVIEWED]
+    ids = (await customer_bulk.list_selected(ctx, to_service_selection(query)))[:_MAX_PREVIEWED]
     result = await customer_bulk.assign_program(
         ctx,
         {"ids": ids, "dryRun": True},
@@ -161,6 +143,15 @@ async def preview_bulk_assignment(ctx: Context, query: _Selection, form: _Action
         "clients": [(names[each], list_taken_days(by_client[each])) for each in shown if each in names],
     }
     return Render({"preview": preview}, PREVIEW_SHOWN)
+
+
+def require_unchanged(ids: list[ObjectId], confirmed: str) -> None:
+    """Raise Conflict unless the clients are those whose hash was confirmed."""
+    if confirmed != selection_hash(ids):
+        raise Conflict(
+            f"Nothing was changed: the selection changed to {quantity(len(ids), 'client')} meanwhile. Check it again.",
+            code="SELECTION_CHANGED",
+        )
 
 
 def _require_input(action: Action, form: _ActionInput) -> None:
@@ -190,7 +181,8 @@ async def _load_options(ctx: Context, field: str) -> dict[str, Any]:
     return {}
 
 
-def _to_service_selection(query: _Selection) -> Selection:
+def to_service_selection(query: ClientSelection) -> Selection:
+    """Return the selection that the query of a page means."""
     if not query["all"]:
         return {"ids": query["ids"], "dryRun": False}
     customer_filter: models.CustomerFilter = {"archived": query["archived"], "contains": query["keywords"]}
@@ -201,10 +193,17 @@ def _to_service_selection(query: _Selection) -> Selection:
     return {"filter": customer_filter, "dryRun": False}
 
 
-def _selection_hash(ids: list[ObjectId]) -> str:
+def to_parameters(query: ClientSelection) -> dict[str, Any]:
+    """Return the parameters of a page for the same selection."""
+    parameters = {name: value for name, value in query.items() if value and name != "action"}
+    return {name: "true" if value is True else value for name, value in parameters.items()}
+
+
+def selection_hash(ids: list[ObjectId]) -> str:
     """Return a hash of the clients on the confirmation page, so that the form applies to these clients only."""
     return hashlib.sha256(b"".join(customer_id.binary for customer_id in ids)).hexdigest()
 
 
-def _list_url(query: _Selection) -> str:
+def list_url(query: ClientSelection) -> str:
+    """Return the address of the list in which the clients were selected."""
     return list_path(take(CustomerFilter, query))

@@ -25,7 +25,7 @@ class Action:
 
     `field`: the form field of its input, if any. `view_permission`: required to choose that input. `warning`: shown
     before data is deleted. `for_archived`: offered only for archived, or only for active, clients. `new_groups_label`:
-    the label of the field for new groups; empty if only existing groups can be chosen.
+    the label of the field for new groups; empty if only existing groups can be chosen. `page`: its own page.
     """
 
     title: str
@@ -37,6 +37,7 @@ class Action:
     warning: str = ""
     for_archived: bool | None = None
     new_groups_label: str = "New groups, one per line"
+    page: str = ""
 
     def read_arguments(self, form: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of the operation from the form."""
@@ -57,6 +58,7 @@ ACTIONS = {
     "assign-program": Action(
         "Assign a program", "Assign program", "bulkAssignProgram", field="programId", view_permission=PROGRAMS.VIEW
     ),
+    "schedules": Action("Change the schedule", "Continue", "bulkAdjustSchedule", page="/app/customers/bulk/schedules"),
     "assign-metrics-set": Action(
         "Assign a metric set",
         "Assign metric set",

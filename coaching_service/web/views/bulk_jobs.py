@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypedDict
 
 from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
+from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
+from coaching_service.lifecycle.customer_bulk.models import BulkResult, Selection
+from coaching_service.lifecycle.customer_bulk.service import OnProgress, Run
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.bulk_jobs.models import BulkJobKind, StoredBulkJob
 from coaching_service.people.changes import undo
 from coaching_service.people.changes.models import UndoResult
 from coaching_service.people.customers import bulk as customers_by_id
+from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.formatting import quantity
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import Pages, QueuedTask, Redirect, StreamedTask
 from coaching_service.web.views.operation_names import describe_operation
 
 _PATH = "/app/jobs"
@@ -40,6 +47,40 @@ def redirect_after_undo(result: UndoResult | Accepted, location: str) -> Redirec
 def job_path(accepted: Accepted) -> str:
     """Return the path of the page of a job."""
     return f"{_PATH}/{accepted.job_id}"
+
+
+class _UndoForm(TypedDict):
+    """The page to return to."""
+
+    next: str | None
+
+
+class _Changed(BulkResult):
+    """The result of an operation, and the batch to undo; None if there is nothing to undo."""
+
+    batchId: ObjectId | None
+
+
+def start_operation(
+    ctx: Context, operation: str, ids: list[ObjectId], arguments: Mapping[str, Any], *, title: str, return_url: str
+) -> StreamedTask | QueuedTask:
+    """Return the response to a form that changes clients: its progress, or if they are many the page of a job."""
+    ctx = replace(ctx, operation=operation)
+    if bulk_jobs.is_job(ctx, len(ids)):
+
+        async def begin(claim: Claim | None) -> str:
+            return job_path(await customer_bulk_jobs.begin(ctx, ids, arguments, claim))
+
+        return QueuedTask(begin)
+
+    async def run(on_progress: OnProgress) -> _Changed:
+        selection: Selection = {"ids": ids, "dryRun": False}
+        run = Run(on_progress=on_progress)
+        result = await customer_bulk_jobs.run_operation(ctx, operation, selection, arguments, run)
+        batch_id = None if operation in _NOT_UNDOABLE else next(iter(ctx.change_ids), None)
+        return {**result, "batchId": batch_id}
+
+    return StreamedTask("customers/bulk_progress.html", {"title": title}, len(ids), run, return_url)
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), template="customers/bulk_jobs.html")
@@ -94,3 +135,17 @@ async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
     job = await bulk_jobs.get(ctx, bulk_job_id)
     result = await undo.undo_or_begin_job(ctx, (job["result"] or {}).get("batchId", bulk_job_id))
     return redirect_after_undo(result, f"{_PATH}/{bulk_job_id}")
+
+
+@pages.post(
+    "/batches/{changeId}/undo",
+    access=coach(CUSTOMERS.VIEW),
+    form=_UndoForm,
+    on=bulk_jobs_page,
+    request_class="bulk",
+    idempotent=True,
+)
+async def undo_batch(ctx: Context, change_id: ObjectId, form: _UndoForm) -> Redirect:
+    """Undo what an operation has changed of many clients."""
+    result = await undo.undo_or_begin_job(ctx, change_id)
+    return redirect_after_undo(result, local_path(form["next"], "/app/customers"))

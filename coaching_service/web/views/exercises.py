@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, TypedDict, cast
 
 from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import EXERCISES
+from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import invalid_field
@@ -34,6 +34,7 @@ from coaching_service.library.exercises.models import (
     NewExercise,
 )
 from coaching_service.library.exercises.schemas import MINE, PUBLIC
+from coaching_service.lifecycle.customer_bulk import schedules
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.urls import list_url
@@ -114,7 +115,9 @@ async def create_exercise(ctx: Context, form: _Exercise) -> Redirect:
 async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """One exercise."""
     exercise = await exercises.get(ctx, exercise_id)
-    return {"exercise": exercise, "is_own": exercise["companyId"] is not None}
+    may_change = CUSTOMERS.EDIT in ctx.caller.permissions
+    planned_for = await schedules.list_planned_for(ctx, exercise_id) if may_change else []
+    return {"exercise": exercise, "is_own": exercise["companyId"] is not None, "planned_count": len(planned_for)}
 
 
 @pages.get("/{exerciseId}/edit", access=coach(EXERCISES.EDIT), template="library/edit_exercise.html")

@@ -13,8 +13,10 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Integer, Text
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import listing
 from coaching_service.training.assignments import service as assignments
+from coaching_service.training.assignments import sync
 from coaching_service.training.assignments.models import ProgramAssignmentResult
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramInput
@@ -25,6 +27,7 @@ from coaching_service.training.schedule.schemas import on_conflict as conflict_f
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item
+from coaching_service.training.workouts.items.totals import planned_exercise_ids
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.search_fields import Keywords
@@ -82,13 +85,16 @@ async def create_program(ctx: Context, form: dict[str, Any]) -> Redirect:
 @pages.get("/{programId}", access=coach(PROGRAMS.VIEW), query=_ProgramQuery, template="library/program.html")
 async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery) -> dict[str, Any]:
     """A program by week, and the clients it can be assigned to."""
-    program, blocks, clients, template_names = await gather_reads(
+    program, blocks, clients, template_names, running = await gather_reads(
         ctx,
         programs.get(ctx, program_id),
         workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY),
         listing.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
         list_template_names(ctx),
+        sync.list_running_clients(ctx, program_id),
     )
+    exercise_ids = {each for block in blocks for item in block["items"] for each in planned_exercise_ids(item)}
+    names = {str(each): name["name"] for each, name in (await exercises.get_names(ctx, exercise_ids)).items()}
     weeks = _group_by_week(blocks, ctx.caller.company.load_unit)
     return {
         "program": program,
@@ -102,6 +108,8 @@ async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery)
         "client_search": query["client"],
         "today": ctx.caller.today(),
         "unit": ctx.caller.company.load_unit,
+        "running_count": len(running),
+        "exercises": sorted(names.items(), key=lambda option: option[1].casefold()),
         "last_day_of_weeks": max(weeks, default=1) * 7,
         "preview": None,
     }

@@ -37,13 +37,17 @@ _EDIT = coach(CUSTOMERS.EDIT)
 _NAMED_CHANGES = 3
 
 
-class _CopyForm(ScheduleRange, ProgressionFields):
+class CopyForm(ScheduleRange, ProgressionFields):
+    """The days to copy, where, how often, and how the sets change."""
+
     targetDate = Date(required=True)
     repeat = Integer(minimum=1, maximum=MAX_REPEAT, load_default=1)
     onConflict = on_conflict("skip")
 
 
-class _AdjustForm(ScheduleRange, ProgressionFields):
+class AdjustForm(ScheduleRange, ProgressionFields):
+    """The days whose sets change, and how."""
+
     @validates_schema
     def require_change(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError unless loads, repetitions or sets change."""
@@ -51,7 +55,9 @@ class _AdjustForm(ScheduleRange, ProgressionFields):
             raise ValidationError("should not be empty: enter a change of load, of reps or of sets", "loadChange")
 
 
-class _ReplaceForm(Input):
+class ReplaceForm(Input):
+    """The exercise to replace, the name of another, and the days."""
+
     exerciseId = Identifier(required=True)
     withExercise = Text(required=True, max_length=200)
     startDate = Date(required=True)
@@ -82,14 +88,14 @@ async def _copy(ctx: Context, customer_id: ObjectId, form: dict[str, Any], *, dr
     return await schedule.copy_days(ctx, ClientCalendar(customer_id), request, dry_run=dry_run)
 
 
-@pages.post("/copy", access=_EDIT, form=_CopyForm(), on=week_page)
+@pages.post("/copy", access=_EDIT, form=CopyForm(), on=week_page)
 async def copy_schedule(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Copy days to later or earlier ones, once or several times, with a progression."""
     result = await _copy(ctx, customer_id, form, dry_run=False)
     return Redirect(week_path(customer_id, form["targetDate"]), f"{describe_copy(result, form['onConflict'])}.")
 
 
-@pages.post("/copy/preview", access=_EDIT, form=_CopyForm(), on=week_page, preview_of=copy_schedule)
+@pages.post("/copy/preview", access=_EDIT, form=CopyForm(), on=week_page, preview_of=copy_schedule)
 async def preview_copy(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Render:
     """Show what copying would do."""
     result = await _copy(ctx, customer_id, form, dry_run=True)
@@ -100,7 +106,7 @@ async def preview_copy(ctx: Context, customer_id: ObjectId, form: dict[str, Any]
 # --- adjust ----------------------------------------------------------------------------------------------------------
 
 
-@pages.post("/adjust", access=_EDIT, form=_AdjustForm(), on=week_page)
+@pages.post("/adjust", access=_EDIT, form=AdjustForm(), on=week_page)
 async def adjust_schedule(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Change loads, repetitions and sets of what has not been done."""
     days = form["startDate"], form["endDate"]
@@ -111,7 +117,7 @@ async def adjust_schedule(ctx: Context, customer_id: ObjectId, form: dict[str, A
     return Redirect(week_path(customer_id, form["startDate"]), notice)
 
 
-@pages.post("/adjust/preview", access=_EDIT, form=_AdjustForm(), on=week_page, preview_of=adjust_schedule)
+@pages.post("/adjust/preview", access=_EDIT, form=AdjustForm(), on=week_page, preview_of=adjust_schedule)
 async def preview_adjustment(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Render:
     """Show what adjusting would do."""
     days = form["startDate"], form["endDate"]
@@ -123,7 +129,7 @@ async def preview_adjustment(ctx: Context, customer_id: ObjectId, form: dict[str
 # --- replace an exercise ---------------------------------------------------------------------------------------------
 
 
-async def _find_exercise(ctx: Context, name: str) -> tuple[ObjectId, str]:
+async def find_exercise(ctx: Context, name: str) -> tuple[ObjectId, str]:
     """Return the identifier and name of the exercise that a name means. Raises InvalidFields without a match."""
     (resolved,) = await name_resolution.resolve_names(ctx, [name])
     if resolved["match"] is not None:
@@ -133,10 +139,10 @@ async def _find_exercise(ctx: Context, name: str) -> tuple[ObjectId, str]:
     raise invalid_field("withExercise", f"is not an exercise of yours{advice}", code="EXERCISE_NOT_FOUND")
 
 
-@pages.post("/replace-exercise", access=_EDIT, form=_ReplaceForm(), on=week_page)
+@pages.post("/replace-exercise", access=_EDIT, form=ReplaceForm(), on=week_page)
 async def replace_scheduled_exercise(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Replace an exercise where it has not been done; the sets stay."""
-    exercise_id, name = await _find_exercise(ctx, form["withExercise"])
+    exercise_id, name = await find_exercise(ctx, form["withExercise"])
     days = form["startDate"], form["endDate"]
     result = await schedule.replace_exercise(ctx, ClientCalendar(customer_id), form["exerciseId"], exercise_id, *days)
     notice = f"Replaced by {name} in {quantity(result['items'], 'place')}."
@@ -144,11 +150,11 @@ async def replace_scheduled_exercise(ctx: Context, customer_id: ObjectId, form: 
 
 
 @pages.post(
-    "/replace-exercise/preview", access=_EDIT, form=_ReplaceForm(), on=week_page, preview_of=replace_scheduled_exercise
+    "/replace-exercise/preview", access=_EDIT, form=ReplaceForm(), on=week_page, preview_of=replace_scheduled_exercise
 )
 async def preview_replacement(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Render:
     """Show what replacing an exercise would do."""
-    exercise_id, name = await _find_exercise(ctx, form["withExercise"])
+    exercise_id, name = await find_exercise(ctx, form["withExercise"])
     result = await schedule.replace_exercise(
         ctx,
         ClientCalendar(customer_id),

@@ -236,3 +236,44 @@ async def test_photos_and_measurements_over_three_months(coach: CoachClient, ope
     await page.locator("[data-compare]").last.scroll_into_view_if_needed()
     await picture(page, "tasks", "three-months")
     assert await serious(page) == []
+
+
+async def test_exercise_is_changed_for_everyone_on_a_program(coach: CoachClient, open_page: OpenPage) -> None:
+    """Contract 20: what changes for each client is shown before it is applied; one undo restores all."""
+    squat, _ = await coach.create_exercise("Back squat"), await coach.create_exercise("Leg press")
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    for day in (1, 8):
+        block = {"name": "Legs", "day": day, "items": [training.exercise_of(squat)]}
+        (await coach.post(f"/coach/programs/{program['_id']}/wblocks", block)).ok(201)
+    today = str(coach.ctx.caller.today())
+    clients = [await coach.create_customer(name) for name in ("Ana", "Bo", "Cy")]
+    for client in clients:
+        body = {"customerId": client["_id"], "startDate": today}
+        (await coach.post(f"/coach/programs/{program['_id']}/assign", body)).ok(201)
+    page = await open_page()
+    await sign_in(page, coach)
+    await page.goto(f"/app/programs/{program['_id']}")
+    counter = Counter(page)
+
+    await counter.click(page.locator("summary", has_text="Change for everyone"))
+    everyone = page.locator("details", has_text="3 clients are on this program")
+    await everyone.get_by_label("Replace").select_option("Back squat")
+    await counter.type(everyone.get_by_label("With"), "Leg press")
+    await counter.click(everyone.get_by_role("button", name="Preview"))
+    await expect(page.get_by_role("heading", name="Preview: 6 workouts changed")).to_be_visible()
+    for name in ("Ana", "Bo", "Cy"):
+        await expect(page.get_by_role("listitem").filter(has_text=name)).to_contain_text("2 workouts changed")
+    await picture(page, "tasks", "change-for-everyone")
+    assert await serious(page) == []
+    await counter.click(page.get_by_role("button", name="Apply to 3 clients"))
+    await expect(page.get_by_role("heading", name="3 clients changed")).to_be_visible()
+
+    assert counter.loads <= 2
+    assert counter.clicks <= 4
+    names = [block["items"][0]["exercise"]["name"] for block in await coach.calendar(clients[0], today, "9999-12-31")]
+    assert names == ["Leg press"] * 2
+    assert await serious(page) == []
+    await page.get_by_role("button", name="Undo").click()
+    await expect(page.get_by_text("Undone.")).to_be_visible()
+    names = [block["items"][0]["exercise"]["name"] for block in await coach.calendar(clients[2], today, "9999-12-31")]
+    assert names == ["Back squat"] * 2

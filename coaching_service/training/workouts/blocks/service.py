@@ -27,6 +27,7 @@ from coaching_service.training.workouts.blocks.models import (
     BlockFields,
     BlockInput,
     BlockPlan,
+    DayBlock,
     PlannedBlock,
     ProgramCopy,
     StoredBlock,
@@ -272,13 +273,26 @@ async def shift(ctx: Context, owner: ScheduleOwner, first: str, days: int) -> in
     Returns how many were moved. Raises NotFound, Forbidden, and InvalidFields if a date would leave the calendar.
     """
     await owner.require_access(ctx)
+    moved, _ = await shift_accessible(ctx, owner, first, days)
+    return len(moved)
+
+
+@transactional
+async def shift_accessible(
+    ctx: Context, owner: ScheduleOwner, first: str, days: int, *, dry_run: bool = False
+) -> tuple[list[DayBlock], list[DayBlock]]:
+    """Move the blocks of an owner whose access has been checked; see `shift`.
+
+    Returns the blocks that move, as they were, and those that stay because something of them is done.
+    """
     upcoming = regular_blocks(await store.find_days(ctx, owner.block_filter, owner.day_field, {"$gte": first}))
-    blocks = [block for block in upcoming if has_nothing_done(block)]
-    for block in blocks:
+    moved = [block for block in upcoming if has_nothing_done(block)]
+    for block in moved:
         shift_date(str(block["date"]), days, "days")
-    count = await store.shift_dates(ctx, owner.block_filter, [block["_id"] for block in blocks], days)
-    await owner.after_schedule_change(ctx)
-    return count
+    if not dry_run:
+        await store.shift_dates(ctx, owner.block_filter, [block["_id"] for block in moved], days)
+        await owner.after_schedule_change(ctx)
+    return moved, [block for block in upcoming if not has_nothing_done(block)]
 
 
 def shift_date(day: str, days: int, field: str) -> str:

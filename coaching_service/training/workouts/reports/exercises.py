@@ -297,3 +297,31 @@ async def sum_by_exercise(ctx: Context, customer_id: ObjectId, first: str, last:
         {"$group": {"_id": "$done.exerciseId", **{name: {"$sum": f"$done.{name}"} for name in TOTALS}}},
     ]
     return await blocks.aggregate(ctx, between(customer_id, first, last), *stages, hint=BY_DATE)
+
+
+async def find_planned_for(
+    ctx: Context, customer_ids: Sequence[ObjectId], exercise_id: ObjectId, first: str
+) -> list[ObjectId]:
+    """Return the clients among some on whose calendars an exercise is, from a date on, by identifier."""
+    condition: Filter = {
+        "customerId": {"$in": list(customer_ids)},
+        "items.exerciseIds": exercise_id,
+        "date": {"$gte": first},
+    }
+    group: Stage = {"$group": {"_id": "$customerId"}}
+    found = await blocks.aggregate(ctx, condition, group, {"$sort": {"_id": 1}}, hint=_BY_EXERCISE)
+    return [each["_id"] for each in found]
+
+
+async def find_planned_exercises(
+    ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
+) -> list[ObjectId]:
+    """Return the exercises that are on the calendars of clients on some days, most frequent first."""
+    condition: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
+    stages: list[Stage] = [
+        {"$unwind": "$items"},
+        {"$unwind": "$items.exerciseIds"},
+        {"$group": {"_id": "$items.exerciseIds", "count": {"$sum": 1}}},
+        {"$sort": {"count": -1, "_id": 1}},
+    ]
+    return [each["_id"] for each in await blocks.aggregate(ctx, condition, *stages, hint=BY_DATE)]

@@ -1,0 +1,108 @@
+"""Arguments of the tools for many days of the calendars of clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import ValidationError, validates_schema
+
+from coaching_service.core.mcp.arguments import UNLISTED, Arguments, Dates, optional, require_range
+from coaching_service.core.validation import Choice, Date, Identifier, Integer, ListOf, Number, Text
+from coaching_service.people.customers.chosen_clients import MAX_CLIENTS, ClientsArgument
+from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS, MAX_SETS
+
+_MAX_DAYS, _MAX_REPEAT, _MAX_EXERCISES = 366, 12, 50
+_CHANGES = ("addLoad", "addPercent", "addReps", "addSets", "setsPercent")
+
+
+_UNLISTED: dict[str, Any] = {"load_default": None, "allow_none": True, "metadata": UNLISTED}
+
+
+class CalendarsArgument(ClientsArgument):
+    """The clients whose calendars change: also everyone a program runs for.
+
+    All tools accept each choice; `tools/list` has the usual ones, as each costs every assistant context.
+    """
+
+    choices = (*ClientsArgument.choices, "assignedProgramId")
+    customerIds = ListOf(Identifier(), minimum=1, maximum=MAX_CLIENTS, **_UNLISTED)
+    groups = ListOf(Text(max_length=100), minimum=1, maximum=MAX_CLIENTS, **_UNLISTED)
+    assignedProgramId = Identifier(**_UNLISTED)
+
+
+class SeveralCalendarsArgument(CalendarsArgument):
+    """The same, with the choices for several clients listed."""
+
+    customerIds = ListOf(Identifier(), maximum=MAX_CLIENTS, **optional("Instead: several."))
+    assignedProgramId = Identifier(**optional("Instead: all on this program."))
+
+
+class ProgressionArguments(Arguments):
+    """How the sets of exercises change."""
+
+    addLoad = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, **optional("Added to loads, in the client's unit."))
+    addPercent = Number(minimum=-100, maximum=1_000, **optional("Percent, instead of addLoad."))
+    addReps = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, **optional("Added to repetitions."))
+    addSets = Integer(minimum=-MAX_SETS, maximum=MAX_SETS, **optional("Working sets added; at least one stays."))
+    setsPercent = Number(minimum=-100, maximum=1_000, **optional("Percent, instead of addSets."))
+    rounding = Number(
+        minimum=0,
+        maximum=1_000,
+        **optional("Step of loads, default 2.5 kg or 5 lb; 0: exact."),
+    )
+    exercises = ListOf(Text(), minimum=1, maximum=_MAX_EXERCISES, **optional("Only these: names or _ids."))
+
+    @validates_schema(skip_on_field_errors=False)
+    def changes_each_once(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require at most one change of loads, and of numbers of sets."""
+        for name, other in (("addPercent", "addLoad"), ("setsPercent", "addSets")):
+            if data.get(name) is not None and data.get(other) is not None:
+                raise ValidationError(f"must not be combined with {other}", name)
+
+
+class ScheduleCopy(ProgressionArguments, Dates, CalendarsArgument):
+    """The days to copy, and where; what is rare is listed with adjust_schedule only."""
+
+    addSets = Integer(minimum=-MAX_SETS, maximum=MAX_SETS, **_UNLISTED)
+    setsPercent = Number(minimum=-100, maximum=1_000, **_UNLISTED)
+    rounding = Number(minimum=0, maximum=1_000, **_UNLISTED)
+    targetDate = Date(required=True, metadata={"description": "First day of the copy."})
+    repeat = Integer(
+        minimum=1, maximum=_MAX_REPEAT, load_default=1, metadata={"description": "Copies, one after another."}
+    )
+    onConflict = Choice(
+        *("add", "skip", "replace"),
+        load_default="add",
+        metadata={"description": "As in assign_program."},
+    )
+
+
+class ScheduleAdjustment(ProgressionArguments, Dates, SeveralCalendarsArgument):
+    """The days whose sets change, and how."""
+
+    @validates_schema(skip_on_field_errors=False)
+    def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require a change."""
+        if all(data.get(name, ...) is None for name in _CHANGES):
+            raise ValidationError("is required, or addPercent, addReps, addSets or setsPercent", "addLoad")
+
+
+class ScheduleClearing(Dates, CalendarsArgument):
+    """The days to clear."""
+
+    customerIds = ListOf(Identifier(), maximum=MAX_CLIENTS, **optional("Instead: several."))
+
+
+class ExerciseReplacement(SeveralCalendarsArgument):
+    """The exercise to replace, the one that takes its place, and the days."""
+
+    exercise = Text(required=True, metadata={"description": "Its name or _id."})
+    withExercise = Text(required=True, metadata={"description": "Name or _id of the new one."})
+    startDate = Date(required=True, metadata={"description": "First day."})
+    endDate = Date(**optional("Last day. Default: no end."))
+
+    @validates_schema(skip_on_field_errors=False)
+    def dates_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require the end not to be before the start, and at most 366 days."""
+        require_range(data.get("startDate"), data.get("endDate"), _MAX_DAYS)

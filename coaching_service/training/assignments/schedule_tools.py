@@ -1,0 +1,364 @@
+"""MCP tools for many days of the calendars of clients."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from marshmallow import Schema
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
+from coaching_service.core.mcp.results import Identifiers, RaisedLoad, Written, typed
+from coaching_service.core.mcp.tools import ToolHandler, Tools
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import ASSISTANCE
+from coaching_service.people.account.load_units import convert_stored_load
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.chosen_clients import (
+    choose_clients,
+    identify_clients,
+    name_chosen,
+)
+from coaching_service.people.customers.models import CustomerReference
+from coaching_service.training.assignments import sync
+from coaching_service.training.assignments._schedule_arguments import (
+    ExerciseReplacement,
+    ScheduleAdjustment,
+    ScheduleClearing,
+    ScheduleCopy,
+)
+from coaching_service.training.schedule import service
+from coaching_service.training.schedule.conflicts import describe_conflicts, join_some
+from coaching_service.training.schedule.days import days_between, last_day_of
+from coaching_service.training.schedule.models import (
+    AdjustedSchedule,
+    ChangedItems,
+    CopyRequest,
+    LoadProgression,
+    OnConflict,
+    PlacedBlock,
+    Progression,
+    ProgressionChanges,
+    ScheduleResult,
+    SetsProgression,
+    SkipReason,
+)
+from coaching_service.training.schedule.service import Outcome
+from coaching_service.training.workout_text.argument_checks import check_names
+from coaching_service.training.workout_text.mentions import describe_readings, resolve_exercises
+from coaching_service.training.workout_text.tools import identify_workouts
+from coaching_service.training.workout_text.writing import write_item
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items.content import is_recorded
+from coaching_service.training.workouts.items.totals import planned_exercise_ids
+
+tools = Tools()
+R = TypeVar("R", bound=ScheduleResult)
+_MAX_NAMED, _MAX_LISTED = 10, 30
+_LAST_DATE = "9999-12-31"
+_MAX_WORKOUTS = 2_000  # that one transaction writes
+_LEFT: Mapping[SkipReason, str] = {
+    "DONE": "left because something is done",
+    "PARTLY_DONE": "changed only where nothing is done",
+    "DAY_TAKEN": "left out because the day has workouts",
+}
+
+
+def _declare(title: str, takes: Schema) -> Callable[[ToolHandler], ToolHandler]:
+    """Declare a tool that changes schedules."""
+    return tools.tool(
+        title,
+        access=coach(CUSTOMERS.EDIT),
+        takes=takes,
+        writes=True,
+        check=check_names,
+        destructive=True,
+        confirms=(Reason.MANY_DAYS, Reason.FAR_DATE, Reason.MANY_CLIENTS),
+    )
+
+
+@_declare("Copy days of a calendar", ScheduleCopy())
+async def copy_schedule(
+    ctx: Context,
+    start_date: str,
+    end_date: str,
+    target_date: str,
+    repeat: int,
+    on_conflict: OnConflict,
+    **sent: Any,
+) -> Written:
+    """Copy days of a client's calendar, such as last week, with nothing done; each copy may add load or repetitions."""
+    clients = await _choose(ctx, sent)
+    progression, named, read_as = await _read_progression(ctx, clients, sent)
+    request = CopyRequest(start_date, end_date, target_date, repeat, progression, on_conflict)
+    days = (days_between(start_date, end_date) + 1) * repeat
+    last = str(last_day_of(target_date, days))
+    outcomes = await _for_each(clients, lambda calendar: service.copy_accessible(ctx, calendar, request, dry_run=False))
+    results, load_unit = [outcome.result for outcome in outcomes], ctx.caller.company.load_unit
+    created = [block for result in results for block in result["created"]]
+    removed = sum(len(result["removed"]) for result in results)
+    replaced = f", replacing {_count(removed, 'workout')}" if removed else ""
+    of_one = f"{_describe_changes(ctx, results[0])}{describe_conflicts(results[0]['conflicts'], on_conflict)}"
+    return Written(
+        f"Copied {start_date} to {end_date} of {_name(clients)}: {_count(len(created), 'new workout')} "
+        f"from {target_date} to {last}{_describe(sent, named)}{replaced}"
+        f"{_describe_each(clients, outcomes) or of_one}.{read_as}",
+        {**identify_workouts(created), **_identify(clients)},
+        find_reasons(
+            today=await customers.get_local_date(ctx, clients[0]["_id"]),
+            dates=(start_date, last, target_date),
+            days=days,
+            clients=len(clients),
+        ),
+        depends_on=_describe_blocks(created, load_unit),
+        raised=[
+            RaisedLoad(client["_id"], change["exerciseId"], change["before"], change["after"])
+            for client, result in zip(clients, results, strict=True)
+            for change in result["loadChanges"]
+        ],
+    )
+
+
+@_declare("Adjust loads, repetitions and sets", ScheduleAdjustment())
+async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: Any) -> Written:
+    """Change the planned loads, repetitions or number of sets on days of a client's calendar, of all exercises or some.
+    Items with something done stay."""
+    clients = await _choose(ctx, sent)
+    progression, named, read_as = await _read_progression(ctx, clients, sent)
+    change = cast("Progression", progression)
+    outcomes = await _for_each(
+        clients,
+        lambda calendar: service.adjust_accessible(ctx, calendar, start_date, end_date, change, dry_run=False),
+    )
+    count = sum(outcome.result["items"] for outcome in outcomes)
+    planned = "" if count else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
+    return Written(
+        f"Adjusted {_count(count, 'item')} of {_name(clients)} from {start_date} to {end_date}{_describe(sent, named)}"
+        f"{_describe_each(clients, outcomes) or _describe_changes(ctx, outcomes[0].result)}.{read_as}{planned}",
+        {**identify_workouts(_list_changed(outcomes)), **_identify(clients)},
+        find_reasons(
+            today=await customers.get_local_date(ctx, clients[0]["_id"]),
+            dates=(start_date, end_date),
+            days=days_between(start_date, end_date) + 1,
+            clients=len(clients),
+        ),
+    )
+
+
+@_declare("Replace an exercise", ExerciseReplacement())
+async def replace_exercise(
+    ctx: Context, exercise: str, with_exercise: str, start_date: str, end_date: str | None, **sent: Any
+) -> Written:
+    """Replace an exercise with another on a client's calendar from startDate on; sets stay, and so do items with
+    something done."""
+    clients = await _choose(ctx, sent)
+    texts = {"exercise": exercise, "withExercise": with_exercise}
+    exercise_id, with_id = await resolve_exercises(ctx, texts, clients[0]["_id"], ["exercise"])
+    swap, days = (exercise_id, with_id), (start_date, end_date)
+    outcomes = await _for_each(
+        clients, lambda calendar: service.replace_accessible(ctx, calendar, *swap, *days, dry_run=False)
+    )
+    found = await exercises.get_names(ctx, [exercise_id, with_id])
+    names = [found[each]["name"] for each in (exercise_id, with_id)]
+    count, changed = sum(outcome.result["items"] for outcome in outcomes), _list_changed(outcomes)
+    planned = "" if count else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
+    dates = [str(block["date"]) for block in changed] or [start_date]
+    return Written(
+        f"Replaced {typed(names[0])} with {typed(names[1])} in {_count(count, 'item')} of "
+        f"{_name(clients)}, {min(dates)} to {max(dates)}{_describe_each(clients, outcomes)}."
+        f"{describe_readings(texts.values(), names)}{planned}",
+        {"exerciseId": with_id, **identify_workouts(changed), **_identify(clients)},
+        find_reasons(
+            today=await customers.get_local_date(ctx, clients[0]["_id"]),
+            dates=(*dates, start_date, *([end_date] if end_date else [])),
+            days=count_span(dates) if end_date is None else days_between(start_date, end_date) + 1,
+            clients=len(clients),
+        ),
+    )
+
+
+@_declare("Clear days of a calendar", ScheduleClearing())
+async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: Any) -> Written:
+    """Remove every workout from days of a client's calendar. Those with something done stay, and so do check-ins."""
+    clients = await _choose(ctx, sent)
+    days = start_date, end_date
+    outcomes = await _for_each(clients, lambda calendar: service.clear_accessible(ctx, calendar, *days, dry_run=False))
+    removed = [block_id for outcome in outcomes for block_id in outcome.result["removed"]]
+    line = f"Removed {_count(len(removed), 'workout')} of {_name(clients)}, {start_date} to {end_date}"
+    if len(clients) == 1:
+        line = f"Removed {_name_blocks(outcomes[0].affected)} of {_name(clients)}, {start_date} to {end_date}"
+        if outcomes[0].skipped:
+            line += f"; kept {_name_blocks(outcomes[0].skipped)}, with something done"
+    return Written(
+        f"{line}{_describe_each(clients, outcomes)}.",
+        {"workoutIds": removed if len(removed) <= _MAX_NAMED else [], **_identify(clients)},
+        find_reasons(
+            today=await customers.get_local_date(ctx, clients[0]["_id"]),
+            dates=(start_date, end_date),
+            days=days_between(start_date, end_date) + 1,
+            clients=len(clients),
+        ),
+    )
+
+
+# --- clients ---------------------------------------------------------------------------------------------------------
+
+
+async def _choose(ctx: Context, sent: Mapping[str, Any]) -> list[CustomerReference]:
+    """Return the chosen clients. Raises what `choose_clients` raises, and NotFound for the program."""
+    if (program_id := sent["assigned_program_id"]) is not None:
+        ids = await sync.list_running_clients(ctx, program_id)
+        return await name_chosen(ctx, ids, "assignedProgramId")
+    return await choose_clients(ctx, sent["customer_id"], sent["customer_ids"], sent["groups"])
+
+
+async def _for_each(
+    clients: Sequence[CustomerReference], change: Callable[[ClientCalendar], Awaitable[Outcome[R]]]
+) -> list[Outcome[R]]:
+    """Return the outcome for each client. Raises InvalidFields if they are too many workouts for one transaction."""
+    outcomes: list[Outcome[R]] = []
+    for client in clients:
+        outcomes.append(await change(ClientCalendar(client["_id"])))
+        if sum(len(outcome.affected) for outcome in outcomes) > _MAX_WORKOUTS:
+            message = f"would change more than {_MAX_WORKOUTS} workouts together: choose fewer clients"
+            raise invalid_field("customerIds", message, code="TOO_MANY")
+    return outcomes
+
+
+def _list_changed(outcomes: Sequence[Outcome[ChangedItems]] | Sequence[Outcome[AdjustedSchedule]]) -> list[Block]:
+    return [block for outcome in outcomes for block in outcome.result["changed"]]
+
+
+def _name(clients: Sequence[CustomerReference]) -> str:
+    return typed(clients[0]["name"]) if len(clients) == 1 else f"{len(clients)} clients"
+
+
+def _identify(clients: Sequence[CustomerReference]) -> Identifiers:
+    """Return the identifiers of several clients; nothing for one client, whom the call has named."""
+    return identify_clients(clients) if len(clients) > 1 else {}
+
+
+def _describe_each(clients: Sequence[CustomerReference], outcomes: Sequence[Outcome[R]]) -> str:
+    """Return what happens to each of several clients: `: «Ana» 3 workouts, 1 left because it is done; «Bo» 2 workouts`.
+
+    Empty for one client.
+    """
+    if len(clients) == 1:
+        return ""
+    return f": {'; '.join(map(_describe_one, clients, outcomes))}"
+
+
+def _describe_one(client: CustomerReference, outcome: Outcome[R]) -> str:
+    left = [
+        f", {sum(block['code'] == code for block in outcome.skipped)} {words}"
+        for code, words in _LEFT.items()
+        if any(block["code"] == code for block in outcome.skipped)
+    ]
+    return f"{typed(client['name'])} {_count(len(outcome.affected), 'workout')}{''.join(left)}"
+
+
+# --- sentences -------------------------------------------------------------------------------------------------------
+
+
+def _name_blocks(blocks: Sequence[PlacedBlock]) -> str:
+    """Return how many workouts there are, with their names and dates: `1 workout: «Legs» on 2026-03-02`."""
+    named = [f"{typed(block['name'])} on {block['day']}" for block in blocks]
+    return f"{_count(len(blocks), 'workout')}{f': {join_some(named, _MAX_NAMED)}' if named else ''}"
+
+
+async def _name_planned(ctx: Context, customer_id: ObjectId, first: str, last: str | None) -> str:
+    """Return a sentence about the exercises that days have, with nothing done, and a space before it."""
+    calendar = ClientCalendar(customer_id)
+    blocks = await block_batches.read_between(ctx, calendar, first, last or _LAST_DATE, service.MAX_BLOCKS)
+    open_items = [item for block in blocks for item in block["items"] if not is_recorded(item)]
+    ids = list(dict.fromkeys(each for item in open_items for each in planned_exercise_ids(item)))
+    names = await exercises.get_names(ctx, ids)
+    listed = join_some([typed(names[each]["name"]) for each in ids], _MAX_LISTED)
+    return f" Planned there, with nothing done: {listed or 'no exercise'}."
+
+
+async def _read_progression(
+    ctx: Context, clients: Sequence[CustomerReference], sent: Mapping[str, Any]
+) -> tuple[Progression | None, Sequence[str], str]:
+    """Return the progression of the arguments, the exercises it names, and how their names were read.
+
+    Names mean first the exercises on the calendar of the first client. Raises InvalidFields for a name that means no
+    exercise.
+    """
+    load: LoadProgression = {}
+    if sent["add_load"] is not None:
+        load["add"] = sent["add_load"]
+    if sent["add_percent"] is not None:
+        load["percent"] = sent["add_percent"]
+    sets: SetsProgression = {}
+    if sent["add_sets"] is not None:
+        sets["add"] = sent["add_sets"]
+    if sent["sets_percent"] is not None:
+        sets["percent"] = sent["sets_percent"]
+    if not load and not sets and sent["add_reps"] is None:
+        return None, (), ""
+    named: Sequence[str] = sent["exercises"] or ()
+    texts = {f"exercises.{index}": name for index, name in enumerate(named)}
+    ids = await resolve_exercises(ctx, texts, clients[0]["_id"], texts)
+    progression: Progression = {
+        "load": load or None,
+        "reps": None if sent["add_reps"] is None else {"add": sent["add_reps"]},
+        "sets": sets or None,
+        "exerciseIds": ids or None,
+        "loadUnit": ctx.caller.load_unit,
+    }
+    if sent["rounding"] is not None:
+        progression["rounding"] = sent["rounding"] or None
+    found = await exercises.get_names(ctx, ids)
+    names = [found[each]["name"] for each in ids]
+    return progression, names, describe_readings(named, names)
+
+
+def _describe(sent: Mapping[str, Any], named: Sequence[str]) -> str:
+    """Return the change of the sets in words, such as `, load +2.5`, with the exercises that are named."""
+    words = {
+        "add_load": "load {:+g}",
+        "add_percent": "load {:+g}%",
+        "add_reps": "repetitions {:+g}",
+        "add_sets": "sets {:+g}",
+        "sets_percent": "sets {:+g}%",
+    }
+    changes = [text.format(sent[name]) for name, text in words.items() if sent[name] is not None]
+    of = f" of {', '.join(map(typed, named))}" if named else ""
+    return f", {', '.join(changes)}{of}" if changes else ""
+
+
+def _describe_changes(ctx: Context, changes: ProgressionChanges) -> str:
+    """Return the loads and numbers of sets that changed, such as `; «Squat» 60 → 62.5 kg, 3 → 2 sets`, or nothing."""
+    show = partial(convert_stored_load, unit=ctx.caller.company.load_unit, target=ctx.caller.load_unit)
+    by_exercise: dict[str, list[str]] = {}
+    for change in changes["loadChanges"]:
+        loads = f"{show(change['before']):.10g} → {show(change['after']):.10g} {ctx.caller.load_unit}"
+        if change["loadType"] == ASSISTANCE:
+            loads += " assistance"
+        by_exercise.setdefault(change["exerciseName"], []).append(loads)
+    for count in changes["setChanges"]:
+        sets = f"{count['before']} → {_count(count['after'], 'set')}"
+        by_exercise.setdefault(count["exerciseName"], []).append(sets)
+    shown = [f"{typed(name)} {join_some(loads, _MAX_NAMED)}" for name, loads in by_exercise.items()]
+    return f"; {join_some(shown, _MAX_NAMED)}" if shown else ""
+
+
+def _describe_blocks(blocks: Sequence[Block], load_unit: str) -> list[object]:
+    """Return what a confirmation of new blocks depends on: their days, names and items."""
+    return [
+        [block["date"], block["name"], block["isRest"], [write_item(item, load_unit) for item in block["items"]]]
+        for block in blocks
+    ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
