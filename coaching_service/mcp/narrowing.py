@@ -33,7 +33,7 @@ GROUPS: Mapping[str, frozenset[str]] = {
 CHOICES = (READ, *GROUPS)
 # Of every address: what became of a proposal; and of every one that writes.
 _ALWAYS, _OF_WRITING = frozenset({"get_proposal", "decide_proposal"}), frozenset({"undo"})
-_ALTERNATIVES = ("customerIds", "groups")
+_ALTERNATIVES = ("customerIds", "groups", "assignedProgramId")
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,14 @@ async def test_address_of_one_client_shows_no_other(mcp: McpHttpClient, coach: C
     assert "another coach" not in str(refused)
     only = tool_proposal(await call(mcp, query, "send_message", groups=["All"], text="x"), "CONTACT")
     assert "«Ana»" in only["summary"] and "«Bo»" not in only["summary"]
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Legs", "day": 1})).ok(201)
+    for client in (ana, bo):
+        body = {"customerId": client["_id"], "startDate": TODAY}
+        (await coach.post(f"/coach/programs/{program['_id']}/assign", body)).ok(201)
+    days = {"startDate": TODAY, "endDate": TODAY, "assignedProgramId": program["_id"]}
+    cleared = tool_change(await call(mcp, query, "clear_schedule", **days))
+    assert "of «Ana»" in cleared["summary"] and len(await coach.calendar(bo, TODAY, TODAY)) == 2
     written = tool_change(await call(mcp, query, "add_note", text="Only Ana"))
     assert written["customerId"] == ana["_id"]
     assert len((await coach.get(client_path(bo, "notes"))).ok()) == 1

@@ -65,6 +65,8 @@ async def change_many_clients(company: Company, chance: random.Random) -> Reply 
         ("assign-trainer", {"coachId": chance.choice([None, str(company.coach.ctx.caller.id)])}),
         ("assign-metrics-set", {"metricsSetId": metric_set["_id"]}),
     ]
+    actions.append(("schedule-shift", {"from": chance.choice(DATES), "days": chance.choice([-1, 1])}))
+    actions.append(("schedule-copy", {**WEEK, "targetDate": chance.choice(DATES), "onConflict": "replace"}))
     if program:
         actions.append(("assign-program", {"programId": program["_id"], "startDate": chance.choice(DATES)}))
     action, body = chance.choice(actions)

@@ -200,7 +200,8 @@ def _id(block: Json) -> str:
 
 
 def _dated_plan(block: Json) -> tuple[str, Any]:
-    return block["date"], plan_of(block)
+    plan = {name: value for name, value in plan_of(block).items() if name != "customerId"}
+    return block["date"], {**plan, "items": [{**item, "completedAt": None} for item in plan["items"]]}
 
 
 def _different(before: list[Json], after: list[Json]) -> set[str]:
