@@ -205,8 +205,8 @@ def _dated_plan(block: Json) -> tuple[str, Any]:
 
 
 def _different(before: list[Json], after: list[Json]) -> set[str]:
-    """The identifiers of the blocks that were created, changed, moved or removed."""
-    old, new = [{_id(block): _dated_plan(block) for block in blocks} for blocks in (before, after)]
+    """The identifiers of the blocks that were created, changed, moved or removed; the order in a day follows from it."""
+    old, new = [{_id(block): _dated_plan({**block, "order": 0}) for block in blocks} for blocks in (before, after)]
     return {each for each in old.keys() | new.keys() if old.get(each) != new.get(each)}
 
 
