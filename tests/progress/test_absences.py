@@ -207,6 +207,22 @@ async def test_after_an_absence_only_other_days_count(coach: CoachClient) -> Non
     assert types_of(await entry_of(coach, ana)) == ["inactive"]
 
 
+async def test_forms_of_an_absence_are_not_overdue(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    for days in (1, 3):
+        await block_with(coach, ana, FORM, date=days_ago(coach, days))
+    await absent(coach, ana, days_ago(coach, 2), days_ago(coach, 0))
+    listed = (await coach.get("/coach/form-requests", customerId=ana["_id"])).ok()["docs"]
+    own = (await (await coach.as_client(ana)).get("/customer/today")).ok()["pendingForms"]
+    for forms in (listed, own):
+        assert [(each["date"], each["isOverdue"]) for each in forms] == [
+            (days_ago(coach, 3), True),
+            (days_ago(coach, 1), False),
+        ]
+    overdue = (await coach.get("/coach/form-requests", overdue="true", customerId=ana["_id"])).ok()["docs"]
+    assert [each["date"] for each in overdue] == [days_ago(coach, 3)]
+
+
 async def test_days_of_an_absence_ahead_need_no_workouts(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana")
     (await coach.patch("/coach/account", {"attention": {"inactiveDays": 365, "horizonDays": 3}})).ok()

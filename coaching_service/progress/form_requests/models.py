@@ -30,4 +30,4 @@ class OfCustomer(TypedDict):
 class FormRequest(OfCustomer, PendingForm):
     """A scheduled form that the client has not answered."""
 
-    isOverdue: Annotated[bool, Description("The date is before the client's today.")]
+    isOverdue: Annotated[bool, Description("The date is before the client's today, and not in an absence.")]

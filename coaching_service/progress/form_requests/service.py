@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from coaching_service.core.database.context import Context
@@ -10,6 +10,8 @@ from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.pagination import CursorPage
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.absences import Absences
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_requests.models import FormRequest
 from coaching_service.training.workouts.reports import blocks as queries
@@ -43,7 +45,8 @@ async def list_pending(
         customer_ids=await customers.select_ids_in_scope(ctx, customer_id),
         limit=limit + 1,
     )
-    part = list_part.by_cursor(stored, lambda pending: _present(ctx, pending))
+    absences = await _load_absences(ctx, stored)
+    part = list_part.by_cursor(stored, lambda pending: _present(ctx, pending, absences))
     # Only the client's time zone decides whether a form of about today is overdue.
     docs = [request for request in part["docs"] if overdue in (None, request["isOverdue"])]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
@@ -59,7 +62,15 @@ async def list_overdue(ctx: Context, *, limit: int) -> list[FormRequest]:
         limit=limit,
         newest_first=True,
     )
-    return [request for pending in stored if (request := _present(ctx, pending))["isOverdue"]]
+    absences = await _load_absences(ctx, stored)
+    return [request for pending in stored if (request := _present(ctx, pending, absences))["isOverdue"]]
+
+
+async def _load_absences(ctx: Context, stored: Sequence[PendingForm]) -> Mapping[ObjectId, Absences]:
+    """Return on which days of these forms their clients do not train."""
+    dates = [pending["date"] for pending in stored] or [""]
+    clients = list({pending["customerId"] for pending in stored})
+    return await availability.get_absences(ctx, clients, min(dates), max(dates))
 
 
 def _possible_dates(overdue: bool | None) -> Filter:
@@ -69,7 +80,8 @@ def _possible_dates(overdue: bool | None) -> Filter:
     return {"$lt": str((now() + _AHEAD).date())} if overdue else {"$gte": str((now() - _BEHIND).date())}
 
 
-def _present(ctx: Context, pending: PendingForm) -> FormRequest:
+def _present(ctx: Context, pending: PendingForm, absences: Mapping[ObjectId, Absences]) -> FormRequest:
+    """Return a pending form; one of a day of absence is not overdue."""
     client, item = pending["client"], pending["items"]
     return {
         "customer": {"_id": pending["customerId"], "name": customers.full_name(client)},
@@ -78,7 +90,8 @@ def _present(ctx: Context, pending: PendingForm) -> FormRequest:
         "date": pending["date"],
         "wblockId": pending["_id"],
         "witemId": item["_id"],
-        "isOverdue": pending["date"] < str(ctx.caller.today(client["timezone"])),
+        "isOverdue": pending["date"] < str(ctx.caller.today(client["timezone"]))
+        and pending["date"] not in absences[pending["customerId"]],
     }
 
 
@@ -88,5 +101,6 @@ async def describe_overdue(ctx: Context, customer_ids: Sequence[ObjectId], days:
     stored = await queries.find_pending_forms(
         ctx, {}, dates={"$gte": since, **_possible_dates(overdue=True)}, customer_ids=customer_ids, limit=_MOST_OVERDUE
     )
-    requests = [_present(ctx, pending) for pending in stored]
+    absences = await _load_absences(ctx, stored)
+    requests = [_present(ctx, pending, absences) for pending in stored]
     return {each["customer"]["_id"]: f"{each['formName']} of {each['date']}" for each in requests if each["isOverdue"]}

@@ -36,7 +36,7 @@ class PendingForm(TypedDict):
 class OwnPendingForm(PendingForm):
     """A scheduled form that the client has not answered."""
 
-    isOverdue: Annotated[bool, Description("The date is before today.")]
+    isOverdue: Annotated[bool, Description("The date is before today, and not in an absence.")]
 
 
 class Today(TypedDict):

@@ -61,7 +61,7 @@ async def _load_date(ctx: Context) -> tuple[date, frozenset[str]]:
 async def _read_day(ctx: Context, today: date, hidden: Collection[str], *, include_last_times: bool) -> Today:
     client_id = ctx.caller.id
     first = str(today - timedelta(days=_FORM_DAYS))
-    blocks, next_workout, pending, unread, streak, period = await gather_reads(
+    blocks, next_workout, pending, unread, streak, period, absences_of = await gather_reads(
         ctx,
         _list_blocks(ctx, str(today), hidden, include_last_times=include_last_times),
         queries.find_next_workout(ctx, client_id, str(today), without=hidden),
@@ -69,12 +69,13 @@ async def _read_day(ctx: Context, today: date, hidden: Collection[str], *, inclu
         conversation.count_own_unread(ctx),
         _count_streak_weeks(ctx, today, hidden),
         availability.find_present_or_next(ctx, client_id, today),
+        availability.get_absences(ctx, [client_id], first, str(today)),
     )
     return {
         "date": str(today),
         "blocks": blocks,
         "nextWorkout": next_workout,
-        "pendingForms": [_present(form, str(today)) for form in pending],
+        "pendingForms": [_present(form, str(today), absences_of[client_id]) for form in pending],
         "unreadMessages": unread,
         "streakWeeks": streak,
         "availability": period,
@@ -88,14 +89,14 @@ async def _list_blocks(ctx: Context, today: str, hidden: Collection[str], *, inc
     return await add_last_times(ctx, ctx.caller.id, blocks, without=hidden) if include_last_times else blocks
 
 
-def _present(pending: OwnPendingItem, today: str) -> OwnPendingForm:
+def _present(pending: OwnPendingItem, today: str, absences: Absences) -> OwnPendingForm:
     return {
         "formId": pending["form"]["formId"],
         "formName": pending["form"]["name"],
         "date": pending["date"],
         "wblockId": pending["wblockId"],
         "witemId": pending["_id"],
-        "isOverdue": pending["date"] < today,
+        "isOverdue": pending["date"] < today and pending["date"] not in absences,
     }
 
 

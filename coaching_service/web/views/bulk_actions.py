@@ -75,7 +75,7 @@ ACTIONS = {
         "Delete permanently",
         "bulkDeleteCustomers",
         CUSTOMERS.DELETE,
-        warning="Their calendars, logs, metrics, photos, plans, messages, notes and records are erased. "
+        warning="Their calendars, logs, metrics, photos, plans, absences, messages, notes and records are erased. "
         "This cannot be undone.",
     ),
 }

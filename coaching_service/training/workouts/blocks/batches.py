@@ -193,7 +193,7 @@ async def shift(
     for day, _, block_id in places:
         orders[block_id] = counts[day]
         counts[day] += 1
-    after: list[StoredBlock] = [{**block, "date": dates[block["_id"]]} for block in moved]
+    after: list[StoredBlock] = [{**block, "date": dates[block["_id"]], "plannedDate": None} for block in moved]
     if not dry_run:
         await store.shift_dates(ctx, calendar.block_filter, list(dates), days)
         await calendar.after_schedule_change(ctx)
