@@ -131,6 +131,24 @@ async def test_moves_that_are_refused_change_nothing(coach: CoachClient) -> None
     assert (await read(coach, legs)) == legs
 
 
+async def test_the_preview_of_a_return_equals_its_run_for_moved_workouts(coach: CoachClient) -> None:
+    """What the client has moved has the coach's date again after the shift, in the preview too."""
+    ana = await coach.create_customer()
+    legs, client = await block_with(coach, ana, task()), await coach.as_client(ana)
+    (await move(client, legs, TUESDAY)).ok()
+    (await coach.post(client_path(ana, "availability"), {"kind": "ill", "from": MONDAY})).ok(201)
+    path, body = client_path(ana, "schedule", "resume"), {"from": later(MONDAY, 3), "mode": "shift"}
+    preview = (await coach.post(path, {**body, "dryRun": True})).ok()
+    run = (await coach.post(path, body)).ok()
+    [shown], [done] = preview["changed"], run["changed"]
+    assert (done["date"], done["plannedDate"]) == (later(TUESDAY, 3), None)
+    assert {name: (shown[name], done[name]) for name in done if shown[name] != done[name]}.keys() <= {
+        "version",
+        "updatedAt",
+        "items",
+    }
+
+
 async def test_check_ins_stay_on_their_day(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     start = later(str(coach.ctx.caller.today()), 1)
