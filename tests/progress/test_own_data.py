@@ -34,11 +34,13 @@ WITHHELD = {
     "identityClaims",
     "jobs",
     "notes",
+    "notifications",
     "passwordResets",
     "pendingAttachments",
     "planCounters",
     "programAssignments",
     "proposals",
+    "pushSubscriptions",
     "replays",
     "sandboxMails",
     "sessions",
@@ -148,6 +150,7 @@ async def test_own_export_has_what_the_client_may_read_and_nothing_else(coach: C
     await block_with(coach, ana, exercise_of(await coach.create_exercise()), name="Legs")
     await block_with(coach, ana, date=TUESDAY, name="Surprise")
     (await coach.post(client_path(ana, "notes"), {"content": "Never trains"})).ok(201)
+    (await client.post("/customer/availability", {"kind": "away", "from": MONDAY, "note": "Sea"})).ok(201)
     await hide(coach, ana, TUESDAY)
     (await client.send("PUT", "/customer/me/profile-photo", data=form(picture(), "profilePhotoFile"))).ok()
     photo = (await client.send("POST", "/customer/progress-photos", data=_photo())).ok(201)
@@ -161,6 +164,7 @@ async def test_own_export_has_what_the_client_may_read_and_nothing_else(coach: C
     }
     [block] = _records(entries, "workoutBlocks")
     assert block["name"] == "Legs"
+    assert [each["note"] for each in _records(entries, "availability")] == ["Sea"]
     assert _records(entries, "profile")[0]["name"] == "Ana"
     for private in (b"Slow payers", b"secret", b"Never trains", b"Surprise"):
         assert not any(private in content for content in entries.values())

@@ -21,6 +21,7 @@ from coaching_service.training.visibility import service as visibility
 # The collections whose records a client may read. Notes, the history of changes, reasons for attention, check-ins and
 # programs planned ahead, and what the service needs for itself are for coaches only.
 COLLECTIONS = (
+    "availability",
     "formResponses",
     "messages",
     "metricAssignments",
