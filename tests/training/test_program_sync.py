@@ -63,14 +63,19 @@ async def calendar(coach: CoachClient, customer: Json) -> list[Json]:
     return await coach.calendar(customer, *AHEAD)
 
 
-async def undo(coach: CoachClient, result: Json, clients: int = 1) -> None:
-    """Take a batch back, when the changes of all its clients are in the list of changes."""
+async def until_numbered(coach: CoachClient, batch_id: str, clients: int) -> None:
+    """Wait until the changes of all clients of a batch are in the list of changes."""
 
     async def is_numbered() -> bool:
         listed = (await coach.get("/coach/changes", limit=100)).ok()["docs"]
-        return sum(each["batchId"] == result["changeId"] for each in listed) == clients
+        return sum(each["batchId"] == batch_id for each in listed) == clients
 
     await until(is_numbered, "the batch is numbered")
+
+
+async def undo(coach: CoachClient, result: Json, clients: int = 1) -> None:
+    """Take a batch back."""
+    await until_numbered(coach, result["changeId"], clients)
     (await coach.post(f"/coach/changes/{result['changeId']}/undo")).ok()
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.customer_bulk import service as bulk
-from coaching_service.lifecycle.customer_bulk.models import Selection
+from coaching_service.lifecycle.customer_bulk.models import Failure, Selection
 from coaching_service.lifecycle.customer_bulk.service import Operation, Run
 from coaching_service.lifecycle.program_sync.models import ProgramSyncResult
 from coaching_service.training.assignments import sync
@@ -26,8 +27,9 @@ async def run(
 ) -> ProgramSyncResult:
     """Bring current and upcoming assignments of a program up to date; each client gets all of it or nothing.
 
-    Nothing that is done, past or before `from` is changed. With `dry_run` nothing is written. Raises NotFound for the
-    program and the assignments, and Forbidden for clients outside the caller's scope.
+    Within a transaction it is all clients or none. Nothing that is done, past or before `from` is changed. With
+    `dry_run` nothing is written. Raises NotFound for the program and the assignments, and Forbidden for clients
+    outside the caller's scope.
     """
     program = await sync.load_program(ctx, program_id)
     by_client = await sync.select_clients(ctx, program_id, request.get("assignmentIds"))
@@ -41,16 +43,25 @@ async def run(
                 tx, program, customer_id, assignment_ids, choice, dry_run=dry_run
             )
 
+    if ctx.session is not None:  # of a form or a tool: all clients or none
+        await bring_up_to_date(ctx, list(by_client))
+        return _present(counts, [], None if dry_run else ctx.change_id, dry_run=dry_run)
     operation = Operation(bring_up_to_date, batch_size=1, preview=bring_up_to_date)
     selected: Selection = {"ids": list(by_client), "dryRun": dry_run}
     result = await bulk.run_operation(ctx, selected, operation, Run(claim))
+    return _present(counts, result["failed"], next(iter(ctx.change_ids), None), dry_run=dry_run)
+
+
+def _present(
+    counts: Mapping[ObjectId, Counter[str]], failed: list[Failure], change_id: ObjectId | None, *, dry_run: bool
+) -> ProgramSyncResult:
     total = sum(counts.values(), Counter[str]())
     return {
         "changed": total["changed"],
         "created": total["created"],
         "removed": total["removed"],
         "kept": total["unchanged"],
-        "failed": result["failed"],
+        "failed": failed,
         "dryRun": dry_run,
-        "changeId": next(iter(ctx.change_ids), None),
+        "changeId": change_id,
     }

@@ -14,7 +14,7 @@ from coaching_service.core.changes.log import interface_of
 from coaching_service.core.changes.models import ChangedDocument, StoredChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, NotFound, ServiceError, Unavailable
+from coaching_service.core.errors import Conflict, Forbidden, NotFound, ServiceError, Unavailable
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.bulk_jobs import service as bulk_jobs
@@ -113,15 +113,29 @@ async def begin_undo_of_import(ctx: Context, change: StoredChange, import_id: Ob
 
 
 async def is_undoable(ctx: Context, change_id: ObjectId) -> bool:
-    """Return whether the caller may undo a change, as far as that is known before its documents are read."""
+    """Return whether the caller may undo a change or a batch, as far as that is known before its documents are read."""
     change = await history.find_one(ctx, change_id)
-    if change is None or limit_change(await load_visibility(ctx), change) is None:
+    if change is None:
+        return await _is_batch_undoable(ctx, change_id)
+    if limit_change(await load_visibility(ctx), change) is None:
         return False
     try:
         _require_undoable(ctx, change)
     except Conflict:
         return False
     return ctx.caller.permissions.issuperset(_reverse_permissions(change))
+
+
+async def _is_batch_undoable(ctx: Context, batch_id: ObjectId) -> bool:
+    try:
+        return await _load_batch(ctx, batch_id) is not None
+    except (NotFound, Conflict, Forbidden):
+        return False
+
+
+async def is_batch(ctx: Context, change_id: ObjectId) -> bool:
+    """Return whether an identifier is that of a batch of changes."""
+    return bool(await history.list_batch(ctx, change_id))
 
 
 async def _undo_single(ctx: Context, change: StoredChange, claim: Claim | None) -> UndoResult:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import cast
 
 from coaching_service.core.database.context import Context
@@ -26,6 +25,7 @@ from coaching_service.training.assignments.sync_models import (
     RunningAssignment,
     Syncable,
 )
+from coaching_service.training.assignments.weeks import find_week
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts.blocks import batches as block_batches
@@ -105,15 +105,15 @@ async def list_running(ctx: Context, program_id: ObjectId) -> list[RunningAssign
 
 def _present(running: _Running) -> RunningAssignment:
     start = running.assignment["startDate"]
-    first, last, today = (date.fromisoformat(day) for day in (start, running.end, running.today))
+    week, weeks = find_week(start, running.end, running.today)
     return {
         "assignmentId": running.assignment["_id"],
         "customer": running.customer,
         "startDate": start,
         "endDate": running.end,
-        "status": "upcoming" if first > today else "current",
-        "week": max(0, (today - first).days // 7 + 1),
-        "weeks": (last - first).days // 7 + 1,
+        "status": "upcoming" if week == 0 else "current",
+        "week": week,
+        "weeks": weeks,
     }
 
 

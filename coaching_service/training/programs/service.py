@@ -24,6 +24,7 @@ from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.core.text import normalize
+from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.training.programs import store
 from coaching_service.training.programs.events import ProgramDeleted
 from coaching_service.training.programs.models import (
@@ -46,6 +47,8 @@ from coaching_service.training.workouts.blocks.owners import (
 )
 from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.items.models import WorkItem
+
+_COPY = " (copy)"
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,19 @@ async def create(ctx: Context, program: ProgramInput) -> Program:
     """Create a program without blocks."""
     stored = await store.create(ctx, program)
     return {**stored, **present_identity(stored), "numberOfDaysWithWorkouts": 0}
+
+
+@transactional
+async def duplicate(ctx: Context, program_id: ObjectId) -> Program:
+    """Create a copy of a program with all its blocks. Raises NotFound."""
+    source = await get(ctx, program_id)
+    name = f"{source['name'][: NAME_LENGTH - len(_COPY)]}{_COPY}"
+    details: ProgramInput = {"name": name, "description": source["description"], "tags": source["tags"]}
+    copy = await create(ctx, details)
+    blocks = await workouts.list_stored_blocks(ctx, ProgramPlan(program_id))
+    plans: list[BlockPlan] = [{**plan_of(block, block["items"]), "day": block["day"]} for block in blocks]
+    await workouts.create_blocks(ctx, ProgramPlan(copy["_id"]), plans)
+    return await get(ctx, copy["_id"])
 
 
 async def update(

@@ -20,6 +20,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Input, Integer, Text
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import Availability
+from coaching_service.training.assignments import service as assignments
+from coaching_service.training.assignments.weeks import describe_progress
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockInput, WorkoutBlockFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
@@ -89,12 +91,13 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
     customer = await load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
     days = days_of_week(date.fromisoformat(query["week"]) if query["week"] else today)
-    blocks, outline, template_names, periods_of = await gather_reads(
+    blocks, outline, template_names, periods_of, listed = await gather_reads(
         ctx,
         workouts.list_blocks(ctx, ClientCalendar(customer_id), str(days[0]), str(days[-1])),
         calendar_days.list_days(ctx, customer_id, days[0], days[-1], today=today),
         list_template_names(ctx),
         availability.get_periods(ctx, [customer_id], str(days[0]), str(days[-1])),
+        assignments.list_programs(ctx, customer_id),
     )
     periods: list[Availability] = periods_of[customer_id]
     statuses = {block["_id"]: block["status"] for day in outline for block in day["blocks"]}
@@ -110,6 +113,7 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
     return {
         "customer": customer,
         "template_names": template_names,
+        "programs": [describe_progress(each, today) for each in reversed(listed) if each["status"] != "ended"],
         "days": [(day, [block for block in described if block["date"] == str(day)]) for day in days],
         "move_targets": [
             (str(block["_id"]), f"{date.fromisoformat(str(block['date'])):%a}: {block['name']}")

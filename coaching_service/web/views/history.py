@@ -133,6 +133,8 @@ async def _undo(
 ) -> Redirect:
     """Undo a change. Raises Conflict with the reason in words if it cannot be undone."""
     location = local_path(form["next"], history_path)
+    if customer_id is None and await undo.is_batch(ctx, change_id):  # the notice of an operation on several clients
+        return redirect_after_undo(await undo.undo_or_begin_job(ctx, change_id), location)
     change = await changes.find_visible(ctx, change_id)
     if customer_id not in (None, change["customerId"]):
         raise NotFound("change")

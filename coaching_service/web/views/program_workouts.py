@@ -23,7 +23,7 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockInput
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.views.customer_calendar import WorkoutNameForm
-from coaching_service.web.views.programs import program_page
+from coaching_service.web.views.programs import list_clients_on, program_page
 from coaching_service.web.views.schedule_forms import (
     ProgressionFields,
     describe_copy,
@@ -52,7 +52,8 @@ class _CopyDaysForm(ProgramDaysCopy, ProgressionFields):
 
 
 async def _layout_variables(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
-    return {"program": await programs.require(ctx, program_id)}
+    program, running = await gather_reads(ctx, programs.require(ctx, program_id), list_clients_on(ctx, program_id))
+    return {"program": program, "running": running}
 
 
 declare_workout_pages(
@@ -119,6 +120,13 @@ async def preview_copied_days(ctx: Context, program_id: ObjectId, form: dict[str
     result = await _copy_days(ctx, program_id, form, dry_run=True)
     summary = describe_copy(result, form["onConflict"])
     return render_copy_preview(ctx, "copy_program_days", summary, result, form["onConflict"])
+
+
+@pages.post("/duplicate", access=coach(PROGRAMS.CREATE), on=program_page)
+async def duplicate_program(ctx: Context, program_id: ObjectId) -> Redirect:
+    """Create a copy of a program with its workouts."""
+    copy = await programs.duplicate(ctx, program_id)
+    return Redirect(f"/app/programs/{copy['_id']}", f"{copy['name']} created.")
 
 
 @pages.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_program.html")

@@ -18,6 +18,7 @@ from coaching_service.people.customers import listing
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
 from coaching_service.training.assignments.models import ProgramAssignmentResult
+from coaching_service.training.assignments.sync_models import RunningAssignment
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramInput
 from coaching_service.training.programs.schemas import NewProgram
@@ -91,13 +92,14 @@ async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery)
         workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY),
         listing.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
         list_template_names(ctx),
-        sync.list_running_clients(ctx, program_id),
+        list_clients_on(ctx, program_id),
     )
     exercise_ids = {each for block in blocks for item in block["items"] for each in planned_exercise_ids(item)}
     names = {str(each): name["name"] for each, name in (await exercises.get_names(ctx, exercise_ids)).items()}
     weeks = _group_by_week(blocks, ctx.caller.company.load_unit)
     return {
         "program": program,
+        "running": running,
         "weeks": weeks,
         "template_names": template_names,
         "next_day": query["day"] or min(blocks[-1]["day"] + 1 if blocks else 1, LAST_DAY),
@@ -113,6 +115,11 @@ async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery)
         "last_day_of_weeks": max(weeks, default=1) * 7,
         "preview": None,
     }
+
+
+async def list_clients_on(ctx: Context, program_id: ObjectId) -> list[RunningAssignment]:
+    """Return the clients who are on a program, if the coach may see clients."""
+    return await sync.list_running(ctx, program_id) if CUSTOMERS.VIEW in ctx.caller.permissions else []
 
 
 class _BlockTile(TypedDict):
