@@ -10,7 +10,13 @@ from tests.support.visitor import Visitor
 
 # Opened with a selection of clients, what the history and each large change lead to, the form of the team, and the
 # search for a name of a sheet.
-_OTHERWISE = {"/app/customers/bulk", "/app/jobs", "/app/programs/import/exercises", "/app/settings/team/new"}
+_OTHERWISE = {
+    "/app/customers/bulk",
+    "/app/customers/groups/program",
+    "/app/jobs",
+    "/app/programs/import/exercises",
+    "/app/settings/team/new",
+}
 # What adds the first entry is visible next to the empty list, which has no link to it.
 _FORM_BESIDE = {
     "/app/customers/{customerId}/check-ins",

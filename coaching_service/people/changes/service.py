@@ -33,6 +33,7 @@ _NAMES = {
     "customer": ("client", "clients"),
     "workout": ("workout", "workouts"),
     "hidden_day": ("hidden day", "hidden days"),
+    "group_program": ("program of a group", "programs of groups"),
     "metrics_set": ("metric set", "metric sets"),
     "metrics_assignment": ("metric set of a client", "metric sets of clients"),
     "check_in": ("recurring check-in", "recurring check-ins"),

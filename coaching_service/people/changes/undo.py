@@ -268,8 +268,12 @@ def _reverse_permissions(change: StoredChange) -> Iterator[str]:
             yield _reverse_permission(AREAS[document["kind"]], document)
 
 
+# Of a program, of a shared exercise, and of the clients of a group.
+_PARTS = {"workout", "exercise_override", "group_program"}
+
+
 def _reverse_permission(area: Area, document: ChangedDocument) -> str:
-    is_part = document["kind"] in ("workout", "exercise_override")  # of a program, or of a shared exercise
+    is_part = document["kind"] in _PARTS
     if is_part or (document["action"] == "changed" and not undo.is_soft_deletion(document)):
         return area.EDIT
     return area.DELETE if document["action"] == "created" else area.CREATE

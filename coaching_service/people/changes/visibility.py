@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from coaching_service.core.auth.permissions import EXERCISES, FORMS, METRICS, NUTRITION, PROGRAMS, Area
+from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES, FORMS, METRICS, NUTRITION, PROGRAMS, Area
 from coaching_service.core.auth.visibility import Visibility, areas_of
 from coaching_service.core.changes.models import ChangedDocument, StoredChange, StoredEvent
 from coaching_service.core.database.context import Context
@@ -19,6 +19,7 @@ from coaching_service.people.customers import service as customers
 AREAS = {
     "program": PROGRAMS,
     "workout": PROGRAMS,
+    "group_program": CUSTOMERS,
     "template": PROGRAMS,
     "exercise": EXERCISES,
     "exercise_override": EXERCISES,
