@@ -134,7 +134,7 @@ async def _is_batch_undoable(ctx: Context, batch_id: ObjectId) -> bool:
 
 
 async def is_batch(ctx: Context, change_id: ObjectId) -> bool:
-    """Return whether an identifier is that of a batch of changes."""
+    """Return whether changes of a batch have this identifier."""
     return bool(await history.list_batch(ctx, change_id))
 
 
