@@ -236,7 +236,10 @@ async def _schedule_dates(
         return []
     absences = (await availability.get_absences(ctx, [customer_id], dates[0], dates[-1]))[customer_id]
     await _add_blocks(ctx, customer_id, check_in_id, name, item, [day for day in dates if day not in absences])
-    return [day for day in dates if day in absences]
+    absent = [day for day in dates if day in absences]
+    if absent:  # a change of the period at the same time has to see them
+        await customers.lock_and_mark_figures(ctx, customer_id)
+    return absent
 
 
 async def _remove_upcoming(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, today: date) -> None:
