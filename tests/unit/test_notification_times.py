@@ -80,7 +80,7 @@ def test_end_of_quiet_hours(begin: str | None, end: str | None, moment: str, exp
 )
 def test_time_of_a_notification(kind: Kind, due: str, at: str, expected: str | None) -> None:
     """In Madrid in winter, with quiet hours from 22:00 to 7:00; what has a time is pointless after its day."""
-    day = datetime(2026, 3, 2)
+    day = datetime.fromisoformat("2026-03-02")
     due_at, moment = (datetime.fromisoformat(f"2026-03-02 {clock}") for clock in (due, at))
     valid_until = None if kind == "messages" else day + timedelta(hours=23)
     expected_at = None

@@ -1,0 +1,246 @@
+"""What clients are reminded of: sent once at its local time, and only if it is still to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import date, timedelta
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from typing import Any
+
+import pytest
+
+from coaching_service.core.database.documents import now
+from coaching_service.core.dates import at_local_time
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import mail
+from coaching_service.core.jobs.worker import run_due
+from coaching_service.settings import Settings
+from tests.support.check_ins import check_in, form
+from tests.support.client import CoachClient
+from tests.support.figures import renew_figures
+from tests.support.mails import part_of, read_mail
+from tests.support.notifications import count_pending, send_due
+from tests.support.service_process import until
+from tests.support.training import Json, block_with, client_path, form_of, path_of, task
+
+ZONE = "America/New_York"
+
+
+class Client:
+    """A client in New York, and the mail that the client receives."""
+
+    def __init__(self, coach: CoachClient, customer: Json, session: CoachClient, settings: Settings) -> None:
+        self.coach, self.customer, self.session = coach, customer, session
+        self._folder = settings.data_dir / "mail"
+        self.today: date = coach.ctx.caller.today(ZONE)
+        self.tomorrow = self.today + timedelta(days=1)
+
+    @property
+    def id(self) -> ObjectId:
+        return ObjectId(self.customer["_id"])
+
+    async def plan(self, *items: Json, day: date | None = None) -> Json:
+        """Plan a block with these items, by default tomorrow."""
+        return await block_with(self.coach, self.customer, *items, date=str(day or self.tomorrow))
+
+    async def choose(self, **settings: Any) -> None:
+        """Change which notifications the client wants."""
+        (await self.session.patch("/customer/me", {"notifications": settings})).ok()
+
+    async def at(self, clock: str, *, day: date | None = None, minutes: int = 0) -> list[EmailMessage]:
+        """The mails that the client has received until so many minutes after a local time, by default of tomorrow."""
+        await renew_figures(self.coach.ctx.services)
+        moment = at_local_time(day or self.tomorrow, clock, ZONE) + timedelta(minutes=minutes, seconds=10)
+        await send_due(self.coach.ctx, after=moment - now())
+        return await self.received()
+
+    async def received(self) -> list[EmailMessage]:
+        """The mails that the client has received, oldest first."""
+        services, about = self.coach.ctx.services, {"kind": mail.SEND, "about": self.id}
+
+        async def is_sent() -> bool:
+            await run_due(services, {mail.SEND: mail.send})
+            return await services.db["jobs"].count_documents(about) == 0
+
+        await until(is_sent, "the mail to be sent")
+        files = sorted(self._folder.glob("*.eml"), key=lambda file: file.stat().st_mtime_ns)
+        mails = [message_from_bytes(file.read_bytes(), policy=default) for file in files]
+        return [each for each in mails if each["To"] == self.customer["email"]]
+
+    async def events(self) -> list[Json]:
+        """The events `reminder.sent`, once all changes are numbered."""
+
+        async def are_numbered() -> bool:
+            where = {"companyId": self.coach.ctx.company_id, "number": None}
+            return await self.coach.ctx.db["changes"].count_documents(where) == 0
+
+        await until(are_numbered, "changes to be numbered")
+        docs: list[Json] = (await self.coach.get("/coach/events?types=reminder.sent")).ok()["docs"]
+        return docs
+
+
+@pytest.fixture
+async def ana(coach: CoachClient, settings: Settings) -> Client:
+    email = f"ana-{ObjectId()}@example.com"
+    customer = await coach.create_customer("Ana", email=email, timezone=ZONE, sendInvitation=False)
+    return Client(coach, customer, await coach.as_client(customer), settings)
+
+
+def reminder(clock: str = "12:00") -> Json:
+    """A reminder to add."""
+    return {"type": "REMINDER", "reminderFields": {"scheduledTime": clock, "message": "Secret words"}}
+
+
+async def test_reminder_is_sent_once_at_its_time(ana: Client) -> None:
+    block = await ana.plan(reminder(), reminder("2026-01-01T18:30:00"))
+    assert await ana.at("11:59") == []
+    [sent] = await ana.at("12:00")
+
+    parts = read_mail(sent, ana.coach.ctx.services.base_url)
+    assert "There is a reminder for 12:00 in your plan." in parts.text
+    assert "Secret words" not in parts.text + parts.html
+    assert "Legs" not in parts.text + parts.html
+    assert next(iter(parts.links)).endswith(f"/train/workouts/{block['_id']}")
+    [event] = await ana.events()
+    assert (event["customerId"], event["actor"]["type"]) == (ana.customer["_id"], "system")
+    item = block["items"][0]["_id"]
+    expected = {"kind": "reminders", "date": str(ana.tomorrow), "wblockId": block["_id"], "witemId": item}
+    assert event["data"] == expected
+
+    await ana.plan(task())  # what is due is computed again
+    assert len(await ana.at("18:29")) == 1
+    assert len(await ana.at("18:30")) == 2
+    assert len(await ana.at("23:59")) == 2
+    assert len(await ana.events()) == 2
+
+
+async def log(ana: Client, block: Json) -> None:
+    item = block["items"][0]["_id"]
+    (await ana.session.put(f"/customer/wblocks/{block['_id']}/witems/{item}/log", {"isCompleted": True})).ok()
+
+
+async def delete(ana: Client, block: Json) -> None:
+    (await ana.coach.delete(path_of(block))).ok(204)
+
+
+async def move(ana: Client, block: Json) -> None:
+    (await ana.coach.patch(path_of(block), {"date": str(ana.tomorrow + timedelta(days=1))})).ok()
+
+
+async def hide(ana: Client, _: Json) -> None:
+    body = {"startDate": str(ana.tomorrow), "endDate": str(ana.tomorrow), "isVisible": False}
+    (await ana.coach.put(client_path(ana.customer, "visibility"), body)).ok()
+
+
+async def archive(ana: Client, _: Json) -> None:
+    (await ana.coach.put("/coach/customers/archive", {"id": ana.customer["_id"]})).ok()
+
+
+async def leave(ana: Client, _: Json) -> None:
+    body = {"kind": "away", "from": str(ana.tomorrow), "until": str(ana.tomorrow)}
+    (await ana.coach.post(client_path(ana.customer, "availability"), body)).ok(201)
+
+
+async def turn_off(ana: Client, _: Json) -> None:
+    await ana.choose(reminders=False)
+
+
+@pytest.mark.parametrize("cause", [log, delete, move, hide, archive, leave, turn_off])
+async def test_reminder_is_not_sent(ana: Client, cause: Callable[[Client, Json], Awaitable[None]]) -> None:
+    block = await ana.plan(reminder())
+    await renew_figures(ana.coach.ctx.services)
+    await cause(ana, block)
+    assert await ana.at("12:00") == []
+    assert await ana.events() == []
+    assert await ana.coach.ctx.db["notifications"].count_documents({"customerId": ana.id, "outcome": "dropped"}) == 1
+
+
+async def test_reminder_at_another_time_is_sent_only_then(ana: Client) -> None:
+    block = await ana.plan(reminder())
+    await renew_figures(ana.coach.ctx.services)
+    item = f"{path_of(block)}/witems/{block['items'][0]['_id']}"
+    (await ana.coach.patch(item, {"reminderFields": {"scheduledTime": "15:00", "message": "x"}})).ok()
+    assert await ana.at("12:00") == []
+    assert len(await ana.at("15:00")) == 1
+
+
+async def test_time_zone_of_the_client_moves_what_is_due(ana: Client) -> None:
+    await ana.plan(reminder())
+    await renew_figures(ana.coach.ctx.services)
+    (await ana.session.patch("/customer/me", {"timezone": "America/Chicago"})).ok()
+    assert await ana.at("12:00") == []
+    assert len(await ana.at("13:00")) == 1
+
+
+async def test_reminder_in_quiet_hours_is_sent_at_their_end_or_not_at_all(ana: Client) -> None:
+    await ana.choose(quietFrom="22:00", quietTo="07:00")
+    await ana.plan(reminder("05:30"), reminder("22:30"))
+    assert await ana.at("05:30") == []
+    assert await ana.at("06:59") == []
+    assert len(await ana.at("07:00")) == 1
+    assert len(await ana.at("22:30")) == 1
+    assert len(await ana.at("07:00", day=ana.tomorrow + timedelta(days=1))) == 1
+
+
+async def test_reminder_that_is_over_two_hours_late_is_not_sent(ana: Client) -> None:
+    await ana.plan(reminder("12:00"), reminder("12:30"))
+    [sent] = await ana.at("12:00", minutes=121)
+    assert "12:30" in part_of(sent, "plain")
+
+
+async def test_workout_of_the_day_is_announced_at_the_time_that_the_client_has_chosen(ana: Client) -> None:
+    await ana.plan(task(), day=ana.tomorrow)
+    await ana.plan(task(), day=ana.tomorrow)
+    assert await ana.at("23:00", day=ana.today) == []
+    await ana.choose(workoutTime="06:45")
+    [sent] = await ana.at("06:45")
+    assert sent["Subject"] == "Your workout of today"
+    assert len(await ana.at("23:59")) == 1
+    [event] = await ana.events()
+    assert event["data"]["kind"] == "workouts"
+
+
+async def test_workout_that_is_begun_is_not_announced(ana: Client) -> None:
+    await ana.choose(workoutTime="06:45")
+    block = await ana.plan(task())
+    await renew_figures(ana.coach.ctx.services)
+    await log(ana, block)
+    assert await ana.at("06:45") == []
+
+
+@pytest.mark.parametrize("is_recurring", [True, False])
+async def test_check_in_of_the_day_is_due_in_the_morning_until_it_is_answered(ana: Client, is_recurring: bool) -> None:
+    if is_recurring:
+        weekly = await form(ana.coach)
+        await check_in(ana.coach, ana.customer, formId=weekly["_id"], everyDays=30, startDate=str(ana.tomorrow))
+    else:
+        await ana.plan(form_of({"label": "How was it?", "type": "text"}))
+    assert await ana.at("08:59") == []
+    [sent] = await ana.at("09:00")
+    assert "check-in" in sent["Subject"].lower()
+    [event] = await ana.events()
+    assert event["data"]["kind"] == "checkIns"
+
+
+async def test_answered_check_in_is_not_due(ana: Client) -> None:
+    block = await ana.plan(form_of({"label": "How was it?", "type": "text"}))
+    await renew_figures(ana.coach.ctx.services)
+    item = block["items"][0]
+    answers = [{"questionId": item["form"]["questions"][0]["_id"], "value": "Good"}]
+    body = {"isCompleted": True, "answers": answers}
+    (await ana.session.put(f"/customer/wblocks/{block['_id']}/witems/{item['_id']}/log", body)).ok()
+    assert await ana.at("09:00") == []
+
+
+async def test_erased_client_leaves_nothing_that_is_due(ana: Client) -> None:
+    await ana.plan(reminder())
+    await renew_figures(ana.coach.ctx.services)
+    assert await count_pending(ana.coach.ctx, ana.customer["_id"]) == 1
+    (await ana.coach.delete(f"/coach/customers/{ana.customer['_id']}")).ok(204)
+
+    async def is_erased() -> bool:
+        return await ana.coach.ctx.db["notifications"].count_documents({"customerId": ana.id}) == 0
+
+    await until(is_erased, "the erasure")
