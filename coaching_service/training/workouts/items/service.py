@@ -90,6 +90,8 @@ async def update_item(
         changed = items.with_load_types(changed, known)
         block = await owner.blocks.set_items(ctx, block, _replace(block, changed))
         await owner.after_completed_work_change(ctx, [item, changed])
+        if changed["type"] == "REMINDER":  # the time at which it is sent
+            await owner.after_schedule_change(ctx)
     return await present_item(ctx, block, item_id, known)
 
 
