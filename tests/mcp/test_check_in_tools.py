@@ -11,6 +11,8 @@ from tests.support.training import metric_set
 
 TOOL = "schedule_check_in"
 
+REMINDED = " The client is reminded on the day at 09:00."
+
 
 async def test_form_is_scheduled_every_week(mcp: McpHttpClient, coach: CoachClient) -> None:
     client, weekly = await coach.create_customer(), await form(coach)
@@ -20,7 +22,7 @@ async def test_form_is_scheduled_every_week(mcp: McpHttpClient, coach: CoachClie
     proposal = tool_proposal(proposed, "MANY_DAYS")
     assert await list_check_ins(coach, client) == []
     today = day(coach, 0)
-    assert proposal["summary"] == f"Scheduled «Weekly» every Sunday from {today} on for «Ana»."
+    assert proposal["summary"] == f"Scheduled «Weekly» every Sunday from {today} on for «Ana».{REMINDED}"
     scheduled = await approve(coach, proposed["structuredContent"])
 
     [check_in] = await list_check_ins(coach, client)
@@ -41,7 +43,10 @@ async def test_habits_and_measurements_are_scheduled_for_a_week(mcp: McpHttpClie
     dates = {"startDate": day(coach, 1), "until": day(coach, 7)}
     about = {"customerId": client["_id"], **dates}
     habit = tool_change(await mcp.call(TOOL, **about, task="Walk", everyDays=1))
-    assert habit["summary"] == f"Scheduled «Walk» every day from {dates['startDate']} until {dates['until']} for «Ana»."
+    assert (
+        habit["summary"]
+        == f"Scheduled «Walk» every day from {dates['startDate']} until {dates['until']} for «Ana».{REMINDED}"
+    )
     weight = tool_change(await mcp.call(TOOL, **about, metrics=body["_id"], everyDays=3))
     assert "every 3 days" in weight["summary"]
     assert len(await coach.calendar(client, day(coach, 0), day(coach, 27))) == 7 + 3

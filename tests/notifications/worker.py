@@ -1,4 +1,4 @@
-"""A process that plans and sends reminders at the time that a file says; it is killed by whoever started it."""
+"""A process that plans and sends reminders at the time that a file says; the program that starts it kills it."""
 
 from __future__ import annotations
 

@@ -22,8 +22,10 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.check_ins import service
 from coaching_service.progress.check_ins._recurrence import DAYS_AHEAD
 from coaching_service.progress.check_ins.models import CheckIn, NewCheckIn, Recurrence
+from coaching_service.progress.reminders.planning import CHECK_INS_AT
 from coaching_service.training.workout_text.mentions import resolve_document
 
+_REMINDED = f" The client is reminded on the day at {CHECK_INS_AT}."
 tools = Tools()
 _CONTENT = ("form", "metrics", "task")
 _RHYTHM = ("weekday", "everyDays")
@@ -90,7 +92,7 @@ async def schedule_check_in(
     same = [_describe(each) for each in existing if each["name"] == check_in["name"]]
     note = f" There was already {', '.join(same)}." if same else ""
     return Written(
-        f"Scheduled {_describe(check_in)} for {typed(customer['name'])}.{note}",
+        f"Scheduled {_describe(check_in)} for {typed(customer['name'])}.{_REMINDED}{note}",
         {"customerId": customer_id, "checkInId": check_in["_id"]},
         find_reasons(
             today=today,
