@@ -23,6 +23,7 @@ from typing import Any
 import time_machine
 
 from coaching_service import runtime
+from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.embedded import running_mongod
 from coaching_service.core.database.transactions import in_transaction
@@ -30,7 +31,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service as availability
 from coaching_service.people.customers import creation
 from coaching_service.people.team import service as team
-from coaching_service.settings import Settings, new_master_key
+from coaching_service.settings import Settings
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
