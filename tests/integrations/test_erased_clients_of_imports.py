@@ -190,6 +190,20 @@ async def test_the_import_of_an_erased_client_is_deleted_with_its_file(
     assert not await mentions(coach, ana["_id"])
 
 
+async def test_an_answer_with_a_client_who_is_erased_before_the_import_begins_is_forgotten(
+    coach: CoachClient, bo: dict[str, Any], settings: Settings
+) -> None:
+    db = coach.ctx.db
+    no_job_is_claimed = {"failCommands": ["findAndModify"], "namespace": db["jobs"].full_name, "errorCode": 11601}
+    async with fail_point(db.client, settings.mongodb_uri, **no_job_is_claimed) as fail:
+        await fail()
+        sent = await send(coach, ROWS, name="a.csv", customers=f'{{"Ana": "skip", "Bo": "{bo["_id"]}"}}')
+        await erase(coach, bo)
+    assert (await ended(coach, sent.ok(202)))["status"] == "failed"
+    assert not await mentions(coach, bo["_id"])
+    assert await stored(coach) == (0, 0)
+
+
 @pytest.mark.parametrize("is_alone", [False, True])
 async def test_a_checked_file_is_deleted_with_a_client(
     coach: CoachClient, ana: dict[str, Any], bo: dict[str, Any], *, is_alone: bool

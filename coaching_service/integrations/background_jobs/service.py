@@ -254,6 +254,9 @@ async def end(ctx: Context, job: JobWork, status: JobStatus, errors: Sequence[Jo
     plan = stored.get("plan")
     if plan is not None:
         work["plan"] = {**plan, "current": None, "customers": await _only_existing(ctx, plan["customers"])}
+    if (answers := stored.get("answers")) is not None:
+        others = [each for each in answers["customers"] if not isinstance(each["answer"], ObjectId)]
+        work["answers"] = {**answers, "customers": others + await _only_existing(ctx, answers["customers"])}
     result, marks = _end_result(stored, status)
     unlisted = (0 if plan is None else plan.get("problems", 0)) - _most_errors(job)
     if unlisted > 0:
@@ -322,12 +325,11 @@ def _without(work: ImportWork, erased: set[ObjectId], *, is_unfinished: bool) ->
     return left | {"plan.customers": places}
 
 
-async def _only_existing(ctx: Context, plan: Sequence[StoredAnswer]) -> list[StoredAnswer]:
-    """Return those of the clients in a plan who exist: one who does not, or is left out, is not named any longer."""
-    known = await customers.find_references(
-        ctx, [each["answer"] for each in plan if isinstance(each["answer"], ObjectId)]
-    )
-    return [each for each in plan if each["answer"] in known]
+async def _only_existing(ctx: Context, answers: Sequence[StoredAnswer]) -> list[StoredAnswer]:
+    """Return the answers that are clients who exist: one who does not, or is left out, is not named any longer."""
+    ids = [each["answer"] for each in answers if isinstance(each["answer"], ObjectId)]
+    known = await customers.find_references(ctx, ids) if ids else {}
+    return [each for each in answers if each["answer"] in known]
 
 
 def _most_errors(job: JobWork) -> int:
