@@ -157,30 +157,35 @@ class MovedClock:
         new.replace(self._file)
 
     async def _pass(self, now: datetime, end: datetime) -> datetime:
-        """Wait until all that is due has happened, and move the clock to what happens next; returns this time."""
+        """Wait until all that is due has happened, and move the clock to what happens next; returns this time.
+
+        While a process has claimed something, which a killed one may have, the clock runs as fast as all others.
+        """
         since = time.time()
 
         async def is_done() -> bool:
-            moment = now + timedelta(seconds=time.time() - since)
-            return await self._find_next() > moment
+            following, is_claimed = await self._find_next()
+            return not is_claimed and following > now + timedelta(seconds=time.time() - since)
 
         await until(is_done, f"what is due at {now} to be sent", 300)
-        following = min(await self._find_next(), end)
-        moment = now + timedelta(seconds=time.time() - since)
-        self._set(max(following, moment))
-        return max(following, moment)
+        following, _ = await self._find_next()
+        moment = max(min(following, end), now + timedelta(seconds=time.time() - since))
+        self._set(moment)
+        return moment
 
-    async def _find_next(self) -> datetime:
-        """Return when the next notification is due, or figures have to be renewed."""
+    async def _find_next(self) -> tuple[datetime, bool]:
+        """Return when the next thing is due, and whether it is the end of a lease: no reminder is due within a minute."""
         db = self._services.db
-        times = [_NEVER]
+        times: list[tuple[datetime, bool]] = [(_NEVER, False)]
         for collection, name in (
             ("notifications", "sendAt"),
             ("customers", "figuresUntil"),
             ("customers", "figuresChangedAt"),
         ):
             first = await db[collection].find_one({name: {"$ne": None}}, {name: 1}, sort=[(name, 1)])
-            times += [first[name]] if first else []
+            if first is not None:
+                is_within_minute = bool(first[name].second or first[name].microsecond)
+                times.append((first[name], name == "sendAt" and is_within_minute))
         return min(times)
 
 
