@@ -133,6 +133,7 @@ def test_tests_pause_only_between_two_looks() -> None:
         "clients/test_rolling_upgrade.py",
         "core/test_database_monitor.py",
         "core/test_outbound.py",
+        "notifications/worker.py",
         "reliability/interrupt_installation.py",
         "reliability/replica_set.py",
         "reliability/test_change_log.py",

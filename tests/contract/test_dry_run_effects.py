@@ -23,6 +23,7 @@ NOT_COMPARED |= {"changeCounters", "changeNumbers", "exerciseUses", "fileTotals"
 BACKGROUND = {
     "changes": {"seq", "lastSeq", "pending"},
     "webhooks": {"position"},
+    "notifications": {"sendAt", "sentAt", "outcome"},
     "customers": {
         *("figuresUntil", "figuresChangedAt", "attention", "lastTrainedDate"),
         *("complianceRate7d", "complianceRate30d", "complianceRate90d", "complianceDate"),

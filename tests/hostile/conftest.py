@@ -19,7 +19,15 @@ from tests.support.client import CoachClient, Reply
 from tests.support.declared_world import World, make_world
 
 # What changes without a request: jobs run, changes receive numbers, and figures are derived.
-_BACKGROUND = {"changeCounters", "changeNumbers", "exerciseUses", "jobs", "rateCounters", "webhookDeliveries"}
+_BACKGROUND = {
+    "changeCounters",
+    "changeNumbers",
+    "exerciseUses",
+    "jobs",
+    "notifications",
+    "rateCounters",
+    "webhookDeliveries",
+}
 _DERIVED = {
     "apiKeys": {"lastUsedAt": 0},
     "sessions": {"_id": 1},

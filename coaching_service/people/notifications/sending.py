@@ -37,7 +37,7 @@ from coaching_service.people.notifications.models import (
 )
 from coaching_service.people.team import service as team
 
-OPERATION = "send_notifications"
+OPERATION = "send_reminder"
 # What a killed process has claimed is claimed again in time: each is sent within a minute.
 LEASE = timedelta(seconds=20)
 _POLL_SECONDS = 1.0
