@@ -35,6 +35,7 @@ from coaching_service.settings import Settings
 from tests.reliability.replica_set import running_replica_set
 from tests.support.client import CoachClient
 from tests.support.companies import CompanyCopies, CompanyOptions, CompanyOwner, create_company
+from tests.support.figures import postpone_renewal
 
 PASSWORD = "correct horse battery"
 SERVICE_HASHER = passwords._hasher
@@ -267,6 +268,12 @@ def company_copies(services: Services, password_hash: str) -> CompanyCopies:
 async def coach(company_copies: CompanyCopies, owner_clients: Callable[[CompanyOwner], CoachClient]) -> CoachClient:
     """A company's owner with an API key."""
     return owner_clients(await company_copies.take())
+
+
+@pytest.fixture
+async def without_renewal(coach: CoachClient) -> None:
+    """The application does not renew the company's figures: it has no events but those of what the test does."""
+    await postpone_renewal(coach.ctx)
 
 
 @pytest.fixture

@@ -65,6 +65,8 @@ EventType = Literal[
     "reminder.sent",
     "history.imported",
     "history.removed",
+    "attention.raised",
+    "attention.cleared",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 

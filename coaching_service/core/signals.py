@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar, cast
 
 from coaching_service.core.cached_reads import CachedReads
@@ -15,6 +15,7 @@ from coaching_service.core.ids import ObjectId
 T = TypeVar("T")
 
 MAX_HELD_OF_A_COMPANY, MAX_HELD_OF_A_CREDENTIAL = 50, 20
+MAX_PAGES_OF_A_COMPANY, MAX_PAGES_OF_A_SESSION = 1000, 10
 _RETRY_SECONDS = 5
 _SHARED_SECONDS = 1.0
 
@@ -53,11 +54,12 @@ class Listener:
 
 
 class _Company:
-    """What waits for one company: its listeners, how many requests each credential has held, and shared reads."""
+    """What waits for one company: its listeners, how many requests and pages a credential holds, and shared reads."""
 
     def __init__(self) -> None:
         self.listeners: set[Listener] = set()
         self.held: Counter[ObjectId] = Counter()
+        self.pages: Counter[ObjectId] = Counter()
         self.reads = _new_reads()
 
     def notify(self) -> None:
@@ -65,6 +67,18 @@ class _Company:
         self.reads = _new_reads()
         for listener in self.listeners:
             listener.event.set()
+
+
+@contextmanager
+def _counted(held: Counter[ObjectId], credential_id: ObjectId, most: int, most_of_a_credential: int) -> Iterator[None]:
+    """Count a request that is held. Raises TooManyWaiting if there are too many."""
+    if held.total() >= most or held[credential_id] >= most_of_a_credential:
+        raise TooManyWaiting
+    held[credential_id] += 1
+    try:
+        yield
+    finally:
+        held[credential_id] -= 1
 
 
 def _new_reads() -> CachedReads[Hashable, Any]:
@@ -101,14 +115,22 @@ class CompanySignals:
         Raises TooManyWaiting if 20 requests of the credential, or 50 of the company, are held in this process.
         """
         async with self.listen(company_id) as listener:
-            held = self._companies[company_id].held
-            if held.total() >= MAX_HELD_OF_A_COMPANY or held[credential_id] >= MAX_HELD_OF_A_CREDENTIAL:
-                raise TooManyWaiting
-            held[credential_id] += 1
-            try:
+            with _counted(
+                self._companies[company_id].held, credential_id, MAX_HELD_OF_A_COMPANY, MAX_HELD_OF_A_CREDENTIAL
+            ):
                 yield listener
-            finally:
-                held[credential_id] -= 1
+
+    @asynccontextmanager
+    async def hold_page(self, company_id: ObjectId, session_id: ObjectId) -> AsyncIterator[Listener]:
+        """Listen for new changes in a request of an open page of a session.
+
+        Raises TooManyWaiting for more than 10 pages of the session, or 1000 of the company, in this process.
+        """
+        async with self.listen(company_id) as listener:
+            with _counted(
+                self._companies[company_id].pages, session_id, MAX_PAGES_OF_A_COMPANY, MAX_PAGES_OF_A_SESSION
+            ):
+                yield listener
 
     def count(self, company_id: ObjectId) -> int:
         """Return how many requests, and webhooks, wait for a company."""

@@ -165,6 +165,8 @@ class WebApplication:
         )
         if page.access.audience != "public":
             ctx = replace(ctx, load_caller=partial(self._load_caller, page, request))
+        if page.request_class == "held":
+            ctx = replace(ctx, turn=partial(self.dependencies.database_slots.holding, ctx.slot_holder))
         return PageRequest(page, request, browser_session, ctx)
 
     async def _load_caller(self, page: Page, request: web.Request) -> Principal:

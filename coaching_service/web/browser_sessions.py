@@ -21,6 +21,7 @@ from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.web_sessions import StartedSession
 
+LIVE_HEADER = "X-Live"  # of requests that live.js sends by itself
 CSRF_FIELD = "csrf"
 _LOCAL_PATH = re.compile(r"/(app|oauth|train)([/?][!-\[\]-~]*)?", re.ASCII)
 _NOTICE_SECONDS = 60
@@ -69,11 +70,15 @@ class BrowserSession:
 
     @classmethod
     async def from_request(cls, services: Services, request: web.Request) -> BrowserSession:
-        """Read the session of a request from its cookies."""
+        """Read the session of a request from its cookies.
+
+        Only what a user does extends it, not what the script of an open page asks for by itself.
+        """
         token = request.cookies.get(cookie_name(services, "session"))
         principal, is_suspended = None, False
         try:
-            principal = await web_sessions.find_principal(services, token) if token else None
+            extends = LIVE_HEADER not in request.headers
+            principal = await web_sessions.find_principal(services, token, extends=extends) if token else None
         except CompanySuspended:
             is_suspended = True
         visitor_id = request.cookies.get(cookie_name(services, "visitor"))

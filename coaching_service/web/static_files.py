@@ -77,6 +77,7 @@ _SOURCES = {
     "charts.js": ("charts.js",),
     "editor.js": ("editor/rows.js", "editor/saving.js", "editor/type_ahead.js", "editor/start.js"),
     "photos.js": ("photos.js",),
+    "live.js": ("live.js",),
 }
 # What a template names in `libraries`, with the static files that its page loads.
 _LIBRARIES = {
@@ -90,6 +91,7 @@ _LIBRARIES = {
     "charts": ("uplot.css", "uplot.js", "charts.js"),
     "editor": ("editor.js",),
     "photos": ("photos.js",),
+    "live": ("live.js",),
 }
 _MODULES = frozenset({"combobox.js"})  # published as a JavaScript module only
 

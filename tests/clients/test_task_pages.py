@@ -1,6 +1,6 @@
 """The programs of docs/tasks, as a reader would copy them, against the running service.
 
-Collected with `--clients`. Two pages need no client library: tests/people/webhooks/test_webhook_guide.py, tests/lifecycle/test_schedules_guide.py.
+Collected with `--clients`. Three pages need no client library: tests/people/webhooks/test_webhook_guide.py, tests/lifecycle/test_schedules_guide.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support.client import MONDAY, CoachClient
 from tests.support.training import block_with, log, task
 
 PAGES = ROOT / "docs" / "tasks"
-TESTED_ELSEWHERE = {"react-to-a-finished-workout", "change-many-schedules"}
+TESTED_ELSEWHERE = {"react-to-a-finished-workout", "react-to-a-client-who-needs-you", "change-many-schedules"}
 
 
 class Page:

@@ -96,6 +96,8 @@ def _line(route: Route, reply: Reply, changes: list[Any]) -> str:
     assert len({change["customerId"] for change in changes}) == len(changes) or route.path.endswith("delete")
     assert {change["operation"] for change in changes} == {RECORDED_AS.get(route.operation_id, route.operation_id)}
     types = dict.fromkeys(event["type"] for change in changes for event in change["events"])
+    for renewed in ("attention.raised", "attention.cleared"):  # they depend on when the application has renewed figures
+        types.pop(renewed, None)
     final = [] if all(change["undoable"] for change in changes) else ["final"]
     return " ".join([route.method, route.path, *(types or ["-"]), *final])
 

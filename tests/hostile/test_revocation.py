@@ -99,7 +99,11 @@ async def waiting_replies(
         start = (await client.get("/coach/events", limit=500)).ok()
         while start["hasMore"]:
             start = (await client.get("/coach/events", limit=500, after=start["nextCursor"])).ok()
-        held.append(asyncio.create_task(client.get("/coach/events", after=start["nextCursor"], wait=25)))
+        held.append(
+            asyncio.create_task(
+                client.get("/coach/events", after=start["nextCursor"], types="customer.created", wait=25)
+            )
+        )
     await until(lambda: services.number_signals.count(company) > 0, "the requests wait")
     await revoke()
     await stranger.key.create_customer("Secret")

@@ -13,6 +13,7 @@ from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Output
 from coaching_service.people.activity.record_types import RECORD_TYPES
 from coaching_service.people.changes.schemas import ACTORS
+from coaching_service.people.customers.models import REASON_TYPES
 
 DEFAULT_EVENTS = 100
 _OPTIONAL = {"optional": True}
@@ -268,6 +269,17 @@ class HistoryNotificationData(Output):
     sets = fields.Integer(metadata={"description": "Number of sets."})
 
 
+class AttentionNotificationData(Output):
+    """A reason why the client needs attention."""
+
+    customerId = Identifier()
+    reason = Choice(*REASON_TYPES, metadata={"description": "The reason, as in the attention list."})
+    since = DateTime(metadata={"description": "Its `since` in the attention list; of a cleared reason, the last one."})
+    count = fields.Integer(
+        metadata={"description": "The number of occurrences; of a cleared reason, how many there were last."}
+    )
+
+
 _DATA: dict[str, type[Output]] = {
     "workout.completed": WorkoutNotificationData,
     "item.logged": ItemLoggedNotificationData,
@@ -297,6 +309,7 @@ _DATA_OF_KIND: dict[str, type[Output]] = {
     "metrics_set": MetricSetNotificationData,
     "template": TemplateNotificationData,
     "history": HistoryNotificationData,
+    "attention": AttentionNotificationData,
 }
 _CHANGED_FIELDS = fields.List(
     fields.String(),

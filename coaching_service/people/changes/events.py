@@ -60,7 +60,7 @@ async def list_events(
         async with ctx.turn():
             page, position = await _read_events(ctx, await _position_of(ctx, after), limit, types, read)
         while not (page["docs"] or page["hasMore"]):
-            has_changes = await _wait_for_changes(ctx, listener, deadline)
+            has_changes = await wait_for_changes(ctx, listener, deadline)
             ctx = await ctx.with_current_caller()
             if not has_changes:
                 break
@@ -90,13 +90,18 @@ async def find_available(ctx: Context, position: int) -> int:
     return first if position < first else await history.find_last_number(ctx)
 
 
-async def _wait_for_changes(ctx: Context, listener: Listener, deadline: float) -> bool:
-    """Wait for new changes; returns False when the time is up, the caller has disconnected, or the service stops."""
+async def wait_for_changes(
+    ctx: Context, listener: Listener, deadline: float, check_seconds: float = _CHECK_SECONDS
+) -> bool:
+    """Wait for new changes; returns False when the time is up, the caller has disconnected, or the service stops.
+
+    It looks every `check_seconds` whether the caller has disconnected.
+    """
     while not (ctx.is_disconnected() or listener.is_ended):
         remaining = deadline - asyncio.get_running_loop().time()
         if remaining <= 0:
             return False
-        if await listener.wait(min(remaining, _CHECK_SECONDS)):
+        if await listener.wait(min(remaining, check_seconds)):
             return True
     return False
 

@@ -22,6 +22,7 @@ from coaching_service.core.list_parts import ListPart
 from coaching_service.core.pagination import CursorPage
 from coaching_service.people.changes.models import ChangeDetails, ChangeSummary, DocumentReference, DocumentValues
 from coaching_service.people.changes.visibility import limit_change, limit_values, load_visibility
+from coaching_service.people.customers.attention_events import RENEWAL
 
 _MAX_READS = 10
 _RECENT = timedelta(days=1)
@@ -72,6 +73,7 @@ async def list_changes(
 ) -> CursorPage[ChangeSummary]:
     """Return changes that the caller may see, newest first: at most `limit`, after a cursor.
 
+    The renewal of figures is left out: its changes have only events of attention, and are nobody's operation.
     `credential_id`: made with this key or grant; `in_feed` False: without an entry in the activity feed. Raises
     InvalidFields for a text that is not a cursor.
     """
@@ -79,6 +81,7 @@ async def list_changes(
     where = {name: value for name, value in filters.items() if value is not None}
     if since is not None:
         where["createdAt"] = {"$gte": since}
+    where["operation"] = {"$ne": RENEWAL}
     if in_feed is False:
         where["feed"] = {"$not": {"$elemMatch": {"hiddenBy": None}}}
     list_part = ListPart(ctx, "changes", {**filters, "since": since}, history.NEWEST_FIRST, size=limit, after=after)
@@ -212,7 +215,7 @@ def _references(change: StoredChange) -> list[DocumentReference]:
 def _describe_change(change: StoredChange) -> str:
     """Return what a change did: first the sessions that it imported or removed, which are not among its documents."""
     described = (_describe_history(change), _describe(_references(change)))
-    return ", ".join(filter(None, described)) or _describe_proposal(change)
+    return ", ".join(filter(None, described)) or _describe_proposal(change) or _describe_attention(change)
 
 
 def _describe_history(change: StoredChange) -> str:
@@ -245,6 +248,16 @@ def _describe_proposal(change: StoredChange) -> str:
         if event["type"] == "proposal.decided":
             return f"1 proposal {event['data']['status']}"
     return ""
+
+
+def _describe_attention(change: StoredChange) -> str:
+    """Return such as `attention raised (inactive), attention cleared (missed_workout)`; empty for other changes."""
+    parts = []
+    for verb in ("raised", "cleared"):
+        reasons = [str(each["data"]["reason"]) for each in change["events"] if each["type"] == f"attention.{verb}"]
+        if reasons:
+            parts.append(f"attention {verb} ({', '.join(reasons)})")
+    return ", ".join(parts)
 
 
 def name_kind(kind: str, count: int = 1) -> str:

@@ -13,6 +13,8 @@ from coaching_service.core.database.models import DocumentFields
 from coaching_service.core.events import EVENT_TYPES, EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.attention_events import AREA_OF_REASON
+from coaching_service.people.customers.models import ReasonType
 
 # The area of documents and events, by their kind, or the first word of their type. Those that are missing lie under
 # the client, or belong to no area.
@@ -52,8 +54,11 @@ def area_of(kind: str, customer_id: ObjectId | None) -> Area | None:
 
 def allows_event(visibility: Visibility, event: StoredEvent) -> bool:
     """Return whether the caller may see an event."""
-    customer_id = event["customerId"]
-    return visibility.allows(customer_id=customer_id, area=area_of(event["type"].partition(".")[0], customer_id))
+    customer_id, kind = event["customerId"], event["type"].partition(".")[0]
+    area = area_of(kind, customer_id)
+    if kind == "attention":
+        area = AREA_OF_REASON.get(cast("ReasonType", event["data"]["reason"]))
+    return visibility.allows(customer_id=customer_id, area=area)
 
 
 def list_hidden_types(ctx: Context) -> list[EventType]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import counters
+from coaching_service.people.customers import attention_store, counters
 from coaching_service.people.customers.models import Customer, CustomerNames, CustomerRoleData
 from coaching_service.people.customers.store import ARCHIVED, BY_ID, GROUPS, ORDER, TRAINER, customers
 
@@ -40,7 +40,9 @@ async def find_ids_after(ctx: Context, where: Filter, last: ObjectId | None, lim
 async def set_many_archived(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
     """Archive or restore the clients in `ids` that are not so already, and count them."""
     where = {"_id": {"$in": list(ids)}, ARCHIVED: not archived}
-    await _change_counted(ctx, where, {"$set": {ARCHIVED: archived}}, lambda data: {**data, "isArchived": archived})
+    change = {"$set": {ARCHIVED: archived}}
+    changed = await _change_counted(ctx, where, change, lambda data: {**data, "isArchived": archived})
+    await attention_store.follow_archiving(ctx, [client["_id"] for client in changed], archived=archived)
 
 
 async def add_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> list[Customer]:
@@ -77,8 +79,9 @@ async def _change_counted(
     Returns what is counted of the clients as they were before.
     """
     matching = await customers.find(ctx, where, fields=_COUNTED, hint=BY_ID)
-    if matching:
-        await customers.update_many(ctx, {"_id": {"$in": [client["_id"] for client in matching]}}, change)
+    ids = [client["_id"] for client in matching]
+    if ids:
+        await customers.update_many(ctx, {"_id": {"$in": ids}}, change)
         before = [client["customerRoleData"] for client in matching]
         await counters.count_changed(ctx, before, [changed(each) for each in before])
     return matching
@@ -94,6 +97,7 @@ async def delete_many(ctx: Context, ids: Sequence[ObjectId]) -> list[ObjectId]:
     """Delete clients and return how many existed."""
     existing = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=_COUNTED)
     existing_ids = [customer["_id"] for customer in existing]
+    await attention_store.report_end(ctx, existing_ids)
     await customers.delete_many(ctx, {"_id": {"$in": existing_ids}})
     await counters.count(ctx, existing, -1)
     return existing_ids

@@ -156,7 +156,7 @@ async def read_for_attention(ctx: Context, customer_id: ObjectId) -> Customer:
 
 
 async def read_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
-    """Return `createdAt`, `attention` and `erasureRequestedAt` of clients, with what other features' stages add."""
+    """Return what figures_store.find_states returns, with what other features' stages add."""
     return await figures_store.find_states(ctx, ids, *stages)
 
 
@@ -208,6 +208,13 @@ def mark_of(client: Customer) -> FigureMark:
         "figuresChangedAt": client.get("figuresChangedAt"),
         "scheduleChanges": client.get("scheduleChanges"),
     }
+
+
+async def find_unchanged(ctx: Context, marks: Mapping[ObjectId, FigureMark]) -> list[ObjectId]:
+    """Return the clients whose figures have neither been marked nor stored since `marks` were read."""
+    return [
+        each["_id"] for each in await figures_store.find_marks(ctx, list(marks)) if mark_of(each) == marks[each["_id"]]
+    ]
 
 
 postpone = figures_store.postpone_figures

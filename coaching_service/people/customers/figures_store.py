@@ -46,6 +46,7 @@ ATTENTION_VALUES = {"reasons": (REASON, REASONS), "trainers": (TRAINER, None), "
 LANE_FIELD: dict[FigureLane, str] = {"changes": "figuresChangedAt", "daily": "figuresUntil"}
 # The index of changes has only the clients that have changed, so it is read completely to find their companies.
 _FINDING_INDEX: dict[FigureLane, str] = {"changes": CHANGED_INDEX, "daily": DUE_INDEX}
+_MARK = ("figuresUntil", "figuresChangedAt", "scheduleChanges")
 _COMPANY_INDEX: dict[FigureLane, str] = {"changes": CHANGED_INDEX, "daily": BY_ID}
 
 
@@ -166,8 +167,11 @@ def _score_hint(where: Filter) -> str:
 
 
 async def find_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
-    """Return `createdAt`, `attention` and `erasureRequestedAt` of the clients `ids`, with what `stages` add."""
-    project = {"$project": {"createdAt": 1, "attention": 1, "erasureRequestedAt": 1}}
+    """Return fields that figures are computed from of the clients `ids`, with what `stages` add.
+
+    `createdAt`, `attention`, `erasureRequestedAt`, and `isArchived`.
+    """
+    project = {"$project": {"createdAt": 1, "attention": 1, "erasureRequestedAt": 1, "isArchived": f"${ARCHIVED}"}}
     return await customers.aggregate(ctx, {"_id": {"$in": list(ids)}}, project, *stages, hint=BY_ID)
 
 
@@ -191,6 +195,11 @@ async def set_figures(
         new = {**fields, "figuresUntil": valid_until[customer_id]}
         changes.append((where, {"$set": new, "$unset": {"figuresChangedAt": ""}}))
     await customers.set_derived_each(ctx, changes)
+
+
+async def find_marks(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
+    """Return `_id` and the fields of the marks of clients."""
+    return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=_MARK, hint=BY_ID)
 
 
 def _due(lane: FigureLane) -> Filter:
@@ -228,7 +237,7 @@ async def list_due(
     Each has only `_id`, `timezone` and the fields of its mark.
     """
     where = {"companyId": company_id, **_due(lane)} | ({} if last is None else {"_id": {"$gt": last}})
-    fields = dict.fromkeys(("timezone", "figuresUntil", "figuresChangedAt", "scheduleChanges"), 1)
+    fields = dict.fromkeys(("timezone", *_MARK), 1)
     cursor = customers.across_companies(services).find(where, fields, limit=limit, hint=_COMPANY_INDEX[lane])
     due: list[Any] = await cursor.sort("_id", 1).to_list(None)
     return due

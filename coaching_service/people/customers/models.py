@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
 from marshmallow import ValidationError, fields
 
@@ -64,6 +64,7 @@ ReasonType = Literal[
     "returning",
     "unavailable",
 ]
+REASON_TYPES: tuple[ReasonType, ...] = get_args(ReasonType)
 
 
 class Reason(TypedDict):

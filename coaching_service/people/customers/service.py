@@ -19,7 +19,7 @@ from coaching_service.core.external_identity import (
 )
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import list_store, store
+from coaching_service.people.customers import attention_store, list_store, store
 from coaching_service.people.customers._search import search_fields
 from coaching_service.people.customers.events import CustomersDeleted, GroupsChange, GroupsChanged
 from coaching_service.people.customers.models import (
@@ -351,13 +351,17 @@ async def set_archived(
     if version is not None and current["version"] != version:
         raise version_conflict()
     customer = await store.set_archived(ctx, customer_id, archived=archived)
-    return to_response(ctx, customer) if customer is not None else await get(ctx, customer_id)
+    if customer is None:
+        return await get(ctx, customer_id)
+    await attention_store.follow_archiving(ctx, [customer_id], archived=archived)
+    return to_response(ctx, customer)
 
 
 @transactional
 async def erase(ctx: Context, customer_id: ObjectId) -> None:
     """Delete a client and queue the erasure of the rest of the client's data. Raises what get_visible raises."""
     await get_visible(ctx, customer_id)
+    await attention_store.report_end(ctx, [customer_id])
     if not await store.delete(ctx, customer_id):
         raise NotFound("customer")
     await ctx.publish(CustomersDeleted([customer_id]))

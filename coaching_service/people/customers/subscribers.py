@@ -14,7 +14,7 @@ from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.account.events import LoadUnitChanged
-from coaching_service.people.customers import _group_totals, counters, service, store
+from coaching_service.people.customers import _group_totals, attention_store, counters, service, store
 from coaching_service.people.customers.models import Customer
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
@@ -39,7 +39,10 @@ async def follow_load_unit(ctx: Context, event: LoadUnitChanged) -> None:
 
 
 async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> None:
-    """Count clients again whom an undo has archived, restored from the archive, or put into other groups."""
+    """Count clients again whom an undo has archived, restored from the archive, or put into other groups.
+
+    The reasons of those it has archived are cleared, and the figures of those it has restored are due.
+    """
     both = [each for each in event.of_kind("customer") if each.before is not None and each.after is not None]
     if both:
         before, after = (
@@ -47,6 +50,14 @@ async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> No
             [cast("Customer", each.after) for each in both],
         )
         await store.count_restored(ctx, before, after)
+        for archived in (True, False):
+            changed = [
+                client["_id"]
+                for client, restored in zip(before, after, strict=True)
+                if client["customerRoleData"]["isArchived"] is not archived
+                and restored["customerRoleData"]["isArchived"] is archived
+            ]
+            await attention_store.follow_archiving(ctx, changed, archived=archived)
 
 
 async def count_groups(services: Services, job: Job) -> RunAgain | None:

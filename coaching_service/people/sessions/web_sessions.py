@@ -79,8 +79,8 @@ def _session_of(subject_id: ObjectId, kind: SubjectKind) -> NewSession:
     return {"subjectId": subject_id, "kind": kind, "application": _APPLICATION, "impersonatedBy": None}
 
 
-async def find_principal(services: Services, token: str) -> Principal | None:
-    """Return the user of a session as a principal, and extend the session.
+async def find_principal(services: Services, token: str, *, extends: bool = True) -> Principal | None:
+    """Return the user of a session as a principal, and extend the session if `extends`: the user has done something.
 
     None if the token is unknown or expired, or the user may not sign in any more.
     """
@@ -88,7 +88,8 @@ async def find_principal(services: Services, token: str) -> Principal | None:
     session = await store.find_by_access(services, access_hash, _APPLICATION)
     if session is None:
         return None
-    await _extend(services, access_hash, session)
+    if extends:
+        await _extend(services, access_hash, session)
     return service.to_principal(session)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TypedDict
@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import AttentionSettings
 from coaching_service.people.availability import service as availability
 from coaching_service.people.customers import derived_figures
-from coaching_service.people.customers.models import Attention, DatedCount, ReasonType
+from coaching_service.people.customers.models import Attention, DatedCount, Reason, ReasonType
 from coaching_service.progress.attention import store
 from coaching_service.progress.attention.models import DismissalFields
 from coaching_service.progress.attention.reasons import OVERDUE_DAYS, RECORD_DAYS, ClientState
@@ -43,6 +43,7 @@ class _StoredClient(TypedDict, total=False):
     createdAt: datetime
     attention: Attention
     erasureRequestedAt: datetime
+    isArchived: bool
     lastSession: list[_DatedBlock]
 
 
@@ -54,11 +55,16 @@ class _DailyCount(TypedDict):
 
 @dataclass(frozen=True)
 class LoadedClient:
-    """The figures of a client, what the reasons are found from, and the dismissed reasons."""
+    """The figures of a client, what the reasons are found from, the dismissed reasons, and the stored ones.
+
+    An archived client has no reasons.
+    """
 
     figures: ClientFigures
     state: ClientState
     dismissals: Mapping[ReasonType, DismissalFields]
+    stored_reasons: Sequence[Reason]
+    is_archived: bool
 
 
 async def load_clients(
@@ -126,7 +132,8 @@ async def load_clients(
             previous=_previous(document),
             absences=absences[client],
         )
-        clients[client] = LoadedClient(figures, state, dismissals_of[client])
+        reasons = document["attention"]["reasons"] if "attention" in document else []
+        clients[client] = LoadedClient(figures, state, dismissals_of[client], reasons, document["isArchived"])
     return clients
 
 

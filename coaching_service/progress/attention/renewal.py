@@ -20,6 +20,7 @@ from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.account.events import CompanyResumed, FigureSettingsChanged
 from coaching_service.people.customers import derived_figures
+from coaching_service.people.customers.attention_events import RENEWAL
 from coaching_service.people.customers.models import Customer, FigureLane
 from coaching_service.people.team import service as team
 from coaching_service.progress.attention import service as attention
@@ -81,7 +82,7 @@ async def _renew(services: Services, company_id: ObjectId, clients: Sequence[Cus
         owner = await team.get_owner(services, company_id)
         if owner.company.is_suspended:
             return False
-        await attention.renew_due(Context(services, owner, interface="system"), clients)
+        await attention.renew_due(Context(services, owner, operation=RENEWAL, interface="system"), clients)
     except NotFound:  # the company is being erased
         return False
     except Exception as error:

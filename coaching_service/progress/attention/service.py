@@ -15,8 +15,10 @@ from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage
 from coaching_service.people.account import service as account
-from coaching_service.people.customers import derived_figures
+from coaching_service.people.account.models import AttentionSettings
+from coaching_service.people.customers import attention_events, derived_figures
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.attention_events import RENEWAL
 from coaching_service.people.customers.models import Attention, Customer, FigureMark, ReasonType
 from coaching_service.progress.attention import store
 from coaching_service.progress.attention._loading import LoadedClient, load_clients
@@ -28,11 +30,12 @@ from coaching_service.progress.attention.models import (
     AttentionReason,
     DismissalFields,
 )
-from coaching_service.progress.attention.reasons import find_reasons, summarize
+from coaching_service.progress.attention.reasons import DatedReason, find_reasons, summarize
 from coaching_service.progress.compliance.models import ClientFigures, ClientTimezone
 from coaching_service.progress.reminders import planning as reminders
 from coaching_service.progress.reminders.planning import ClientDay
 
+_REPORTED_AT_ONCE = 20
 _NOTHING: Attention = {"score": 0, "reasons": [], "dismissed": []}
 
 
@@ -115,7 +118,7 @@ async def dismiss_all(
     settings = (await account.get(ctx))["attention"]
     timezones = _timezones(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
     loaded = (await load_clients(ctx, timezones, settings))[customer_id]
-    reasons = find_reasons(loaded.state, settings)
+    reasons = _find_reasons(loaded, settings)
     dismissed: dict[ReasonType, DismissalFields] = {
         each.reason["type"]: {"until": until, "since": each.newest}
         for each in reasons
@@ -126,7 +129,8 @@ async def dismiss_all(
     for reason_type, fields in dismissed.items():
         await store.set_dismissal(ctx, customer_id, reason_type, fields)
     changed = replace(loaded, dismissals={**loaded.dismissals, **dismissed})
-    await _store(ctx, {customer_id: changed}, {customer_id: summarize(reasons, changed.dismissals, loaded.state.today)})
+    summary = summarize(reasons, changed.dismissals, loaded.state.today)
+    await _store_and_report(ctx, {customer_id: changed}, {customer_id: summary})
     customer = await derived_figures.read_for_attention(ctx, customer_id)
     return present(ctx, customer, await quote_causes(ctx, [customer]))
 
@@ -134,12 +138,16 @@ async def dismiss_all(
 # --- renewal ---------------------------------------------------------------------------------------------------------
 
 
-@transactional
 async def renew(ctx: Context, customer_id: ObjectId) -> None:
     """Compute the figures and reasons of a client at once, after a change that the caller made.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
+    await _renew(replace(ctx, operation=RENEWAL, interface="system", change_ids=[]), customer_id)
+
+
+@transactional
+async def _renew(ctx: Context, customer_id: ObjectId) -> None:
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     await _compute_and_store(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
 
@@ -148,8 +156,9 @@ async def renew(ctx: Context, customer_id: ObjectId) -> None:
 async def renew_due(ctx: Context, clients: Sequence[Customer]) -> None:
     """Compute and store the figures and reasons of clients of the company that `derived_figures.list_due` returned.
 
-    Without a transaction, which would collide with each log of one of these clients: what is stored of a client that
-    has been marked or renewed in the meantime stays, and the client stays due.
+    What is stored of a client that has been marked or renewed in the meantime stays, and the client stays due. It is
+    computed without a transaction, which would collide with each log of one of these clients; those with a reason that
+    is raised or cleared are stored in one, a few at a time, with the events.
     """
     marks = {client["_id"]: derived_figures.mark_of(client) for client in clients}
     await _compute_and_store(ctx, [{"_id": each["_id"], "timezone": each["timezone"]} for each in clients], marks)
@@ -166,10 +175,41 @@ async def _compute_and_store(
     settings = (await account.get(ctx))["attention"]
     loaded = await load_clients(ctx, _timezones(ctx, clients), settings)
     attention = {
-        client: summarize(find_reasons(each.state, settings), each.dismissals, each.state.today)
+        client: summarize(_find_reasons(each, settings), each.dismissals, each.state.today)
         for client, each in loaded.items()
     }
-    await _store(ctx, loaded, attention, marks)
+    changed = [
+        client
+        for client, each in loaded.items()
+        if attention_events.is_changed(each.stored_reasons, attention[client]["reasons"])
+    ]
+    await _store(ctx, {client: loaded[client] for client in loaded.keys() - set(changed)}, attention, marks)
+    for start in range(0, len(changed), _REPORTED_AT_ONCE):
+        part = {client: loaded[client] for client in changed[start : start + _REPORTED_AT_ONCE]}
+        await _store_and_report(ctx, part, attention, marks)
+
+
+def _find_reasons(client: LoadedClient, settings: AttentionSettings) -> list[DatedReason]:
+    return [] if client.is_archived else find_reasons(client.state, settings)
+
+
+@transactional
+async def _store_and_report(
+    ctx: Context,
+    loaded: Mapping[ObjectId, LoadedClient],
+    attention: Mapping[ObjectId, Attention],
+    marks: Mapping[ObjectId, FigureMark] | None = None,
+) -> None:
+    """Store the figures and reasons of clients, and report which reasons are raised and which are cleared.
+
+    With `marks`, only of clients whose figures have neither been marked nor stored since these were read.
+    """
+    if marks is not None:
+        unchanged = await derived_figures.find_unchanged(ctx, {client: marks[client] for client in loaded})
+        loaded = {client: loaded[client] for client in unchanged}
+    await _store(ctx, loaded, attention)
+    for client, each in loaded.items():
+        attention_events.report(ctx, client, each.stored_reasons, attention[client]["reasons"])
 
 
 async def _store(
@@ -178,6 +218,7 @@ async def _store(
     attention: Mapping[ObjectId, Attention],
     marks: Mapping[ObjectId, FigureMark] | None = None,
 ) -> None:
+    """Store the figures and reasons of clients, as derived_figures.store_figures does, until their next renewal."""
     figures: dict[ObjectId, ClientFigures] = {}
     valid_until: dict[ObjectId, datetime] = {}
     stored: dict[ObjectId, Attention] = {}

@@ -18,6 +18,7 @@ from coaching_service.core.fields import Default
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.changes import following
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, MessageText, NewMessage
@@ -43,11 +44,11 @@ class FileQuery(TypedDict):
 
 @pages.get(_MESSAGES, access=coach(CUSTOMERS.VIEW), query=PartQuery, template="messages/conversation.html")
 async def messages_page(ctx: Context, customer_id: ObjectId, query: PartQuery) -> dict[str, Any] | Redirect:
-    """The messages of a client, oldest first, with a form to write.
+    """The messages of a client, oldest first, with a form to write; the newest part follows what is written.
 
     Opening the newest marks all as read for the company, if the coach may change the client.
     """
-    path = messages_path(customer_id)
+    path, live_after = messages_path(customer_id), await following.find_position(ctx)
     try:
         customer, page = await gather_reads(
             ctx,
@@ -65,6 +66,7 @@ async def messages_page(ctx: Context, customer_id: ObjectId, query: PartQuery) -
         "messages": messages,
         "first_new": new[0] if new else None,
         "is_newest": is_newest,
+        "live_after": live_after,
         "earlier_url": f"{path}?{urlencode({'after': page['nextCursor']})}" if page["hasMore"] else None,
     }
 

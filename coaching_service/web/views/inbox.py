@@ -13,6 +13,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.changes import following
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.form_requests import service as form_requests
 from coaching_service.progress.form_requests.models import FormRequest
@@ -34,16 +35,17 @@ class _InboxQuery(PartQuery):
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=_InboxQuery, template="messages/inbox.html")
 async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any] | Redirect:
     """The conversations with unread messages, or all of them; with the permission, the forms of clients."""
-    unread = None if query["all"] else True
+    unread, live_after = None if query["all"] else True, await following.find_position(ctx)
     try:
         page = await conversation.list_conversations(ctx, unread=unread, limit=_CONVERSATIONS, after=query["after"])
     except InvalidFields:  # the cursor is of another list
         return Redirect(_PATH)
-    following = {"after": page["nextCursor"]} | ({"all": "true"} if query["all"] else {})
+    next_query = {"after": page["nextCursor"]} | ({"all": "true"} if query["all"] else {})
     return {
         "page": page,
         "shows_all": query["all"],
-        "next_url": f"{_PATH}?{urlencode(following)}",
+        "live_after": None if query["after"] else live_after,
+        "next_url": f"{_PATH}?{urlencode(next_query)}",
         **(await _load_forms(ctx) if FORMS.VIEW in ctx.caller.permissions else {}),
     }
 

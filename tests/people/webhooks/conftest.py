@@ -16,6 +16,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
+from tests.support.figures import postpone_renewal
 from tests.support.webhook_deliveries import NewCoach
 from tests.support.webhooks import Receiver, receiving
 
@@ -61,6 +62,7 @@ async def new_coach(own_services: Services, own_server: BaseTestServer, password
         email = f"owner{next(_numbers)}@webhooks.test"
         owner = await team.create_company(Context(own_services), "Company", "Olga Owner", email, password_hash)
         ctx = Context(own_services).acting_as(replace(owner, via="apiKey"))
+        await postpone_renewal(ctx)
         clients.append(CoachClient(own_server, (await api_keys.create(ctx, "Test"))["key"], ctx))
         return clients[-1]
 

@@ -14,6 +14,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.changes import following
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, MessageText, NewMessage
@@ -28,6 +29,7 @@ _PAGE_SIZE = 30
 @pages.get("", access=customer(), query=PartQuery, template="train/messages.html")
 async def messages_page(ctx: Context, query: PartQuery) -> dict[str, Any] | Redirect:
     """The messages by day, the newest last, with a form to write; opening the newest marks all as read."""
+    live_after = await following.find_position(ctx)
     try:
         page = await conversation.list_messages(ctx, ctx.caller.id, limit=_PAGE_SIZE, after=query["after"])
     except InvalidFields:  # the cursor is of another list
@@ -42,6 +44,7 @@ async def messages_page(ctx: Context, query: PartQuery) -> dict[str, Any] | Redi
         "messages": messages,
         "first_new": new[0] if is_newest and new else None,
         "is_newest": is_newest,
+        "live_after": live_after,
         "earlier_url": f"{_PATH}?{urlencode({'after': page['nextCursor']})}" if page["hasMore"] else None,
         "day_names": {today: "Today", today - timedelta(days=1): "Yesterday"},
         "unread_messages": 0,
