@@ -74,6 +74,7 @@ from coaching_service.people.sessions import passwords as sessions_passwords
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.team import routes as team
 from coaching_service.people.webhooks import routes as webhooks
+from coaching_service.progress.attention import digest as attention_digest
 from coaching_service.progress.attention import renewal as figures_renewal
 from coaching_service.progress.attention import routes as attention
 from coaching_service.progress.attention import tools as attention_tools
@@ -330,6 +331,7 @@ NOTIFICATIONS: Sources = {
     "reminders": reminder_messages.write_reminder,
     "workouts": reminder_messages.write_workout,
     "checkIns": reminder_messages.write_check_ins,
+    "digest": attention_digest.write_digest,
 }
 # What queues notifications on devices.
 queue_push: PushQueue = push_sending.enqueue

@@ -31,9 +31,9 @@ from coaching_service.people.push import service as push
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.events import SessionsEnded
 from coaching_service.people.team import service as team
-from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
+from coaching_service.people.team.events import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
 from coaching_service.people.webhooks import service as webhooks
-from coaching_service.progress.attention import renewal
+from coaching_service.progress.attention import digest, renewal
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.check_ins import scheduling as check_in_scheduling
 from coaching_service.progress.check_ins import service as check_ins
@@ -85,6 +85,7 @@ def assemble() -> EventBus:
         assistants.revoke_grants_of_coach,
         customers.unassign_customers_of_coach,
     )
+    events.subscribe(CoachNotificationsChanged, digest.follow_settings)
     events.subscribe(SignInEmailChanged, sessions.end_sessions_of_coach)
     events.subscribe(IdentityDisplaced, sessions.end_displaced_sessions)
     events.subscribe(SessionsEnded, push.end_with_sessions)

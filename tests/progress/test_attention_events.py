@@ -132,19 +132,6 @@ async def test_archiving_clears(coach: CoachClient, *, bulk: bool) -> None:
     assert await reasons_of(coach, ana) == 2 * (raised + cleared) + raised
 
 
-async def test_deleting_clears(coach: CoachClient) -> None:
-    ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
-    for client in (ana, bo):
-        (await coach.post(client_path(client, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
-    await renew(coach)
-    (await coach.delete(client_path(ana))).ok(204)
-    (await coach.post("/coach/customers/bulk/delete", {"ids": [bo["_id"]]})).ok()
-    await events_of(coach, ana)
-    cleared = (await coach.get("/coach/events", types=CLEARED)).ok()["docs"]
-    of_notes = [each["customerId"] for each in cleared if each["data"]["reason"] == "health_note"]
-    assert of_notes == [ana["_id"], bo["_id"]]
-
-
 async def test_figures_that_are_outdated_report_nothing(coach: CoachClient) -> None:
     """They are computed from what was there before: the client has been archived, or another process was faster."""
     ana = await scheduled_client(coach)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import creation
@@ -66,10 +67,13 @@ async def test_killed_renewal_raises_each_reason_once(tmp_path: Path) -> None:
                 await kill_at(other, moment)
                 client = await create_client(ctx)
                 await until(lambda: other.process.poll() is not None, name, 60)
+            await services.db.client.admin.command("killSessions", [moment.session])  # else it ends within a minute
             assert await events_of(services, client) == stored, name
             for _ in range(2):
                 await renew_figures(services)
             assert await events_of(services, client) == RAISED, name
+            # As if the leases of the killed process were over
+            await services.db["jobs"].update_many({}, {"$set": {"lease": None, "runAfter": now()}})
         [note] = await notes.list_notes(ctx, client)
         await notes.update(ctx, client, note["_id"], {"isHealth": False})
         async with running(deployment.settings, deployment.key, tmp_path / "clearing"):

@@ -1,4 +1,4 @@
-"""The reasons why clients need attention when they are archived, restored or deleted, in the database."""
+"""The reasons why clients need attention when they are archived or restored, in the database."""
 
 from __future__ import annotations
 
@@ -16,13 +16,8 @@ async def follow_archiving(ctx: Context, ids: Sequence[ObjectId], *, archived: b
     What is being computed of them at the moment is not stored.
     """
     if archived:
-        await report_end(ctx, ids)
+        for client in await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(REASONS,), hint=BY_ID):
+            if "attention" in client:
+                attention_events.report(ctx, client["_id"], client["attention"]["reasons"], [])
     await customers.set_derived(ctx, {"_id": {"$in": list(ids)}, SCORE: {"$gte": 0}}, {"$set": {SCORE: 0, REASONS: []}})
     await mark_figures_due(ctx, ids)
-
-
-async def report_end(ctx: Context, ids: Sequence[ObjectId]) -> None:
-    """Report all reasons of clients as cleared: they are archived, or about to be deleted."""
-    for client in await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(REASONS,), hint=BY_ID):
-        if "attention" in client:
-            attention_events.report(ctx, client["_id"], client["attention"]["reasons"], [])

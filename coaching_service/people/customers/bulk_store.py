@@ -97,7 +97,6 @@ async def delete_many(ctx: Context, ids: Sequence[ObjectId]) -> list[ObjectId]:
     """Delete clients and return how many existed."""
     existing = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=_COUNTED)
     existing_ids = [customer["_id"] for customer in existing]
-    await attention_store.report_end(ctx, existing_ids)
     await customers.delete_many(ctx, {"_id": {"$in": existing_ids}})
     await counters.count(ctx, existing, -1)
     return existing_ids

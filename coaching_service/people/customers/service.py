@@ -361,7 +361,6 @@ async def set_archived(
 async def erase(ctx: Context, customer_id: ObjectId) -> None:
     """Delete a client and queue the erasure of the rest of the client's data. Raises what get_visible raises."""
     await get_visible(ctx, customer_id)
-    await attention_store.report_end(ctx, [customer_id])
     if not await store.delete(ctx, customer_id):
         raise NotFound("customer")
     await ctx.publish(CustomersDeleted([customer_id]))

@@ -16,6 +16,13 @@ class CoachRemoved(DomainEvent):
 
 
 @dataclass(frozen=True)
+class CoachNotificationsChanged(DomainEvent):
+    """A coach has changed which notifications to get, how or when."""
+
+    coach_id: ObjectId
+
+
+@dataclass(frozen=True)
 class SignInEmailChanged(DomainEvent):
     """An employee signs in by another e-mail address."""
 

@@ -23,7 +23,7 @@ from coaching_service.people.invitations import service as invitations
 from coaching_service.people.notification_settings import service as notification_settings
 from coaching_service.people.notification_settings.models import NotificationSettings
 from coaching_service.people.team import store
-from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
+from coaching_service.people.team.events import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
 from coaching_service.people.team.models import Coach, CustomersScope, EmployeeChange
 
 # --- the owner and the company ---------------------------------------------------------------------------------------
@@ -139,12 +139,19 @@ async def get_notifications(ctx: Context, coach_id: ObjectId) -> NotificationSet
     return notification_settings.complete(await store.find_notifications(ctx, coach_id))
 
 
+async def list_notifications(ctx: Context) -> dict[ObjectId, NotificationSettings]:
+    """Return which notifications each coach of the company wants, how and when."""
+    coaches = await store.list_notifications(ctx)
+    return {coach["_id"]: notification_settings.complete(coach.get("notifications")) for coach in coaches}
+
+
 @transactional
 async def set_notifications(ctx: Context, change: Mapping[str, object]) -> None:
     """Change which notifications the caller, a coach, wants. Raises NotFound if the coach has been removed."""
     settings = notification_settings.merge(await get_notifications(ctx, ctx.caller.id), change)
     if not await store.set_notifications(ctx, ctx.caller.id, settings):
         raise NotFound("coach")
+    await ctx.publish(CoachNotificationsChanged(ctx.caller.id))
 
 
 # --- coaches and employees -------------------------------------------------------------------------------------------

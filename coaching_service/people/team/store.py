@@ -13,7 +13,7 @@ from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.notification_settings.models import NotificationSettings, SomeSettings
-from coaching_service.people.team.models import Coach, CoachWithCompany
+from coaching_service.people.team.models import Coach, CoachSettings, CoachWithCompany
 
 coaches = Documents[Coach](
     "coaches",
@@ -46,6 +46,11 @@ async def set_notifications(ctx: Context, coach_id: ObjectId, settings: Notifica
     """Store the settings of a coach's notifications; returns whether there is such a coach."""
     change = {"$set": {"notifications": settings}}
     return await coaches.set_derived(ctx, {"_id": coach_id}, change, may_be_stale=True) > 0
+
+
+async def list_notifications(ctx: Context) -> list[CoachSettings]:
+    """Return every coach of the company with the settings of notifications that the coach has changed."""
+    return await coaches.find(ctx, {"role": {"$in": ["OWNER", "EMPLOYEE"]}}, fields=("notifications",))
 
 
 async def list_all(ctx: Context) -> list[Coach]:

@@ -20,7 +20,7 @@ from coaching_service.people.customers import attention_events, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import RENEWAL
 from coaching_service.people.customers.models import Attention, Customer, FigureMark, ReasonType
-from coaching_service.progress.attention import store
+from coaching_service.progress.attention import digest, store
 from coaching_service.progress.attention._loading import LoadedClient, load_clients
 from coaching_service.progress.attention._quotes import Quotes, quote_causes
 from coaching_service.progress.attention.models import (
@@ -129,6 +129,7 @@ async def dismiss_all(
     for reason_type, fields in dismissed.items():
         await store.set_dismissal(ctx, customer_id, reason_type, fields)
     changed = replace(loaded, dismissals={**loaded.dismissals, **dismissed})
+    await _plan_reminders(ctx, {customer_id: loaded})
     summary = summarize(reasons, changed.dismissals, loaded.state.today)
     await _store_and_report(ctx, {customer_id: changed}, {customer_id: summary})
     customer = await derived_figures.read_for_attention(ctx, customer_id)
@@ -161,6 +162,7 @@ async def renew_due(ctx: Context, clients: Sequence[Customer]) -> None:
     is raised or cleared are stored in one, a few at a time, with the events.
     """
     marks = {client["_id"]: derived_figures.mark_of(client) for client in clients}
+    await digest.plan(ctx)
     await _compute_and_store(ctx, [{"_id": each["_id"], "timezone": each["timezone"]} for each in clients], marks)
 
 
@@ -183,6 +185,7 @@ async def _compute_and_store(
         for client, each in loaded.items()
         if attention_events.is_changed(each.stored_reasons, attention[client]["reasons"])
     ]
+    await _plan_reminders(ctx, loaded)
     await _store(ctx, {client: loaded[client] for client in loaded.keys() - set(changed)}, attention, marks)
     for start in range(0, len(changed), _REPORTED_AT_ONCE):
         part = {client: loaded[client] for client in changed[start : start + _REPORTED_AT_ONCE]}
@@ -212,6 +215,15 @@ async def _store_and_report(
         attention_events.report(ctx, client, each.stored_reasons, attention[client]["reasons"])
 
 
+async def _plan_reminders(ctx: Context, loaded: Mapping[ObjectId, LoadedClient]) -> None:
+    """Make due what clients are to be reminded of.
+
+    Before the mark of a change is removed: what a killed process has not planned is planned by the next one.
+    """
+    days = {client: ClientDay(each.state.today, each.state.timezone) for client, each in loaded.items()}
+    await reminders.plan(ctx, days)
+
+
 async def _store(
     ctx: Context,
     loaded: Mapping[ObjectId, LoadedClient],
@@ -227,10 +239,6 @@ async def _store(
         valid_until[client] = derived_figures.next_renewal(ctx.company_id, each.state.today, each.state.timezone)
         unread = each.state.unread
         stored[client] = {**attention[client], "unread": unread["count"] if unread else None}
-    # Before the mark of a change is removed: what a killed process has not planned is planned by the next one.
-    await reminders.plan(
-        ctx, {client: ClientDay(each.state.today, each.state.timezone) for client, each in loaded.items()}
-    )
     await derived_figures.store_figures(ctx, figures, valid_until, stored, marks=marks)
 
 

@@ -59,17 +59,19 @@ async def test_program_of_the_guide_reacts_to_a_finished_workout(coach: CoachCli
 
 
 async def test_program_of_the_guide_reacts_to_a_client_who_needs_a_coach(coach: CoachClient, tmp_path: Path) -> None:
-    name, types = "react-to-a-client-who-needs-you", ["attention.raised", "attention.cleared"]
+    name, types = "react-to-a-client-who-needs-you", ["attention.raised", "attention.cleared", "customer.deleted"]
     async with running_program(name, coach, tmp_path, types) as (_, output):
         ana = await coach.create_customer("Ana")
         note = (await coach.post(client_path(ana, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
         await renew_figures(coach.ctx.services)
         needs = f"Ana needs you: health_note, 1 since {note['createdAt']}\n"
         await until(lambda: needs in output.read_text(), "the program reacts", 60)
-        (await coach.delete(client_path(ana))).ok(204)
-        done = f"{ana['_id']} is done: health_note\n"
+        (await coach.put("/coach/customers/archive", {"id": ana["_id"]})).ok()
+        done = "Ana is done: health_note\n"
         await until(lambda: done in output.read_text(), "the program has done with it", 60)
         assert (output.read_text().count(needs), output.read_text().count(done)) == (1, 1)
+        (await coach.delete(client_path(ana))).ok(204)
+        await until(lambda: f"{ana['_id']} is deleted\n" in output.read_text(), "the program forgets the client", 60)
 
 
 def start(program: Path, settings: dict[str, str], output: Path) -> subprocess.Popen[bytes]:
