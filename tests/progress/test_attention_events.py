@@ -1,4 +1,4 @@
-"""Events of attention (contract 11): each reason is raised once and cleared once, whoever or whatever causes it."""
+"""Events of attention (contract 11): each reason is raised once and cleared once."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import Reason, ReasonType
 
-# The operation of changes that have only these events: the renewal of figures, which is nobody's operation.
+# The operation of changes that have only these events: the renewal of figures, which no coach or client has called.
 RENEWAL = "renewAttention"
 # The areas whose permission is needed to see a reason.
 AREA_OF_REASON: Mapping[ReasonType, Area] = {"check_in_to_review": FORMS, "check_in_overdue": FORMS}

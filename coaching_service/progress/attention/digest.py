@@ -1,4 +1,4 @@
-"""The digest of a coach: which clients need attention, at a local hour of weekdays, nothing if nobody does.
+"""The digest of a coach: which clients need attention, at a local hour of weekdays, nothing if none does.
 
 The next digest of each coach is made due with the figures of the company's clients: at least once a day for every
 company that has an active client.
@@ -117,7 +117,7 @@ def _describe(ctx: Context, client: Customer) -> str:
 
 
 def _name(reason: Reason) -> str:
-    one, several = _WORDS[reason["type"]]
-    if not several:
-        return one
-    return f"{reason['count']} {one if reason['count'] == 1 else several}"
+    singular, plural = _WORDS[reason["type"]]
+    if not plural:
+        return singular
+    return f"{reason['count']} {singular if reason['count'] == 1 else plural}"
