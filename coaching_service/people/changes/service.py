@@ -73,7 +73,7 @@ async def list_changes(
 ) -> CursorPage[ChangeSummary]:
     """Return changes that the caller may see, newest first: at most `limit`, after a cursor.
 
-    The renewal of figures is left out: its changes have only events of attention, and are no operation of a coach or client.
+    The renewal of figures is left out: its changes have only events of attention, and no coach or client made them.
     `credential_id`: made with this key or grant; `in_feed` False: without an entry in the activity feed. Raises
     InvalidFields for a text that is not a cursor.
     """
