@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -256,10 +258,12 @@ async def run_operation(ctx: Context, selection: Selection, operation: Operation
         result.requested += len(ids)
         size = operation.batch_size or BATCH
         for start in range(0, len(ids), size):
-            batch = ids[start : start + size]
+            batch, began = ids[start : start + size], time.monotonic()
             await _run_batch(ctx, batch, operation, run, result, dry_run=selection["dryRun"])
             if run.on_progress is not None:
                 await run.on_progress(result)
+            if run.is_job and operation.report is not None:
+                await asyncio.sleep(time.monotonic() - began)  # half of the time is left to others
     if result.ok and not ctx.change_ids and run.claim is not None and not selection["dryRun"]:
         ctx.change_ids.append(batch_id)  # of an earlier request with this claim
     response = result.to_response()
