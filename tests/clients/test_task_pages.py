@@ -20,7 +20,10 @@ from tests.support.client import MONDAY, CoachClient
 from tests.support.training import block_with, log, task
 
 PAGES = ROOT / "docs" / "tasks"
-TESTED_ELSEWHERE = {"react-to-a-finished-workout", "react-to-a-client-who-needs-you", "change-many-schedules"}
+TESTED_ELSEWHERE = {
+    *("react-to-a-finished-workout", "react-to-a-client-who-needs-you", "change-many-schedules"),
+    "update-clients-of-a-program",
+}
 
 
 class Page:

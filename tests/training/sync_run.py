@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.client import CoachClient, Reply
+from tests.support.schedules import plan_of
 from tests.support.training import Json, client_path, exercise_of, log, path_of, task
 from tests.training.test_client_programs import assign, days_from_today
 from tests.training.test_program_sync import states, until_numbered
@@ -35,7 +36,7 @@ class Company:
     program: Json = field(default_factory=dict)
     clients: list[Json] = field(default_factory=list)
     exercises: list[Json] = field(default_factory=list)
-    by_hand: set[str] = field(default_factory=set)
+    copied: dict[str, Any] = field(default_factory=dict)  # what a client got from the program, by workout
     deleted_by_hand: set[tuple[str, str]] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -51,6 +52,7 @@ class Company:
             options = {"weekdays": [1, 3, 4, 6]} if number == 2 else {}
             await assign(coach, self.program, client, days_from_today(start), **options)
             self.clients.append(client)
+        self.copied = {each: as_copied(block) for each, block in (await self.calendars()).items()}
 
     async def add_day(self, day: int) -> Reply:
         """Add a workout to the program."""
@@ -131,21 +133,18 @@ async def _swap(company: Company, block: Json) -> Reply | None:
 
 async def swap_own(company: Company) -> Reply | None:
     if block := await company.any_own():
-        company.by_hand.add(block["_id"])
         return await _swap(company, block)
     return None
 
 
 async def rename_own(company: Company) -> Reply | None:
     if block := await company.any_own():
-        company.by_hand.add(block["_id"])
         return await company.coach.patch(path_of(block), {"name": "By hand"})
     return None
 
 
 async def move_own(company: Company) -> Reply | None:
     if block := await company.any_own():
-        company.by_hand.add(block["_id"])
         day = days_from_today(company.chance.randrange(-5, 20))
         return await company.coach.patch(path_of(block), {"date": day})
     return None
@@ -172,6 +171,11 @@ EDITS_OF_ALL: list[Edit] = [
     *(add_to_program, rename_planned, move_planned, remove_planned, swap_planned, swap_planned),
     *(swap_own, rename_own, move_own, remove_own, log_own),
 ]
+
+
+def as_copied(block: Json) -> Any:
+    """What is planned in a workout, and when: a change that is taken back is no change."""
+    return block["date"], plan_of(block)
 
 
 def is_done(block: Json) -> bool:
@@ -208,7 +212,7 @@ async def check_sync(company: Company) -> None:
     today = days_from_today(0)
     limit = max(first if "from" in body else today, today)
     for block_id, block in before.items():
-        by_hand = block_id in company.by_hand and "customised" not in include
+        by_hand = company.copied[block_id] != as_copied(block) and "customised" not in include
         if is_done(block) or block["date"] < limit or by_hand:
             assert after.get(block_id) == block, (block, after.get(block_id), body)
     for block_id, block in after.items():
@@ -230,9 +234,9 @@ async def check_sync(company: Company) -> None:
         assert stripped((await company.calendars()).values()) == stripped(before.values())
         assert await states(coach, company.program) == compared
         company.counts["undone"] += 1
-    elif "customised" in include:
-        company.by_hand -= {b for b in company.by_hand if b in after and after[b] != before.get(b)}
-        company.deleted_by_hand -= {(b["customerId"], b["programBlockId"]) for b in after.values()}
+        return
+    company.copied |= {each: as_copied(block) for each, block in after.items() if before.get(each) != block}
+    company.deleted_by_hand -= {(block["customerId"], block["programBlockId"]) for block in after.values()}
 
 
 async def _undo(company: Company, batch_id: str, calendars: list[dict[str, Json]]) -> None:

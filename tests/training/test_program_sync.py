@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +18,7 @@ from tests.support.training import Json, client_path, employee_key, exercise_of,
 from tests.training.test_client_programs import assign, days_from_today, program_with, programs_of
 
 AHEAD = (days_from_today(-400), days_from_today(400))
+GUIDE = Path(__file__).parents[2] / "docs" / "tasks" / "update-clients-of-a-program.md"
 ALL = ["changed", "new", "removed", "customised"]
 
 
@@ -298,6 +303,28 @@ async def test_assignments_from_before_are_matched(coach: CoachClient, weekdays:
     assert (linked["New 3"], linked["Day 4"]) == (planned[2]["_id"], None)
     (await coach.delete(path_of(next(block for block in blocks if block["name"] == "Day 7")))).ok(204)
     assert ("Day 7", "customised") in await state_of(coach, program)
+
+
+async def test_the_program_of_the_guide_updates_clients(coach: CoachClient, tmp_path: Path) -> None:
+    program, ana = await program_with(coach, 1), await coach.create_customer()
+    await assign(coach, program, ana, days_from_today(1))
+    await add_day(coach, program, 2)
+    script = tmp_path / "update.py"
+    script.write_text(GUIDE.read_text("utf-8").partition("```python\n")[2].partition("```")[0])
+    settings = {"COACHING_URL": coach.address("/").rstrip("/"), "COACHING_API_KEY": str(coach.key)}
+    for option, count in (((), 1), (("--update",), 2)):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, str(script), program["_id"], *option),
+            env={**os.environ, **settings},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        printed = (await process.communicate())[0].decode()
+        assert process.returncode == 0, printed
+        assert "Day 2, new" in printed, printed
+        assert "0 changed, 1 added, 0 removed" in printed
+        assert len(await calendar(coach, ana)) == count
+    assert "To undo: POST /coach/changes/" in printed
 
 
 async def make_older(coach: CoachClient) -> None:
