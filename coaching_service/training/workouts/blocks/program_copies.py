@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, cast
 
@@ -62,7 +63,12 @@ def _plan_of_item(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_text(plan: Mapping[str, Any]) -> bytes:
-    return orjson.dumps(_comparable(plan), default=str, option=orjson.OPT_SORT_KEYS)
+    return _comparable_text(orjson.dumps(plan, default=str))
+
+
+@lru_cache(4096)  # copies of a program for many clients have the same texts
+def _comparable_text(text: bytes) -> bytes:
+    return orjson.dumps(_comparable(orjson.loads(text)), option=orjson.OPT_SORT_KEYS)
 
 
 def _comparable(value: Any) -> Any:
