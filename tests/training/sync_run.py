@@ -105,22 +105,22 @@ async def rename_planned(company: Company) -> Reply | None:
     """Another name, or the old one again."""
     block = await company.any_planned()
     name = company.chance.choice(["Base", "Speed", "Hills"])
-    return block and await company.coach.patch(path_of(block), {"name": name})
+    return None if block is None else await company.coach.patch(path_of(block), {"name": name})
 
 
 async def move_planned(company: Company) -> Reply | None:
     block = await company.any_planned()
-    return block and await company.coach.patch(path_of(block), {"day": company.chance.choice(_DAYS)})
+    return None if block is None else await company.coach.patch(path_of(block), {"day": company.chance.choice(_DAYS)})
 
 
 async def remove_planned(company: Company) -> Reply | None:
     block = await company.any_planned()
-    return block and await company.coach.delete(path_of(block))
+    return None if block is None else await company.coach.delete(path_of(block))
 
 
 async def swap_planned(company: Company) -> Reply | None:
     block = await company.any_planned()
-    return block and await _swap(company, block)
+    return None if block is None else await _swap(company, block)
 
 
 async def _swap(company: Company, block: Json) -> Reply | None:
